@@ -1,0 +1,9 @@
+"""Card Arena: a self-hosted arena where bots play card games."""
+
+from __future__ import annotations
+
+from arena.local import play
+from arena.match import MatchResult, Record, replay
+from protocol.version import __version__
+
+__all__ = ["MatchResult", "Record", "__version__", "play", "replay"]

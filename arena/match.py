@@ -1,0 +1,234 @@
+"""One match in progress, without I/O: its seats, its scores, why it stopped, its record.
+
+`Match` runs a game's rules until they need an answer. Every driver (in process, over the network, replay, tests) is a
+few lines around it: look at `pending`, get an answer from somewhere, `answer()` it, pass on `take_news()`.
+Nothing here knows time, sockets or randomness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from arena.chance import Stream, match_key
+from arena.games import game_named
+from arena.rules import Ask, Game, Scoreboard, Tell
+from protocol.errors import IllegalAnswer
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import Settings
+
+__all__ = ["Match", "MatchResult", "Record", "replay"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a match depended on and all that came of it; no prose (design §6).
+
+    Attributes:
+        game: its name.
+        settings: all of them, defaults included.
+        seed: in hex, or None if decks were given.
+        nonces: by seat; empty in process.
+        decks: what was dealt, if decks were given.
+        answers: in order; whose they are follows from the rules.
+        notes: (number of the answer, note) for the answers that came with one.
+        scores, points, termination: the result.
+    """
+
+    game: str
+    settings: dict[str, Any]
+    seed: str | None
+    nonces: tuple[str, ...]
+    decks: tuple[Any, ...] | None
+    answers: tuple[Any, ...]
+    notes: tuple[tuple[int, str], ...] = ()
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+
+    def to_json(self) -> bytes:
+        """The record as one JSON document; the same match gives the same bytes."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Record:
+        """Read what `to_json` wrote.
+
+        Raises:
+            msgspec.ValidationError: it is no record.
+        """
+        return msgspec.json.decode(data, type=cls)
+
+
+class MatchResult(msgspec.Struct, frozen=True):
+    """How a match ended.
+
+    Attributes:
+        scores: by seat, in the unit of the rulebook's "Scores" paragraph.
+        points: by seat; gin's points beside its games (G15), else zeros.
+        termination: why it stopped: `kind`, `seat`, `text`.
+        record: what it takes to replay it.
+    """
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+    record: Record
+
+    @property
+    def winner(self) -> int | None:
+        """The seat that won a match of two: the other one after an offence (J3); None if drawn or void."""
+        if len(self.scores) != 2 or self.termination.kind is Ending.VOID:
+            return None
+        if self.termination.is_offence and self.termination.seat is not None:
+            return 1 - self.termination.seat
+        if self.scores[0] == self.scores[1]:
+            return None
+        return 0 if self.scores[0] > self.scores[1] else 1
+
+
+class Match:
+    """A game's rules in progress.
+
+    `pending` is the question that the rules wait with, and None once `termination` is there.
+    Give it a `seed` (and the seats' `nonces`) or stacked `decks`.
+
+    Raises:
+        BadDeck: a stacked deck is none, or there are too few (also from `answer`).
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        settings: Settings,
+        *,
+        seed: bytes | None = None,
+        nonces: tuple[str, ...] = (),
+        decks: Iterable[Any] | None = None,
+    ) -> None:
+        assert (seed is None) != (decks is None), "a seed or decks, never both"
+        self.game = game
+        self.settings = settings
+        self.pending: Ask | None = None
+        self.news: list[Tell] = []
+        self.answers: list[Any] = []
+        self.notes: list[tuple[int, str]] = []
+        self.termination: Termination | None = None
+        self._seed, self._nonces = seed, nonces
+        self._dealt: list[Any] | None = None
+        self._board = Scoreboard(game.seats)
+        if seed is not None:
+            deals = game.deals(settings, Stream(match_key(seed, nonces)))
+        else:
+            assert decks is not None, "checked above"
+            self._dealt = []
+            deals = self._noting(game.stacked(settings, decks))
+        self._rules = game.rules(settings, deals, self._board)
+        self._send = self._rules.send
+        self._advance(None)
+
+    def answer(self, value: object, note: str | None = None) -> None:
+        """Give the pending question its answer.
+
+        Raises:
+            IllegalAnswer: it is not legal; nothing has changed.
+            BadDeck: the next stacked deck is none or missing.
+        """
+        asked = self.pending
+        assert asked is not None, "the match is over"
+        try:
+            legal = asked.question.check(value)
+        except IllegalAnswer as error:
+            raise IllegalAnswer(f"seat {asked.seat + 1} {error}") from None
+        self.answers.append(legal)
+        if note is not None:
+            self.notes.append((len(self.answers) - 1, note))
+        self._advance(legal)
+
+    def take_news(self) -> list[Tell]:
+        """What has been told since the last call, in order."""
+        news, self.news = self.news, []
+        return news
+
+    def end(self, kind: Ending, seat: int | None, text: str) -> None:
+        """Stop before the rules are done: an offence of `seat`, or void."""
+        if self.termination is not None:
+            return  # only the first offence received ends a match (J2)
+        self.pending = None
+        self.termination = Termination(kind, seat, text)
+        self._rules.close()
+        if self.game.stake is not None and self.termination.is_offence:
+            self._board.scores[0] = -self.game.stake(self.settings)
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """By seat, as they stand."""
+        return tuple(self._board.scores)
+
+    def result(self) -> MatchResult:
+        """The result and the record, once `termination` is there."""
+        assert self.termination is not None, "the match is still going on"
+        points = tuple(self._board.points)
+        record = Record(
+            game=self.game.name,
+            settings=msgspec.to_builtins(self.settings),
+            seed=None if self._seed is None else self._seed.hex(),
+            nonces=self._nonces,
+            decks=None if self._dealt is None else tuple(self._dealt),
+            answers=tuple(self.answers),
+            notes=tuple(self.notes),
+            scores=self.scores,
+            points=points,
+            termination=self.termination,
+        )
+        return MatchResult(self.scores, points, self.termination, record)
+
+    def _noting(self, deals: Iterator[Any]) -> Iterator[Any]:
+        assert self._dealt is not None, "only called with stacked decks"
+        for deal in deals:
+            self._dealt.append(deal)
+            yield deal
+
+    def _advance(self, answer: object) -> None:
+        send = self._send
+        try:
+            step = send(answer)
+            while type(step) is Tell:
+                self.news.append(step)
+                step = send(None)
+            assert type(step) is Ask, "rules yield Ask and Tell only"
+            self.pending = step
+        except StopIteration:
+            self.pending = None
+            self.termination = Termination(Ending.COMPLETED)
+
+
+def replay(record: Record) -> MatchResult:
+    """Play a record again from its cards and answers alone.
+
+    The offence of a match that ended by one is taken from the record, as it lies outside the rules.
+
+    Raises:
+        IllegalAnswer: an answer in the record is not legal where it stands.
+        BadDeck: the record's decks do not suffice.
+    """
+    game = game_named(record.game)
+    settings: Mapping[str, object] = record.settings
+    match = Match(
+        game,
+        game.vocabulary.read_settings(settings),
+        seed=None if record.seed is None else bytes.fromhex(record.seed),
+        nonces=record.nonces,
+        decks=record.decks,
+    )
+    notes = dict(record.notes)
+    for number, value in enumerate(record.answers):
+        if match.pending is None:
+            raise IllegalAnswer(
+                f"answer {number + 1} of the record comes after the end"
+            )
+        match.answer(value, notes.get(number))
+    if match.termination is None:
+        match.end(*msgspec.structs.astuple(record.termination))
+    return match.result()

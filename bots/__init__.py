@@ -1,0 +1,1 @@
+"""Bots: the interfaces to write one, the house bots, and the client that connects them."""

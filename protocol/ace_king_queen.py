@@ -1,0 +1,79 @@
+"""What Ace-King-Queen says on the wire (rules A)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from protocol.vocabulary import News, Question, Settings, Vocabulary
+
+__all__ = [
+    "CARDS",
+    "OPENINGS",
+    "RESPONSES",
+    "VOCABULARY",
+    "AceKingQueenSettings",
+    "Card",
+    "HandOver",
+    "Open",
+    "Opening",
+    "Respond",
+    "Response",
+]
+
+Card = Literal["A", "K", "Q"]
+Opening = Literal["bet", "check"]
+Response = Literal["call", "fold"]
+
+CARDS: tuple[Card, ...] = ("A", "K", "Q")
+"""Highest first (A1)."""
+OPENINGS: tuple[Opening, ...] = ("bet", "check")
+RESPONSES: tuple[Response, ...] = ("call", "fold")
+
+
+class AceKingQueenSettings(Settings, frozen=True):
+    """`hands`: how many hands a match has; even, so that each seat bets equally often (A8)."""
+
+    hands: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+
+
+class Open(Question[Opening], frozen=True, gc=False, tag="open"):
+    """The betting player's question: bet 1 or check (A3)."""
+
+    round: int
+    card: Card
+    legal: tuple[Opening, ...] = OPENINGS
+
+
+class Respond(Question[Response], frozen=True, gc=False, tag="respond"):
+    """The calling player's question, asked only after a bet (A4)."""
+
+    round: int
+    card: Card
+    legal: tuple[Response, ...] = RESPONSES
+
+
+class HandOver(News, frozen=True, gc=False, tag="hand_over"):
+    """What both seats learn after every hand, a fold included (A6).
+
+    `cards`, `payoffs` and `scores` are by seat; `response` is None after a check.
+    """
+
+    round: int
+    bettor: int
+    cards: tuple[Card, Card]
+    open: Opening
+    response: Response | None
+    payoffs: tuple[int, int]
+    scores: tuple[int, int]
+
+
+VOCABULARY = Vocabulary(
+    name="ace_king_queen",
+    alias="akq",
+    seats=2,
+    settings=AceKingQueenSettings,
+    questions={"open": Open, "respond": Respond},
+    news={"hand_over": HandOver},
+)

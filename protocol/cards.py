@@ -1,0 +1,71 @@
+"""Cards as they travel: two characters, rank and suit (`As Td 9h 2c`).
+
+A card is a plain `str` everywhere, so that a bot in any language and a test can write one down.
+What a rank or suit is worth is each game's own business and lives in its module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from protocol.errors import BadDeck
+
+__all__ = ["PACK", "RANKS", "SUITS", "Card", "check_cards", "name"]
+
+Card = str
+
+RANKS = "23456789TJQKA"
+SUITS = "shdc"
+
+PACK: tuple[Card, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
+"""The 52 cards in the order in which a shuffle of the portable stream finds them."""
+
+_RANK_NAMES = dict(
+    zip(
+        RANKS,
+        [
+            "Two",
+            "Three",
+            "Four",
+            "Five",
+            "Six",
+            "Seven",
+            "Eight",
+            "Nine",
+            "Ten",
+            "Jack",
+            "Queen",
+            "King",
+            "Ace",
+        ],
+        strict=True,
+    )
+)
+_SUIT_NAMES = {"s": "Spades", "h": "Hearts", "d": "Diamonds", "c": "Clubs"}
+
+
+def name(card: Card) -> str:
+    """What people call a card: `Ace of Spades`."""
+    return f"{_RANK_NAMES[card[0]]} of {_SUIT_NAMES[card[1]]}"
+
+
+def check_cards(
+    cards: Sequence[object], pack: Collection[Card] = PACK, at_least: int = 0
+) -> None:
+    """Make sure that `cards` are of the `pack`, none twice, and enough to be dealt.
+
+    Raises:
+        BadDeck: naming the first card that is unknown or repeated, or saying how many are missing.
+    """
+    if len(cards) < at_least:
+        raise BadDeck(f"expected a deck of at least {at_least} cards, got {len(cards)}")
+    unseen = set(pack)
+    known = frozenset(unseen)
+    for card in cards:
+        if not isinstance(card, str) or card not in known:
+            raise BadDeck(
+                f"{card!r} is no card of this game; expected such as {min(known)!r}"
+            )
+        if card not in unseen:
+            raise BadDeck(f"the card {card!r} comes twice in one deck")
+        unseen.remove(card)

@@ -1,0 +1,98 @@
+"""Every error of ours, in one tree.
+
+    ArenaError
+    ├── UsageError (a ValueError)    you called us wrong
+    │   ├── UnknownGame              no game of that name or alias
+    │   ├── UnknownBot               no house bot of that name, no file with a bot in it
+    │   ├── BadSettings              a setting that is unknown or out of its range
+    │   ├── BadDeck                  a stacked deck that is none
+    │   │   ├── OutOfDecks           the decks or cuts given are used up
+    │   │   └── DeckEmpty            dealing from a deck with no cards left (B3)
+    ├── IllegalAnswer                a seat answered what its question did not allow (J1)
+    ├── ProtocolError                the peer misbehaved on the wire
+    │   ├── Malformed                a frame or message that cannot be read
+    │   ├── Oversize                 a frame larger than the limit
+    │   └── OutOfTurn                a message that its sender may not send now
+    └── Unreachable                  a server that is not there, a port that is taken
+
+`UsageError` and below never describe a bot on the wire; `ProtocolError` and `IllegalAnswer` always do.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ArenaError",
+    "BadDeck",
+    "BadSettings",
+    "DeckEmpty",
+    "IllegalAnswer",
+    "Malformed",
+    "OutOfDecks",
+    "OutOfTurn",
+    "Oversize",
+    "ProtocolError",
+    "UnknownBot",
+    "UnknownGame",
+    "Unreachable",
+    "UsageError",
+]
+
+
+class ArenaError(Exception):
+    """The root of everything that Card Arena raises on purpose."""
+
+
+class UsageError(ArenaError, ValueError):
+    """You called us wrong: the text says what was expected and what came."""
+
+
+class UnknownGame(UsageError):
+    """There is no game of that name or alias."""
+
+
+class UnknownBot(UsageError):
+    """There is no house bot of that name, or the file has no bot in it."""
+
+
+class BadSettings(UsageError):
+    """A setting is unknown, of the wrong type or out of its range."""
+
+
+class BadDeck(UsageError):
+    """A stacked deck holds something that is no card of the game, or a card twice."""
+
+
+class OutOfDecks(BadDeck):
+    """The match needs one more deck or cut than it was given."""
+
+
+class DeckEmpty(BadDeck):
+    """A card was to be dealt and none is left (B3)."""
+
+
+class IllegalAnswer(ArenaError):
+    """A seat answered something that its question did not allow (J1)."""
+
+
+class ProtocolError(ArenaError):
+    """The peer sent what the protocol does not allow; `code` is the word of J2."""
+
+    code = "malformed"
+
+
+class Malformed(ProtocolError):
+    """A frame or message that cannot be read, or has fields that do not exist."""
+
+
+class Oversize(ProtocolError):
+    """A frame larger than the limit."""
+
+    code = "oversize"
+
+
+class OutOfTurn(ProtocolError):
+    """A message that its sender may not send in the session's present state."""
+
+
+class Unreachable(ArenaError):
+    """A server that is not there, or an address that cannot be listened on."""

@@ -1,0 +1,211 @@
+"""The messages of a session: what travels between a bot and the arena around the game's own questions and news.
+
+One struct per message, `type` on the wire; a union per direction. The arena refuses fields that it does not know; bots ignore
+them. Strings that a bot sends have a limit here, in the type, so that nothing longer gets past the codec.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+from protocol.vocabulary import News, Question
+
+__all__ = [
+    "VERSION",
+    "Answer",
+    "ArenaMessage",
+    "Ask",
+    "BotMessage",
+    "Ending",
+    "Goodbye",
+    "Hello",
+    "Limits",
+    "Match",
+    "Over",
+    "Ready",
+    "Refused",
+    "Reveal",
+    "Termination",
+    "Welcome",
+]
+
+VERSION = 1
+
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Id = Annotated[str, Meta(min_length=1, max_length=64)]
+Nonce = Annotated[str, Meta(min_length=1, max_length=64)]
+Note = Annotated[str, Meta(max_length=1024)]
+
+
+class Ending(StrEnum):
+    """Why a match stopped: `completed`, `void`, or the one word of an offence (J2)."""
+
+    COMPLETED = "completed"
+    VOID = "void"
+    ILLEGAL = "illegal"
+    MALFORMED = "malformed"
+    TIMEOUT = "timeout"
+    OVERSIZE = "oversize"
+    OVERFLOW = "overflow"
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    CPU = "cpu"
+    CRASH = "crash"
+    ABSENT = "absent"
+    DISCONNECT = "disconnect"
+
+
+class Termination(Struct, frozen=True):
+    """Why a match stopped, whose doing it was (a seat from 0, or None) and a sentence for people."""
+
+    kind: Ending
+    seat: int | None = None
+    text: str = ""
+
+    @property
+    def is_offence(self) -> bool:
+        """Whether a seat is to blame, and so out (J3)."""
+        return self.kind not in (Ending.COMPLETED, Ending.VOID)
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a bot may take; the one place where the defaults stand (design §5).
+
+    Attributes:
+        decision_ms: a decision that takes no longer costs nothing.
+        bank_ms: per match and seat, what decisions may take beyond that, in all.
+        hard_ms: no single decision may take longer.
+        start_ms: from `match` to `ready`.
+        grace_ms: a connection may be lost for so long; the clock runs on meanwhile.
+        hello_ms: from the connection to `hello`.
+        frame_bytes: the largest frame a bot may send.
+        buffer_bytes: how much may wait for a reader that is slow before it is an offender.
+        tables: the most matches at once over one connection.
+    """
+
+    decision_ms: Annotated[int, Meta(ge=1)] = 1_000
+    bank_ms: Annotated[int, Meta(ge=0)] = 10_000
+    hard_ms: Annotated[int, Meta(ge=1)] = 5_000
+    start_ms: Annotated[int, Meta(ge=1)] = 10_000
+    grace_ms: Annotated[int, Meta(ge=0)] = 10_000
+    hello_ms: Annotated[int, Meta(ge=1)] = 10_000
+    frame_bytes: Annotated[int, Meta(ge=1024)] = 1 << 20
+    buffer_bytes: Annotated[int, Meta(ge=1024)] = 8 << 20
+    tables: Annotated[int, Meta(ge=1, le=4096)] = 512
+
+
+class Hello(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="hello"
+):
+    """A bot's first message: who it is and what it can do.
+
+    `tables` is how many matches it will play at once; `batch` says that it reads frames that hold an array of messages;
+    `resume` is the session of an earlier `welcome`, to go on after a lost connection.
+    """
+
+    protocol: int
+    name: Name
+    games: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)]
+    token: Annotated[str, Meta(max_length=256)] | None = None
+    tables: Annotated[int, Meta(ge=1)] = 1
+    batch: bool = False
+    resume: Annotated[str, Meta(max_length=64)] | None = None
+    from_: Annotated[int, Meta(ge=0)] | None = field(default=None, name="from")
+    client: Annotated[str, Meta(max_length=256)] | None = None
+
+
+class Ready(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"
+):
+    """The seat is set up; its nonce goes into the cards (J6)."""
+
+    match: Id
+    nonce: Nonce
+
+
+class Answer(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="answer"
+):
+    """A decision. `value` is whatever the bot sent: the question decides whether it is legal."""
+
+    match: Id
+    ask: Id
+    value: Any
+    note: Note | None = None
+
+
+class Goodbye(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"
+):
+    """The bot leaves: it wants no more matches."""
+
+
+class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
+    """The answer to `hello`; `session` is what `resume` takes, to be kept secret."""
+
+    protocol: int
+    bot: str
+    session: str
+    limits: Limits
+
+
+class Match(Struct, frozen=True, tag_field="type", tag="match"):
+    """A chair at a table: answer with `ready`.
+
+    `match` names this chair in this match and is in every message about it. `seats` are the names of all who play, by
+    seat; `commitment` is the hash of the seed (J6).
+    """
+
+    match: str
+    game: str
+    seat: int
+    seats: tuple[str, ...]
+    settings: dict[str, Any]
+    limits: Limits
+    commitment: str
+
+
+class Ask(Struct, frozen=True):
+    """A question with all that its seat may hear since its last answer.
+
+    On the wire the question's own fields, its `kind` and its `legal` stand directly in the message.
+    """
+
+    match: str
+    ask: str
+    question: Question[Any]
+    news: tuple[News, ...]
+    bank_ms: int
+    decision_ms: int
+
+
+class Reveal(Struct, frozen=True):
+    """What the cards came from: the seed in hex, and every seat's nonce (J6)."""
+
+    seed: str
+    nonces: tuple[str, ...]
+
+
+class Over(Struct, frozen=True, tag_field="type", tag="over"):
+    """The match is over: the last news, the scores by seat and why it stopped."""
+
+    match: str
+    news: tuple[News, ...]
+    scores: tuple[int, ...]
+    termination: Termination
+    reveal: Reveal | None
+
+
+class Refused(Struct, frozen=True, tag_field="type", tag="refused"):
+    """The arena does not accept what came, and says why; `match` where it was about one."""
+
+    code: str
+    text: str
+    match: str | None = None
+
+
+BotMessage: TypeAlias = Hello | Ready | Answer | Goodbye
+ArenaMessage: TypeAlias = Welcome | Match | Ask | Over | Refused

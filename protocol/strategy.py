@@ -1,0 +1,119 @@
+"""What a strategy is, and how one is found: by the name of a house bot, or in a file.
+
+Both ends need this: the client runs strategies over the network, the arena in its own process. House bots register in the
+entry-point group `arena.bots` under `<game>.<name>`, so that other packages may add theirs; a student's bot is a file with one class.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from protocol.errors import UnknownBot
+from protocol.vocabulary import News, Question
+
+__all__ = ["Strategy", "find", "house_bots", "load_file"]
+
+ENTRY_POINTS = "arena.bots"
+
+
+class Strategy(Protocol):
+    """What plays one seat; it keeps its memory through a match and is reset before the next."""
+
+    def decide(self, question: Question[Any], /) -> object:
+        """Answer a question with one of its `legal` answers."""
+
+    def hear(self, news: News, /) -> None:
+        """Take note of something that the rules let this seat know."""
+
+    def reset(self) -> None:
+        """Forget the last opponent: a new match begins."""
+
+
+class StrategyClass(Protocol):
+    """What makes strategies: a class with no-argument construction and the name of its game."""
+
+    game: ClassVar[str]
+
+    def __call__(self) -> Strategy:
+        """A fresh strategy, for one seat."""
+
+
+def house_bots(game: str) -> dict[str, EntryPoint]:
+    """The house bots of a game by name, in alphabetical order."""
+    prefix = f"{game}."
+    found = {
+        point.name.removeprefix(prefix): point
+        for point in entry_points(group=ENTRY_POINTS)
+        if point.name.startswith(prefix)
+    }
+    return dict(sorted(found.items()))
+
+
+def find(game: str, bot: str) -> type[Any]:
+    """The class of a house bot, or of the bot in a file if `bot` ends in `.py`.
+
+    Raises:
+        UnknownBot: there is none, or it is one for another game.
+    """
+    if bot.endswith(".py"):
+        cls = load_file(Path(bot))
+        if cls.game != game:
+            raise UnknownBot(f"{bot} plays {cls.game}, expected a bot for {game}")
+        return cls
+    house = house_bots(game)
+    if bot not in house:
+        known = ", ".join(house) or "none is installed"
+        raise UnknownBot(
+            f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py"
+        )
+    return house[bot].load()  # type: ignore[no-any-return]
+
+
+def load_file(path: Path) -> type[Any]:
+    """The one strategy class that a file defines.
+
+    Raises:
+        UnknownBot: the file is not there, cannot be run, or defines no bot or more than one.
+    """
+    if not path.is_file():
+        raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
+    name = f"bot_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None, "a .py file has a loader"
+    assert spec.loader is not None, "a .py file has a loader"
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(
+        0, str(path.parent.resolve())
+    )  # so that a bot may import its neighbours
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = f"{type(error).__name__}: {error}"
+        raise UnknownBot(f"{path} cannot be run: {line}") from error
+    finally:
+        sys.path.pop(0)
+    classes = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name and _plays(value)
+    ]
+    leaves = [
+        cls
+        for cls in classes
+        if not any(other is not cls and issubclass(other, cls) for other in classes)
+    ]
+    if len(leaves) != 1:
+        names = ", ".join(cls.__name__ for cls in leaves) or "none"
+        raise UnknownBot(
+            f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
+        )
+    return leaves[0]
+
+
+def _plays(cls: type[Any]) -> bool:
+    return all(hasattr(cls, name) for name in ("game", "decide", "hear", "reset"))

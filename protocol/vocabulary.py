@@ -1,0 +1,151 @@
+"""What a game's questions, answers and news are made of, and the table of the five games.
+
+Each `protocol/<game>.py` defines its settings, questions and news as frozen structs and lists them in a `Vocabulary`.
+A question carries its `legal` answers and is the one place that decides whether an answer is among them (J1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from protocol.errors import BadSettings, IllegalAnswer
+
+__all__ = ["Legal", "News", "Question", "Range", "Settings", "Vocabulary"]
+
+Answer = TypeVar("Answer")
+
+
+class Range(msgspec.Struct, frozen=True, gc=False):
+    """Legal answers that are too many to list: every integer from `min` to `max`."""
+
+    min: int
+    max: int
+
+    def __str__(self) -> str:
+        return f"{self.min} to {self.max}"
+
+
+Legal: TypeAlias = tuple[Any, ...] | Range
+"""What `legal` may be: the whole answers one by one, or a range of integers."""
+
+
+class _Kinded(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag=str.lower):
+    """A struct whose `kind` travels beside its fields."""
+
+    @property
+    def kind(self) -> str:
+        """The word that names this question or news on the wire."""
+        return str(self.__struct_config__.tag)
+
+
+class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
+    """Something a seat must decide; every subclass has a field `legal`."""
+
+    @property
+    def choices(self) -> Legal:
+        """The legal answers, whatever their type."""
+        legal: Legal = self.legal  # type: ignore[attr-defined]
+        return legal
+
+    def check(self, value: object) -> Answer:
+        """Return `value` as this question's exact answer type.
+
+        Raises:
+            IllegalAnswer: it is not among the legal answers; `True`, `4.0` and `"4"` are not 4 (J1).
+        """
+        legal = self.choices
+        given: Any = value
+        exact = type(given)
+        if type(legal) is Range:
+            if exact is int and legal.min <= given <= legal.max:
+                return given  # type: ignore[no-any-return]
+        else:
+            for choice in legal:
+                if type(choice) is exact and choice == given:
+                    return choice  # type: ignore[no-any-return]
+        raise self.refusal(value)
+
+    def refusal(self, value: object) -> IllegalAnswer:
+        """The error that says what was answered and what would have been legal."""
+        legal = self.choices
+        if not isinstance(legal, Range):
+            shown = ", ".join(map(_plain, legal[:20]))
+            legal_text = shown + (", …" if len(legal) > 20 else "")
+        else:
+            legal_text = str(legal)
+        return IllegalAnswer(
+            f"answered {_shorten(value)} to {self.kind}; legal: {legal_text}"
+        )
+
+
+class News(_Kinded, frozen=True, gc=False):
+    """Something a seat becomes entitled to know."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The settings of one game, with the rulebook's names, defaults and ranges."""
+
+
+class Vocabulary(msgspec.Struct, frozen=True):
+    """What one game says on the wire.
+
+    Attributes:
+        name: the game's name, the same everywhere.
+        alias: a short name that commands and `decks=` accept too, or the name again.
+        seats: how many bots sit at a table.
+        settings: the struct of its settings.
+        questions: by kind.
+        news: by kind.
+    """
+
+    name: str
+    alias: str
+    seats: int
+    settings: type[Settings]
+    questions: Mapping[str, type[Question[Any]]]
+    news: Mapping[str, type[News]]
+
+    TITLES: ClassVar[dict[str, str]] = {}
+
+    @property
+    def title(self) -> str:
+        """What people call it: `Gin rummy`, `Ace-King-Queen`."""
+        return self.TITLES.get(self.name, self.name.replace("_", " ").capitalize())
+
+    def read_settings(self, values: Mapping[str, object] | Settings | None) -> Settings:
+        """Settings from a mapping with the rulebook's names; None means the defaults.
+
+        Raises:
+            BadSettings: an unknown name, a wrong type or a value out of its range.
+        """
+        given: Any = values or {}
+        if isinstance(given, self.settings):
+            return given
+        try:
+            return msgspec.convert(dict(given), self.settings)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise BadSettings(
+                f"settings of {self.name}: {_lower(str(error))}"
+            ) from None
+
+
+def _plain(choice: object) -> str:
+    return choice if isinstance(choice, str) else _shorten(choice)
+
+
+def _shorten(value: object, limit: int = 120) -> str:
+    """`repr` of something a stranger sent, cut to a length that fits a line."""
+    if isinstance(value, str):
+        value = value[: limit * 2]
+    try:
+        text = repr(value)
+    except Exception:  # a strategy's own object may be broken in any way
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
