@@ -47,7 +47,8 @@ class PlayerStrategy(BaseStrategy):
         """What happened in the hand (A6).
 
         Args:
-            mine, other: both cards.
+            mine: the card that this seat held.
+            other: the card that the other seat held.
             opened: what the betting player did.
             response: what the calling player did; None after a check.
             bettor: whether this seat was the betting player.

@@ -28,7 +28,7 @@ class BaseStrategy:
 
     @cached_property
     def random(self) -> random.Random:
-        """This strategy's own source of randomness."""
+        """The source of randomness of this strategy alone."""
         return random.Random()
 
     def seed(self, seed: int | str) -> None:

@@ -168,7 +168,7 @@ def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:
     places = [_PLACE[card] for card in hand]
     least, *others = [_deadwood_by_discard(way, places) for way in ways]
     for other in others:
-        least = list(map(min, least, other))
+        least = [a if a < b else b for a, b in zip(least, other, strict=True)]
     return tuple(least)
 
 
@@ -277,7 +277,7 @@ def _deadwood_beside_sets(way: int) -> int:
     )
 
 
-def _deadwood_by_discard(way: int, places: Iterable[int]) -> list[int]:
+def _deadwood_by_discard(way: int, places: Sequence[int]) -> list[int]:
     whole = _deadwood_beside_sets(way)
     spades, hearts, diamonds, clubs = map(_changes_by_discard, _by_suit(way))
     changes = spades + hearts + diamonds + clubs

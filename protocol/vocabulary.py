@@ -59,7 +59,7 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         legal = self.choices
         given: Any = value
         exact = type(given)
-        if type(legal) is Range:
+        if isinstance(legal, Range):
             if exact is int and legal.min <= given <= legal.max:
                 return given  # type: ignore[no-any-return]
         else:
