@@ -1,0 +1,186 @@
+"""Who may say what when: one table for the session and one for each of its chairs, used by both ends.
+
+Each end keeps a `Session` and shows it every message that it sends or receives, before it acts on it. A message that
+the table has no entry for raises `OutOfTurn` and changes nothing. A session outlives its connection: after a reconnect `hello` comes
+again and the chairs stand as they stood (design §5).
+
+Messages cross on the wire: an answer may be on its way while the arena says `over`. So a chair that is over still takes
+them, in silence; and an answer to a question that has been answered counts once.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from enum import Enum, auto
+
+from protocol.errors import OutOfTurn
+from protocol.messages import (
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Goodbye,
+    Hello,
+    Match,
+    Over,
+    Ready,
+    Refused,
+    Welcome,
+)
+
+__all__ = ["CHAIR_TABLE", "SESSION_TABLE", "Chair", "Session", "State", "ask_id"]
+
+_REMEMBERED = (
+    1024  # chairs that are over: more than can have messages crossing on the wire
+)
+
+
+class State(Enum):
+    """Where a connection stands."""
+
+    NEW = auto()
+    GREETED = auto()
+    OPEN = auto()
+    LEAVING = auto()
+    CLOSED = auto()
+
+
+class Chair(Enum):
+    """Where one chair of the session stands."""
+
+    FREE = auto()
+    INVITED = auto()
+    SEATED = auto()
+    ASKED = auto()
+    OVER = auto()
+
+
+_Type = type[BotMessage | ArenaMessage]
+
+SESSION_TABLE: dict[tuple[State, _Type], State] = {
+    (State.NEW, Hello): State.GREETED,
+    (State.NEW, Refused): State.CLOSED,
+    (State.GREETED, Welcome): State.OPEN,
+    (State.GREETED, Refused): State.CLOSED,
+    (State.OPEN, Match): State.OPEN,
+    (State.OPEN, Ready): State.OPEN,
+    (State.OPEN, Ask): State.OPEN,
+    (State.OPEN, Answer): State.OPEN,
+    (State.OPEN, Over): State.OPEN,
+    (State.OPEN, Refused): State.OPEN,
+    (State.OPEN, Goodbye): State.LEAVING,
+    # What the arena sent before it heard the goodbye may still arrive after it.
+    (State.LEAVING, Match): State.LEAVING,
+    (State.LEAVING, Ask): State.LEAVING,
+    (State.LEAVING, Over): State.LEAVING,
+    (State.LEAVING, Refused): State.LEAVING,
+}
+
+CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
+    (Chair.FREE, Match): Chair.INVITED,
+    (Chair.INVITED, Match): Chair.INVITED,  # again after a reconnect
+    (Chair.INVITED, Ready): Chair.SEATED,
+    (Chair.INVITED, Over): Chair.OVER,
+    (Chair.SEATED, Ready): Chair.SEATED,  # an invitation that was repeated
+    (Chair.SEATED, Match): Chair.SEATED,
+    (Chair.SEATED, Ask): Chair.ASKED,
+    (Chair.SEATED, Answer): Chair.SEATED,  # the same answer again counts once
+    (Chair.SEATED, Over): Chair.OVER,
+    (Chair.ASKED, Ask): Chair.ASKED,  # again after a reconnect
+    (Chair.ASKED, Answer): Chair.SEATED,
+    (Chair.ASKED, Over): Chair.OVER,
+    (Chair.OVER, Ready): Chair.OVER,
+    (Chair.OVER, Answer): Chair.OVER,
+    (Chair.OVER, Over): Chair.OVER,
+}
+
+
+class Session:
+    """One bot's session, as one end of the wire sees it."""
+
+    def __init__(self) -> None:
+        self.state = State.NEW
+        self._chairs: dict[str, Chair] = {}
+        self._asked: dict[str, str] = {}
+        self._over: OrderedDict[str, None] = OrderedDict()
+
+    def note(self, message: BotMessage | ArenaMessage) -> bool:
+        """Take note of a message sent or received; False if it has no effect any more and is to be ignored.
+
+        Raises:
+            OutOfTurn: the message may not be sent now; nothing has changed.
+        """
+        kind = type(message)
+        state = SESSION_TABLE.get((self.state, kind))
+        if state is None:
+            raise OutOfTurn(
+                f"{kind.__name__.lower()} may not be sent in state {self.state.name.lower()}"
+            )
+        counts = True
+        if isinstance(message, Answer | Ask | Match | Ready | Over):
+            counts = self._note_chair(message)
+        self.state = state
+        return counts
+
+    def disconnected(self) -> None:
+        """The connection is gone: the next message is a `hello`, and the chairs stand as they stood."""
+        self.state = State.NEW
+
+    def chair(self, match: str) -> Chair:
+        """Where the chair of that id stands."""
+        if match in self._over:
+            return Chair.OVER
+        return self._chairs.get(match, Chair.FREE)
+
+    def _note_chair(self, message: Answer | Ask | Match | Ready | Over) -> bool:
+        match = message.match
+        before = self._chairs.get(match) or self.chair(match)
+        after = CHAIR_TABLE.get((before, type(message)))
+        if after is None:
+            raise OutOfTurn(
+                f"{type(message).__name__.lower()} may not be sent for match "
+                f"{match!r}, whose chair is {before.name.lower()}"
+            )
+        if type(message) is Answer:
+            if before is Chair.OVER:
+                return False
+            asked = self._asked.get(match)
+            if message.ask != asked:
+                return self._stale(message, asked)
+            self._chairs[match] = after
+            return before is Chair.ASKED
+        if type(message) is Ask:
+            self._asked[match] = message.ask
+        elif after is Chair.OVER:
+            self._forget(match)
+            return before is not Chair.OVER
+        self._chairs[match] = after
+        return before is not after or type(message) is not Ready
+
+    def _stale(self, message: Answer, asked: str | None) -> bool:
+        """An earlier ask of this chair was answered before and counts no more; any other was never asked."""
+        number, latest = _number(message.ask, message.match), asked or "none"
+        if asked is not None and 0 < number < _number(asked, message.match):
+            return False
+        raise OutOfTurn(
+            f"{message.ask!r} was never asked in match {message.match!r}; the latest ask is {latest!r}"
+        )
+
+    def _forget(self, match: str) -> None:
+        self._chairs.pop(match, None)
+        self._asked.pop(match, None)
+        self._over[match] = None
+        if len(self._over) > _REMEMBERED:
+            self._over.popitem(last=False)
+
+
+def ask_id(match: str, number: int) -> str:
+    """The id of a chair's ask: the chair's own and the number of the ask, from 1."""
+    return f"{match}:{number}"
+
+
+def _number(ask: str, match: str) -> int:
+    """The number in an ask's id; 0 if it is none of this match."""
+    prefix, _, number = ask.rpartition(":")
+    is_number = prefix == match and number.isascii() and number.isdigit()
+    return int(number) if is_number else 0
