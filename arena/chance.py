@@ -3,7 +3,8 @@
 Block i of a stream is SHA-256(key ‖ i as 8 bytes, big-endian); the blocks follow one another, and everything random in a match
 takes its bytes from there in the order in which the match needs it. A number below n (n ≤ 256) is one byte b, thrown away
 and drawn again while b ≥ 256 − 256 mod n, then b mod n. A shuffle is Fisher-Yates from the back: for i = last … 1, swap
-card i with card `below(i + 1)`. Another language can do this in twenty lines; `tests/arena/test_chance.py` has vectors.
+card i with card `below(i + 1)`. A deal of k cards is the first k steps of a shuffle, the cards then read from the back.
+Another language can do this in twenty lines; `tests/arena/test_chance.py` has vectors.
 
 This module draws no random number itself: seeds come in as arguments.
 """
@@ -54,6 +55,15 @@ class Stream:
             other = below(last + 1)
             deck[last], deck[other] = deck[other], deck[last]
         return deck
+
+    def dealt(self, cards: Sequence[Item], count: int) -> list[Item]:
+        """`count` of the cards, in a fair random order: a shuffle that ends once they lie at the back, last first."""
+        deck = list(cards)
+        below = self.below
+        for left in range(len(deck), len(deck) - count, -1):
+            other = below(left)
+            deck[left - 1], deck[other] = deck[other], deck[left - 1]
+        return deck[: -count - 1 : -1]
 
     def _refill(self) -> None:
         first = self._counter

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import secrets
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from arena.chance import seed_from_int
 from arena.games import game_named
 from arena.match import Match, MatchResult
 from arena.rules import EVERYONE
-from protocol.errors import IllegalAnswer, UsageError
+from protocol.errors import IllegalAnswer, UsageError, one_line
 from protocol.messages import Ending
 from protocol.strategy import Strategy
 
-__all__ = ["play"]
+__all__ = ["drive", "play"]
+
+_CRASHES = (Exception, SystemExit)
+"""What ends a strategy and not us: `exit()` does, Ctrl-C does not."""
 
 
 def play(
@@ -58,16 +61,20 @@ def play(
     else:
         seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
         match = Match(rules, read, seed=seed_bytes)
-    _drive(match, strategies)
+    drive(match, strategies)
     return match.result()
 
 
-def _drive(match: Match, strategies: Sequence[Strategy]) -> None:
-    """Ask and tell until the match is over."""
+def drive(
+    match: Match,
+    strategies: Sequence[Strategy],
+    until: Callable[[], bool] | None = None,
+) -> None:
+    """Ask and tell until the match is over, or before a decision at which `until` holds."""
     for seat, strategy in enumerate(strategies):
         try:
             strategy.reset()
-        except Exception as error:
+        except _CRASHES as error:
             return _crashed(match, seat, error)
     while True:
         if match.news:
@@ -76,14 +83,14 @@ def _drive(match: Match, strategies: Sequence[Strategy]) -> None:
                 for seat in told:
                     try:
                         strategies[seat].hear(tell.news)
-                    except Exception as error:
+                    except _CRASHES as error:
                         return _crashed(match, seat, error)
         asked = match.pending
-        if asked is None:
+        if asked is None or (until is not None and until()):
             return None
         try:
             value = strategies[asked.seat].decide(asked.question)
-        except Exception as error:
+        except _CRASHES as error:
             return _crashed(match, asked.seat, error)
         try:
             match.answer(value)
@@ -91,14 +98,14 @@ def _drive(match: Match, strategies: Sequence[Strategy]) -> None:
             return match.end(Ending.ILLEGAL, asked.seat, str(error))
 
 
-def _crashed(match: Match, seat: int, error: Exception) -> None:
+def _crashed(match: Match, seat: int, error: BaseException) -> None:
     """The strategy raised: say what and where, as its author needs it."""
     where = ""
     frames = traceback.extract_tb(error.__traceback__)
     if len(frames) > 1:
         where = f" at {frames[-1].filename}:{frames[-1].lineno}"
-    match.end(
-        Ending.CRASH,
-        seat,
-        f"seat {seat + 1} raised {type(error).__name__}: {error}{where}",
-    )
+    try:
+        said = one_line(f"{type(error).__name__}: {error}")
+    except Exception:  # its own words may be what is broken
+        said = type(error).__name__
+    match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {said}{where}")

@@ -15,7 +15,7 @@ import msgspec
 from arena.chance import Stream, match_key
 from arena.games import game_named
 from arena.rules import Ask, Game, Scoreboard, Tell
-from protocol.errors import IllegalAnswer
+from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
 
@@ -56,7 +56,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         """Read what `to_json` wrote.
 
         Raises:
-            msgspec.ValidationError: it is no record.
+            msgspec.DecodeError: it is no record.
         """
         return msgspec.json.decode(data, type=cls)
 
@@ -92,7 +92,8 @@ class Match:
     """A game's rules in progress.
 
     `pending` is the question that the rules wait with, and None once `termination` is there.
-    Give it a `seed` (and the seats' `nonces`) or stacked `decks`.
+    Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is dealt and all that can
+    be done is to `end` it: a match that never got going has a result and a record, too.
 
     Raises:
         BadDeck: a stacked deck is none, or there are too few (also from `answer`).
@@ -106,6 +107,7 @@ class Match:
         seed: bytes | None = None,
         nonces: tuple[str, ...] = (),
         decks: Iterable[Any] | None = None,
+        start: bool = True,
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
@@ -126,6 +128,15 @@ class Match:
             deals = self._noting(game.stacked(settings, decks))
         self._rules = game.rules(settings, deals, self._board)
         self._send = self._rules.send
+        if start:
+            self.start()
+
+    def start(self) -> None:
+        """Deal; only for a match that was set up with `start=False`.
+
+        Raises:
+            BadDeck: the first stacked deck is none or missing.
+        """
         self._advance(None)
 
     def answer(self, value: object, note: str | None = None) -> None:
@@ -202,6 +213,9 @@ class Match:
         except StopIteration:
             self.pending = None
             self.termination = Termination(Ending.COMPLETED)
+        except Exception:
+            self.pending = None  # a generator that has raised cannot go on
+            raise
 
 
 def replay(record: Record) -> MatchResult:
@@ -210,9 +224,11 @@ def replay(record: Record) -> MatchResult:
     The offence of a match that ended by one is taken from the record, as it lies outside the rules.
 
     Raises:
-        IllegalAnswer: an answer in the record is not legal where it stands.
-        BadDeck: the record's decks do not suffice.
+        IllegalAnswer: an answer in the record is not legal where it stands, or answers are missing.
+        ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
     """
+    if (record.seed is None) == (record.decks is None):
+        raise UsageError("expected a record with a seed or decks")
     game = game_named(record.game)
     settings: Mapping[str, object] = record.settings
     match = Match(
@@ -230,5 +246,9 @@ def replay(record: Record) -> MatchResult:
             )
         match.answer(value, notes.get(number))
     if match.termination is None:
+        if record.termination.kind is Ending.COMPLETED:
+            raise IllegalAnswer(
+                f"the record says completed, but has only {len(record.answers)} answers"
+            )
         match.end(*msgspec.structs.astuple(record.termination))
     return match.result()

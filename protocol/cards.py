@@ -55,8 +55,10 @@ def check_cards(
     """Make sure that `cards` are of the `pack`, none twice, and enough to be dealt.
 
     Raises:
-        BadDeck: naming the first card that is unknown or repeated, or saying how many are missing.
+        BadDeck: naming the first card that is unknown or repeated, or saying how many are missing, or that it is no list.
     """
+    if not isinstance(cards, Sequence):
+        raise BadDeck(f"expected a list of cards, got {cards!r}")
     if len(cards) < at_least:
         raise BadDeck(f"expected a deck of at least {at_least} cards, got {len(cards)}")
     unseen = set(pack)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from protocol.errors import Malformed, Oversize
+from protocol.errors import Malformed, Oversize, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import (
     ArenaMessage,
@@ -152,7 +152,7 @@ def decode_from_arena(
             messages.append(message)
     except KeyError as error:
         raise Malformed(
-            f"no match, game, kind or field {error} is known here"
+            one_line(f"no match, game, kind or field {error} is known here")
         ) from None
     except _UNREADABLE as error:
         raise _malformed(error) from None
@@ -219,5 +219,6 @@ def _splice(head: bytes, body: bytes, encoding: Encoding) -> bytes:
 def _malformed(error: Exception) -> Malformed:
     if isinstance(error, RecursionError):
         return Malformed("expected a message, got one that is nested too deeply")
-    text = str(error)
-    return Malformed(text[:1].lower() + text[1:200])
+    text = one_line(str(error))
+    is_word = text[1:2].islower() and not text.startswith("MessagePack")
+    return Malformed(text[:1].lower() + text[1:] if is_word else text)

@@ -13,6 +13,7 @@
     │   ├── Malformed                a frame or message that cannot be read
     │   ├── Oversize                 a frame larger than the limit
     │   └── OutOfTurn                a message that its sender may not send now
+    ├── StoreFailed                  the database cannot be written or read
     └── Unreachable                  a server that is not there, a port that is taken
 
 `UsageError` and below never describe a bot on the wire; `ProtocolError` and `IllegalAnswer` always do.
@@ -31,10 +32,12 @@ __all__ = [
     "OutOfTurn",
     "Oversize",
     "ProtocolError",
+    "StoreFailed",
     "UnknownBot",
     "UnknownGame",
     "Unreachable",
     "UsageError",
+    "one_line",
 ]
 
 
@@ -94,5 +97,18 @@ class OutOfTurn(ProtocolError):
     """A message that its sender may not send in the session's present state."""
 
 
+class StoreFailed(ArenaError):
+    """The database cannot be written or read: the disk is full, the file is gone or damaged."""
+
+
 class Unreachable(ArenaError):
     """A server that is not there, or an address that cannot be listened on."""
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """A stranger's words, fit for a log or a terminal: one line, nothing that is not printed, at most `limit` long."""
+    shown = "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for letter in text[:limit]
+    )
+    return shown if len(text) <= limit else shown[:-1] + "…"

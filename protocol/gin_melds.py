@@ -65,13 +65,13 @@ _MELDS = _RUNS.union(*_SETS.values()) - {0}
 
 
 def _run_cards(mask: int) -> int:
-    """The cards that have two neighbours to run with: all of these meld together."""
+    """The cards in stretches of three or more neighbours: each stretch is one run."""
     lowest = mask & mask >> 1 & mask >> 2 & _RUN_STARTS
     return lowest | lowest << 1 | lowest << 2
 
 
 def _deadwood_by_suit() -> list[int]:
-    """For each of a suit's 8,192 masks, the points its runs leave (4 ms, at import)."""
+    """For each of a suit's 8,192 masks, the points its runs leave (2 ms, at import)."""
     values = [0]
     for card in _DECK[:13]:
         values += [value + _VALUE[card] for value in values]
@@ -145,9 +145,18 @@ def deadwood(cards: Collection[str]) -> int:
 
 def mask_deadwood(mask: int) -> int:
     """`deadwood`, for who already holds the cards as a `card_mask` (G1, G2, G9)."""
-    if not _ranks_with_a_set(mask):  # most hands: worth not searching
-        return _deadwood_beside_sets(mask)
-    return min(map(_deadwood_beside_sets, _ways_of_taking_sets(mask)))
+    spades, hearts, diamonds, clubs = (
+        mask & _SUIT,
+        mask >> 13 & _SUIT,
+        mask >> 26 & _SUIT,
+        mask >> 39,
+    )
+    if (spades & hearts) & (diamonds | clubs) or (diamonds & clubs) & (spades | hearts):
+        return min(map(_deadwood_beside_sets, _ways_of_taking_sets(mask)))
+    # Most hands have no set: worth not searching, nor calling the functions below.
+    return (
+        _DEADWOOD[spades] + _DEADWOOD[hearts] + _DEADWOOD[diamonds] + _DEADWOOD[clubs]
+    )
 
 
 def discard_deadwoods(hand: Sequence[str]) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, field
 
+from protocol.errors import UsageError
 from protocol.vocabulary import News, Question
 
 __all__ = [
@@ -34,10 +35,18 @@ __all__ = [
 
 VERSION = 1
 
-Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
 Nonce = Annotated[str, Meta(min_length=1, max_length=64)]
 Note = Annotated[str, Meta(max_length=1024)]
+
+_Plain: TypeAlias = bool | int | float | str | None
+_Value1: TypeAlias = _Plain | list[_Plain] | dict[str, _Plain]
+_Value2: TypeAlias = _Plain | list[_Value1] | dict[str, _Value1]
+_Value3: TypeAlias = _Plain | list[_Value2] | dict[str, _Value2]
+Value: TypeAlias = _Plain | list[_Value3] | dict[str, _Value3]
+"""What an answer may be made of: what JSON has, one level deeper than any legal answer. Not `Any`: msgpack's maps may have
+arrays as keys, and a frame of those whose hashes collide would hold up the arena for a minute."""
 
 
 class Ending(StrEnum):
@@ -116,6 +125,18 @@ class Hello(
     from_: Annotated[int, Meta(ge=0)] | None = field(default=None, name="from")
     client: Annotated[str, Meta(max_length=256)] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse what would disturb a terminal or pass for another's name: controls, hidden and turned letters.
+
+        Raises:
+            UsageError: the name, or the client's, has some; the codec reports it as `Malformed`.
+        """
+        for text in (self.name, self.client or ""):
+            if not text.isprintable() or text != text.strip():
+                raise UsageError(
+                    f"expected a name of printable letters, not framed by spaces, got {text!r}"
+                )
+
 
 class Ready(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"
@@ -129,11 +150,11 @@ class Ready(
 class Answer(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="answer"
 ):
-    """A decision. `value` is whatever the bot sent: the question decides whether it is legal."""
+    """A decision. `value` may be anything within `Value`: the question decides whether it is legal."""
 
     match: Id
     ask: Id
-    value: Any
+    value: Value
     note: Note | None = None
 
 

@@ -35,6 +35,9 @@ _REMEMBERED = (
 )
 
 
+_DIGITS = 18  # no chair is asked more often, and `int` refuses thousands of digits
+
+
 class State(Enum):
     """Where a connection stands."""
 
@@ -86,7 +89,9 @@ CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
     (Chair.SEATED, Ask): Chair.ASKED,
     (Chair.SEATED, Answer): Chair.SEATED,  # the same answer again counts once
     (Chair.SEATED, Over): Chair.OVER,
-    (Chair.ASKED, Ask): Chair.ASKED,  # again after a reconnect
+    (Chair.ASKED, Match): Chair.ASKED,  # again after a reconnect, and so are
+    (Chair.ASKED, Ready): Chair.ASKED,
+    (Chair.ASKED, Ask): Chair.ASKED,
     (Chair.ASKED, Answer): Chair.SEATED,
     (Chair.ASKED, Over): Chair.OVER,
     (Chair.OVER, Ready): Chair.OVER,
@@ -182,5 +187,10 @@ def ask_id(match: str, number: int) -> str:
 def _number(ask: str, match: str) -> int:
     """The number in an ask's id; 0 if it is none of this match."""
     prefix, _, number = ask.rpartition(":")
-    is_number = prefix == match and number.isascii() and number.isdigit()
+    is_number = (
+        prefix == match
+        and number.isascii()
+        and number.isdigit()
+        and len(number) <= _DIGITS
+    )
     return int(number) if is_number else 0

@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from protocol.errors import UnknownBot
+from protocol.errors import UnknownBot, one_line
 from protocol.vocabulary import News, Question
 
 __all__ = ["Strategy", "find", "house_bots", "load_file"]
@@ -87,28 +87,28 @@ def load_file(path: Path) -> type[Any]:
     assert spec.loader is not None, "a .py file has a loader"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(
-        0, str(path.parent.resolve())
-    )  # so that a bot may import its neighbours
+    neighbours = str(path.parent.resolve())
+    sys.path.insert(0, neighbours)  # so that a bot may import them
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        line = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        line = one_line(f"{type(error).__name__}: {error}")
         raise UnknownBot(f"{path} cannot be run: {line}") from error
     finally:
-        sys.path.pop(0)
-    classes = [
-        value
+        if neighbours in sys.path:  # the file may have changed it
+            sys.path.remove(neighbours)
+    classes = {
+        value  # a set: a class may have two names
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == name and _plays(value)
-    ]
+    }
     leaves = [
         cls
         for cls in classes
         if not any(other is not cls and issubclass(other, cls) for other in classes)
     ]
     if len(leaves) != 1:
-        names = ", ".join(cls.__name__ for cls in leaves) or "none"
+        names = ", ".join(sorted(cls.__name__ for cls in leaves)) or "none"
         raise UnknownBot(
             f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
         )

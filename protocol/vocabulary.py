@@ -13,7 +13,7 @@ import msgspec
 
 from protocol.errors import BadSettings, IllegalAnswer
 
-__all__ = ["Legal", "News", "Question", "Range", "Settings", "Vocabulary"]
+__all__ = ["Legal", "News", "Question", "Range", "Settings", "Vocabulary", "shorten"]
 
 Answer = TypeVar("Answer")
 
@@ -70,15 +70,16 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
 
     def refusal(self, value: object) -> IllegalAnswer:
         """The error that says what was answered and what would have been legal."""
-        legal = self.choices
-        if not isinstance(legal, Range):
-            shown = ", ".join(map(_plain, legal[:20]))
-            legal_text = shown + (", …" if len(legal) > 20 else "")
-        else:
-            legal_text = str(legal)
         return IllegalAnswer(
-            f"answered {_shorten(value)} to {self.kind}; legal: {legal_text}"
+            f"answered {shorten(value)} to {self.kind}; legal: {self.legal_text()}"
         )
+
+    def legal_text(self) -> str:
+        """The legal answers in a few words, for people."""
+        legal = self.choices
+        if isinstance(legal, Range):
+            return str(legal)
+        return ", ".join(map(_plain, legal[:20])) + (", …" if len(legal) > 20 else "")
 
 
 class News(_Kinded, frozen=True, gc=False):
@@ -108,7 +109,10 @@ class Vocabulary(msgspec.Struct, frozen=True):
     questions: Mapping[str, type[Question[Any]]]
     news: Mapping[str, type[News]]
 
-    TITLES: ClassVar[dict[str, str]] = {}
+    TITLES: ClassVar[Mapping[str, str]] = {
+        "ace_king_queen": "Ace-King-Queen",
+        "high_low": "High-low",
+    }
 
     @property
     def title(self) -> str:
@@ -133,15 +137,13 @@ class Vocabulary(msgspec.Struct, frozen=True):
 
 
 def _plain(choice: object) -> str:
-    return choice if isinstance(choice, str) else _shorten(choice)
+    return choice if isinstance(choice, str) else shorten(choice)
 
 
-def _shorten(value: object, limit: int = 120) -> str:
+def shorten(value: object, limit: int = 120) -> str:
     """`repr` of something a stranger sent, cut to a length that fits a line."""
-    if isinstance(value, str):
-        value = value[: limit * 2]
     try:
-        text = repr(value)
+        text = str.__str__(repr(value[: limit * 2] if type(value) is str else value))
     except Exception:  # a strategy's own object may be broken in any way
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,1 +1,132 @@
-"""The `arena` command."""
+"""The `arena` command.
+
+One module per command, imported when that command is used: `arena --help` loads none of them. A command does its work, prints its
+result on stdout and raises when something is wrong; `main` is the one place that turns what was raised into a line on
+stderr and an exit status: 0 when all went well, 1 when it did not, 2 when the command was called wrong, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.version import __version__
+
+__all__ = ["COMMANDS", "Interrupted", "arena", "main"]
+
+COMMANDS: dict[str, str] = {
+    "play": "Play a match or a pairing here and now.",
+    "cross": "Let every bot of a game play against every bot.",
+    "odds": "Deal three card poker hands and compare with the exact odds.",
+    "ruin": "See how often a bot turns a stake into a goal.",
+    "driver": "Print a session of blackjack line by line.",
+}
+"""The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`."""
+
+LONGEST_LINE = 2000  # what a stranger's file says of itself must not flood a terminal
+
+DONE, FAILED, CALLED_WRONG, INTERRUPTED = 0, 1, 2, 130
+
+
+class Interrupted(ArenaError):
+    """Ctrl-C; the text says what was done and how to go on."""
+
+
+class _Lazy(click.Group):
+    """A group that imports a command when it is asked for it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command, imported now."""
+        if name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"arena.cli.{name}").command
+        assert isinstance(command, click.Command), "every module there has one"
+        return command
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """The list of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; Ctrl-C becomes an error of ours before click prints an empty line for it."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted("interrupted") from None
+        except BrokenPipeError:
+            raise _NobodyReads from None
+
+
+class _NobodyReads(Exception):
+    """Whoever read our output has gone."""
+
+
+@click.group(
+    cls=_Lazy,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="arena", message="%(prog)s %(version)s")
+@click.pass_context
+def arena(ctx: click.Context) -> None:
+    """Card Arena: bots play card games, and a referee sees to it that they play by the rules.
+
+    Exit status: 0 when all went well, 1 when it did not (a bot was eliminated, a file cannot be read), 2 when the
+    command was called wrong, 130 after Ctrl-C.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; what goes wrong is one line on stderr."""
+    try:
+        status = arena.main(argv, prog_name="arena", standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        return _fail(_text_of(error), CALLED_WRONG)
+    except click.ClickException as error:
+        return _fail(error.format_message(), FAILED)
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except Interrupted as error:
+        return _fail(str(error), INTERRUPTED)
+    except UsageError as error:
+        return _fail(str(error), CALLED_WRONG)
+    except ArenaError as error:
+        return _fail(str(error), FAILED)
+    except (_NobodyReads, BrokenPipeError):
+        # What is still buffered would break the pipe again when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail("nobody reads the output any more", FAILED)
+    except OSError as error:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return _fail(f"{where}{error.strerror or error}", FAILED)
+    return status if isinstance(status, int) else DONE
+
+
+def _text_of(error: click.UsageError) -> str:
+    """A usage error in one line, and where to read on."""
+    text = error.format_message().rstrip(".")
+    if text[1:2].islower():
+        text = text[0].lower() + text[1:]
+    path = "arena" if error.ctx is None else error.ctx.command_path
+    return f"{text}; see '{path} --help'"
+
+
+def _fail(text: str, status: int) -> int:
+    """Say in one line what is wrong."""
+    click.echo(f"arena: {one_line(' '.join(text.split()), LONGEST_LINE)}", err=True)
+    return status

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from arena.games import ace_king_queen
+from arena.games import (
+    ace_king_queen,
+    blackjack,
+    gin_rummy,
+    high_low,
+    three_card_poker,
+)
 from arena.rules import Game
 from protocol.errors import UnknownGame
 
 __all__ = ["GAMES", "game_named"]
 
-GAMES: dict[str, Game] = {module.GAME.name: module.GAME for module in (ace_king_queen,)}
+GAMES: dict[str, Game] = {
+    module.GAME.name: module.GAME
+    for module in (
+        ace_king_queen,
+        gin_rummy,
+        high_low,
+        three_card_poker,
+        blackjack,
+    )
+}
 
 _NAMES = GAMES | {game.vocabulary.alias: game for game in GAMES.values()}
 

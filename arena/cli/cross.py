@@ -1,0 +1,185 @@
+"""`arena cross`: every bot against every bot (A10, G16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _shared as shared
+from arena.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
+from arena.rules import Game
+from protocol.errors import UsageError
+from protocol.strategy import house_bots
+
+__all__ = ["command"]
+
+MATCHES = {"high_low": 24, "three_card_poker": 100, "blackjack": 100}
+"""Matches per table where one says little: all seatings of four (K1), or enough for an error to be shown."""
+
+SETTINGS = {"gin_rummy": {"games": 1000}}
+"""G16; a match of Ace-King-Queen is 1,000 hands anyway (A8)."""
+
+
+@click.command(name="cross")
+@shared.game_argument
+@click.argument("bots", nargs=-1, metavar="[BOT]...")
+@shared.matches_option
+@shared.set_option
+@shared.seed_option
+@shared.json_option
+def command(
+    game: Game,
+    bots: tuple[str, ...],
+    games: int | None,
+    hands: int | None,
+    settings: dict[str, object],
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Let every bot of a game play against every bot.
+
+    Each BOT is the name of a house bot or a FILE.py; without any, all house bots of the game play. In Ace-King-Queen every
+    bot also meets itself, which counts for nobody. High-low is played at all tables of four different bots, or if there are fewer,
+    at all that seat every one of them. Against the dealer each plays alone.
+
+    Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per table of high-low,
+    100 matches against the dealer. ± is one standard error.
+
+    A bot that offends is out: its pairings count for nobody, and the exit status is 1.
+
+    --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name, units, won, total, total_error,
+    mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}].
+    """
+    names = bots or tuple(house_bots(game.name))
+    _check_names(game, names)
+    planned = shared.plan(
+        game,
+        games=games,
+        hands=hands,
+        settings=settings,
+        matches=MATCHES.get(game.name, 1),
+        defaults=SETTINGS.get(game.name),
+    )
+    seed = shared.fresh_seed(seed)
+    itself = game.name in AGAINST_ITSELF
+    units = planned.units * len(tables(game.seats, len(names), itself=itself))
+    with (
+        shared.stdout_for_results(),
+        shared.progress(game.vocabulary.title, units) as progress,
+    ):
+        entrants = [shared.entrant(game, name) for name in names]
+        try:
+            table = cross(
+                game,
+                entrants,
+                matches=planned.matches,
+                settings=planned.settings,
+                seed=seed,
+                tick=progress.tick,
+            )
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted after {progress.done:,} of {shared.plural(units, unit(game))}; "
+                f"--seed {seed} begins the same again, fewer --games or --hands take less time"
+            ) from None
+    if as_json:
+        shared.print_json(_document(planned, table, seed))
+    else:
+        _show(planned, table, seed)
+    if offences := table.offences:
+        texts = [
+            shared.eliminated(names[bot], offence) for bot, offence in offences.items()
+        ]
+        raise shared.Eliminated("; ".join(texts))
+
+
+def _check_names(game: Game, names: Sequence[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"expected each bot once, got {name!r} twice")
+    fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
+    if len(names) < fewest:
+        expected = shared.plural(fewest, "bot")
+        raise UsageError(
+            f"a cross table of {game.name} needs at least {expected}, got {len(names)}"
+        )
+
+
+def _document(planned: shared.Plan, table: CrossTable, seed: int) -> dict[str, Any]:
+    names = table.names
+    return {
+        "game": planned.game.name,
+        "settings": msgspec.to_builtins(planned.settings),
+        "matches": planned.matches,
+        "seed": seed,
+        "unit": unit(planned.game),
+        "bots": [
+            {
+                "name": names[standing.bot],
+                "units": standing.units,
+                "won": standing.won,
+                "total": standing.total,
+                "total_error": standing.total_error,
+                "mean": standing.mean,
+                "mean_error": standing.mean_error,
+                "eliminated": shared.offence_document(standing.offence, names),
+            }
+            for standing in table.standings()
+        ],
+        "tables": [
+            {
+                "bots": [names[bot] for bot in sitting.bots],
+                "matches": sitting.matches,
+                "units": sitting.samples[0].count,
+                "scores": sitting.scores,
+                "score_errors": [sample.error_of_total for sample in sitting.samples],
+                "points": sitting.points,
+                "won": sitting.won,
+                "eliminated": shared.offence_document(sitting.offence, names),
+            }
+            for sitting in table.sittings
+        ],
+    }
+
+
+def _show(planned: shared.Plan, table: CrossTable, seed: int) -> None:
+    from rich.table import Table
+
+    standings = table.standings()
+    order = [standing.bot for standing in standings]
+    pairs = planned.game.seats == 2
+    what = unit(planned.game)
+    won = "ahead" if planned.game.seats == 1 else "won"
+
+    title = f"{planned.title} per {'pairing' if pairs else 'table'}, seed {seed}"
+    columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
+    shown = Table("bot", title=title, title_justify="left")
+    for column in (*columns, "total", f"per {what}"):
+        shown.add_column(column, justify="right")
+    for standing in standings:
+        if pairs:
+            cells = [_cell(table, standing.bot, other) for other in order]
+        else:
+            cells = [f"{standing.units:,}", f"{standing.won:,}"]
+        total = shared.with_error(shared.signed(standing.total), standing.total_error)
+        mean = shared.with_error(
+            shared.signed(standing.mean, 3), standing.mean_error, 3
+        )
+        if standing.offence is not None:
+            total, mean = "eliminated", standing.offence.kind
+        shown.add_row(table.names[standing.bot], *cells, total, mean)
+    shared.print_table(shown)
+
+
+def _cell(table: CrossTable, bot: int, other: int) -> str:
+    """What `bot` scored against `other`; of its own two instances, what the first one did."""
+    for sitting in table.counting():
+        if sorted(sitting.bots) == sorted((bot, other)):
+            place = sitting.bots.index(bot)
+            score = shared.signed(sitting.scores[place])
+            return shared.with_error(score, sitting.samples[place].error_of_total)
+    return "–"

@@ -1,0 +1,65 @@
+"""`arena odds`: how often each category of three card poker is dealt (T9)."""
+
+from __future__ import annotations
+
+import click
+
+from arena.cli import _shared as shared
+from arena.odds import exact_counts, odds
+from arena.rules import Game
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command(name="odds")
+@shared.game_argument
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="How many hands to deal.",
+)
+@shared.seed_option
+@shared.json_option
+def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
+    """Deal hands and show how often each category comes, beside the exact odds.
+
+    GAME is three_card_poker, the only game with categories.
+
+    --json prints {game, trials, seed, dealt, exact, counts}: percentages by category, and how many of all 22,100 hands there are.
+    """
+    if game.name != "three_card_poker":
+        raise UsageError(f"odds are of three_card_poker only, got {game.name}")
+    seed = shared.fresh_seed(seed)
+    dealt = odds(trials, seed)
+    counts = exact_counts()
+    hands = sum(counts.values())
+    exact = {label: 100 * count / hands for label, count in counts.items()}
+    if as_json:
+        shared.print_json(
+            {
+                "game": game.name,
+                "trials": trials,
+                "seed": seed,
+                "dealt": dealt,
+                "exact": exact,
+                "counts": counts,
+            }
+        )
+        return
+    from rich.table import Table
+
+    title = (
+        f"{game.vocabulary.title}, {shared.plural(trials, 'hand')} dealt, seed {seed}"
+    )
+    table = Table("category", title=title, title_justify="left")
+    for column in ("dealt %", "exact %", f"of {hands:,}"):
+        table.add_column(column, justify="right")
+    for label in reversed(counts):
+        table.add_row(
+            label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}"
+        )
+    shared.print_table(table)

@@ -1,0 +1,132 @@
+"""`arena play`: a match or a pairing here and now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from arena.cli import _shared as shared
+from arena.crosstable import Sitting, play_sitting, unit
+from arena.rules import Game
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command(name="play")
+@shared.game_argument
+@click.argument("bots", nargs=-1, metavar="BOT...")
+@shared.matches_option
+@shared.set_option
+@shared.seed_option
+@shared.json_option
+def command(
+    game: Game,
+    bots: tuple[str, ...],
+    games: int | None,
+    hands: int | None,
+    settings: dict[str, object],
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    """Play a match or a pairing here and now, and say who won.
+
+    GAME is a game or its alias (akq, gin, tcp). Each BOT is the name of a house bot or a FILE.py with one class in it; a
+    bot may play itself. Against the dealer there is one. Without options it is one match by the rulebook's settings.
+
+    The first offence ends it, and the exit status is 1.
+
+    --json prints {game, settings, matches, seed, unit, bots: [{name, won, score, points, mean, standard_error}], winners,
+    eliminated}: `bots` as given, `mean` per unit, `winners` their numbers from 0, `eliminated` null or {bot, name, kind, text, match}.
+    """
+    if len(bots) != game.seats:
+        expected = shared.plural(game.seats, "bot")
+        raise UsageError(f"{game.name} is played by {expected}, got {len(bots)}")
+    planned = shared.plan(game, games=games, hands=hands, settings=settings)
+    seed = shared.fresh_seed(seed)
+    with (
+        shared.stdout_for_results(),
+        shared.progress(game.vocabulary.title, planned.units) as progress,
+    ):
+        sitting = play_sitting(
+            game,
+            [shared.entrant(game, bot) for bot in bots],
+            tuple(range(game.seats)),
+            matches=planned.matches,
+            settings=planned.settings,
+            seed=seed,
+            tick=progress.tick,
+        )
+    if as_json:
+        shared.print_json(_document(planned, bots, sitting, seed))
+    else:
+        _show(planned, bots, sitting, seed)
+    if sitting.offence is not None:
+        name = bots[sitting.offence.place]
+        raise shared.Eliminated(shared.eliminated(name, sitting.offence))
+
+
+def _document(
+    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int
+) -> dict[str, Any]:
+    return {
+        "game": planned.game.name,
+        "settings": msgspec.to_builtins(planned.settings),
+        "matches": sitting.matches,
+        "seed": seed,
+        "unit": unit(planned.game),
+        "bots": [
+            {
+                "name": name,
+                "won": sitting.won[place],
+                "score": sitting.scores[place],
+                "points": sitting.points[place],
+                "mean": sitting.samples[place].mean,
+                "standard_error": sitting.samples[place].standard_error,
+            }
+            for place, name in enumerate(bots)
+        ],
+        "winners": sitting.leaders if planned.game.seats > 1 else (),
+        "eliminated": shared.offence_document(sitting.offence, bots),
+    }
+
+
+def _show(
+    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int
+) -> None:
+    from rich.table import Table
+
+    what = unit(planned.game)
+    wins = "ahead" if planned.game.seats == 1 else "won"
+    table = Table("bot", title=f"{planned.title}, seed {seed}", title_justify="left")
+    for column in (wins, "score", f"per {what}", *(["points"] * any(sitting.points))):
+        table.add_column(column, justify="right")
+    for place, name in enumerate(bots):
+        sample = sitting.samples[place]
+        points = [f"{sitting.points[place]:,}"] if any(sitting.points) else []
+        table.add_row(
+            name,
+            f"{sitting.won[place]:,}",
+            shared.signed(sitting.scores[place]),
+            shared.with_error(shared.signed(sample.mean, 3), sample.standard_error, 3),
+            *points,
+        )
+    shared.print_table(table)
+    if planned.game.seats > 1:
+        click.echo(_verdict(bots, sitting))
+
+
+def _verdict(bots: tuple[str, ...], sitting: Sitting) -> str:
+    """Who won, in a sentence; bots of one name are told apart by where they stand."""
+    names = [
+        name if bots.count(name) == 1 else f"{name} ({place + 1})"
+        for place, name in enumerate(bots)
+    ]
+    leaders = [names[place] for place in sitting.leaders]
+    if len(leaders) == 1:
+        return f"{leaders[0]} wins"
+    *rest, last = leaders
+    together = f"{', '.join(rest)} and {last}"
+    return f"{together} {'go on' if sitting.offence else 'share first place'}"

@@ -1,0 +1,436 @@
+"""Runs a competition: opens its matches as bots are free, rules who is out, and keeps the standings.
+
+The schedule says who plays whom (`arena/schedule.py`), the standings what it adds up to (`arena/standings.py`); the director
+only carries pairings to the conduct and outcomes back. One slow bot delays nothing but its own matches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from arena.chance import Stream
+from arena.conduct import Table
+from arena.gateway import Gateway
+from arena.match import Match, MatchResult
+from arena.player import Player
+from arena.rules import Game
+from arena.schedule import (
+    Outcome,
+    Outcomes,
+    Pairing,
+    Placed,
+    Ranking,
+    Schedule,
+    Stage,
+    elimination,
+    league,
+    round_robin,
+)
+from arena.standings import League, RoundRobin, measure_for
+from arena.store import Store
+from arena.verdict import Verdict
+from protocol.errors import ArenaError
+from protocol.messages import Ending, Limits, Termination
+from protocol.vocabulary import Settings
+
+__all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
+
+_VOIDS = 3  # J5: then the match waits for the instructor
+_HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
+
+
+class Form(StrEnum):
+    """The forms of competition (rules K)."""
+
+    ROUND_ROBIN = "round_robin"
+    ELIMINATION = "elimination"
+    LEAGUE = "league"
+
+
+def form_of(game: Game) -> Form:
+    """The form in which a game is played if nobody says otherwise: by its number of seats."""
+    return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be played.
+
+    Attributes:
+        game: its rules.
+        settings: of every match.
+        players: the bots' names.
+        matches: how often each two meet, or each bot the dealer.
+        with_itself: whether each bot also meets another instance of itself (A10), if it has two tables.
+        limits: of time.
+    """
+
+    game: Game
+    settings: Settings
+    players: tuple[str, ...]
+    matches: int = 1
+    with_itself: bool = False
+    limits: Limits = Limits()
+
+    @property
+    def form(self) -> Form:
+        """Round robin, elimination or league."""
+        return form_of(self.game)
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How a competition ended.
+
+    Attributes:
+        game, form, players: what was played, by whom.
+        standings: `Row`s or `LeagueRow`s, best first, the eliminated at the end; empty for an elimination.
+        cross_table: who has done how against whom, in a round robin.
+        ranking: the places of an elimination.
+        verdicts: every elimination, with its evidence.
+        played: how many matches count or ended by an offence.
+        seconds: how long it took.
+    """
+
+    game: str
+    form: Form
+    players: tuple[str, ...]
+    standings: tuple[Any, ...]
+    cross_table: dict[str, dict[str, Any]]
+    ranking: tuple[Placed, ...]
+    verdicts: tuple[Verdict, ...]
+    played: int
+    seconds: float
+
+
+HouseCall = Callable[[str, str], Awaitable[None]]
+"""(game, name) → a house bot of that name is started and will connect."""
+
+
+class Competition:
+    """One competition while it is played.
+
+    Args:
+        plan: what is to be played.
+        gateway: where its bots are connected.
+        store: what every match is written to as it ends.
+        wall: the time of day in Unix seconds.
+        call_house: starts house bots for the free chairs of a final.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        gateway: Gateway,
+        store: Store,
+        wall: Callable[[], float],
+        call_house: HouseCall,
+    ) -> None:
+        self.plan = plan
+        self.played = 0
+        self.scheduled = 0
+        self.verdicts: list[Verdict] = []
+        self._gateway = gateway
+        self._store = store
+        self._wall = wall
+        self._call_house = call_house
+        self._loop = asyncio.get_running_loop()
+        self._id = store.competition_started(
+            plan.game.name,
+            plan.form.value,
+            msgspec.to_builtins(plan.settings),
+            plan.players,
+            wall(),
+        )
+        self._out: dict[str, Termination] = {}
+        self._standings = _standings(plan)
+        self._stage: _Stage | None = None
+        self._house = tuple(
+            f"house-{secrets.token_hex(2)}-{n}" for n in range(_HOUSE_SEATS)
+        )
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a bot that is away is waited for."""
+        return self.plan.limits.start_ms + self.plan.limits.grace_ms
+
+    async def run(self) -> Report:
+        """Play it to its end.
+
+        Raises:
+            ArenaError: a match was void three times (J5), or the results cannot be stored.
+        """
+        started = self._loop.time()
+        schedule = self._schedule(self._house)
+        stage: Stage = next(schedule)
+        ranking: Ranking = ()
+        while True:
+            outcomes = await self._play(stage)
+            try:
+                stage = schedule.send(outcomes)
+            except StopIteration as done:
+                ranking = done.value
+                break
+        self._store.competition_finished(self._id, ranking, self._wall())
+        standings = self._standings
+        return Report(
+            game=self.plan.game.name,
+            form=self.plan.form,
+            players=self.plan.players,
+            standings=standings.rows() if standings is not None else (),
+            cross_table=(
+                standings.cross_table() if isinstance(standings, RoundRobin) else {}
+            ),
+            ranking=ranking,
+            verdicts=tuple(self.verdicts),
+            played=self.played,
+            seconds=self._loop.time() - started,
+        )
+
+    def changed(self) -> None:
+        """A bot has come or gone: matches may be opened now."""
+        if self._stage is not None:
+            self._stage.seat((*self.plan.players, *self._house))
+
+    # --- what a stage asks for ---
+
+    def is_out(self, pairing: Pairing) -> bool:
+        """Whether one of them has been eliminated (J3)."""
+        return any(name in self._out for name in pairing.players)
+
+    def open(self, pairing: Pairing, over: Callable[[MatchResult], None]) -> Table:
+        """Open a pairing's match; all its players are free."""
+        players = [self._gateway.players[name] for name in pairing.players]
+
+        def on_over(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
+            self._note(table.id, pairing, result, verdict)
+            over(result)
+
+        return self._gateway.conduct.open(
+            self.plan.game, self.plan.settings, players, self.plan.limits, on_over
+        )
+
+    def player(self, name: str) -> Player | None:
+        """The connected bot of that name, if there is one that can still be dealt to."""
+        player = self._gateway.players.get(name)
+        return None if player is None or player.leaving else player
+
+    def absent(self, pairing: Pairing, seat: int) -> MatchResult:
+        """The result of a match to which a bot did not come (J2)."""
+        limits, game = self.plan.limits, self.plan.game
+        match = Match(
+            game, self.plan.settings, seed=secrets.token_bytes(32), start=False
+        )
+        name = pairing.players[seat]
+        text = f"seat {seat + 1} did not come within {self.patience_ms} ms"
+        match.end(Ending.ABSENT, seat, text)
+        verdict = Verdict(
+            kind=Ending.ABSENT,
+            match=f"{self._id}-{pairing.number}",
+            game=game.name,
+            bot=name,
+            seat=seat,
+            text=text,
+            bank_ms=limits.bank_ms,
+            limits=limits,
+        )
+        result = match.result()
+        self._note(verdict.match, pairing, result, verdict)
+        return result
+
+    def void(self, table: Table, text: str) -> None:
+        """Stop a match that cannot count any more."""
+        self._gateway.conduct.void(table, text)
+
+    # --- within ---
+
+    def _schedule(self, house: Sequence[str]) -> Schedule:
+        plan = self.plan
+        if plan.form is Form.LEAGUE:
+            return league(plan.players, plan.matches)
+        if plan.form is Form.ROUND_ROBIN:
+            return round_robin(plan.players, plan.matches, plan.with_itself)
+        return elimination(plan.players, Stream(secrets.token_bytes(32)), house)
+
+    async def _play(self, pairings: Stage) -> Outcomes:
+        self.scheduled += len(pairings)
+        for pairing in pairings:
+            for name in pairing.players:
+                if name in self._house:
+                    await self._call_house(self.plan.game.name, name)
+        self._stage = _Stage(self, pairings)
+        try:
+            return await self._stage.outcomes()
+        finally:
+            self._stage = None
+
+    def _note(
+        self,
+        match: str,
+        pairing: Pairing,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """Write a match down, count it, and strike an offender."""
+        now = self._wall()
+        self._store.match_finished(
+            self._id, match, pairing.players, result, now, now, verdict
+        )
+        if self._standings is not None and not self.is_out(pairing):
+            self._standings.add(Outcome(pairing, result))
+        if result.termination.kind is not Ending.VOID:
+            self.played += 1
+        if verdict is not None and verdict.bot not in self._out:
+            self.verdicts.append(verdict)
+            self._out[verdict.bot] = result.termination
+
+
+class _Stage:
+    """The pairings of one stage, from waiting to their outcomes.
+
+    Every bot has a list of the pairings that it waits for, so that the end of a match costs a look at the lists of its own players
+    only, however large the competition is.
+    """
+
+    def __init__(self, competition: Competition, pairings: Stage) -> None:
+        self._competition = competition
+        self._pairings = pairings
+        self._waiting: dict[str, dict[int, Pairing]] = {}
+        self._tables: dict[int, Table] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._voids: Counter[int] = Counter()
+        self._expected: dict[str, asyncio.TimerHandle] = {}
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        for pairing in pairings:
+            self._list(pairing)
+
+    async def outcomes(self) -> Outcomes:
+        """Play all pairings; their outcomes in order.
+
+        Raises:
+            ArenaError: a match was void three times (J5).
+        """
+        self.seat(tuple(self._waiting))
+        try:
+            await self._done
+        finally:
+            for timer in self._expected.values():
+                timer.cancel()
+        return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
+
+    def seat(self, names: Sequence[str]) -> None:
+        """Open what can be opened for these bots."""
+        for name in names:
+            for pairing in tuple(self._waiting.get(name, {}).values()):
+                self._try(pairing)
+                if self._free_tables(name) < 1:
+                    break
+
+    def _try(self, pairing: Pairing) -> None:
+        """Open a pairing's match if all its players are free, or see that it will never be played."""
+        if self._competition.is_out(pairing) or self._cannot_meet_itself(pairing):
+            self._settle(pairing, None)
+        elif all(
+            self._free_tables(name) >= pairing.players.count(name)
+            for name in pairing.players
+        ):
+            self._unlist(pairing)
+            self._tables[pairing.number] = self._competition.open(
+                pairing, partial(self._over, pairing)
+            )
+
+    def _free_tables(self, name: str) -> int:
+        """How many matches more the bot would take now; one that is away gets a deadline."""
+        player = self._competition.player(name)
+        if player is not None and player.connection is not None:
+            timer = self._expected.pop(name, None)
+            if timer is not None:
+                timer.cancel()
+            return player.tables - len(player.chairs)
+        if name not in self._expected:
+            wait_s = self._competition.patience_ms / 1000
+            self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
+        return 0
+
+    def _cannot_meet_itself(self, pairing: Pairing) -> bool:
+        """A bot with one table has no second chair for itself."""
+        name = pairing.players[0]
+        player = self._competition.player(name)
+        return player is not None and player.tables < pairing.players.count(name)
+
+    def _absent(self, name: str) -> None:
+        """A bot has not come in time to the matches that wait for it."""
+        del self._expected[name]
+        waiting = self._waiting.get(name)
+        if not waiting or self._free_tables(name) > 0:
+            return
+        pairing = next(iter(waiting.values()))
+        self._settle(
+            pairing, self._competition.absent(pairing, pairing.players.index(name))
+        )
+        self._strike(name)
+
+    def _over(self, pairing: Pairing, result: MatchResult) -> None:
+        """A match has ended: settle or repeat it, and go on with its players."""
+        del self._tables[pairing.number]
+        if result.termination.kind is not Ending.VOID:
+            self._settle(pairing, result)
+            if result.termination.seat is not None:
+                self._strike(pairing.players[result.termination.seat])
+        elif self._competition.is_out(pairing):
+            self._settle(pairing, None)
+        else:
+            self._repeat(pairing)
+        self.seat(pairing.players)
+
+    def _repeat(self, pairing: Pairing) -> None:
+        """A void match is played again, but not for ever (J5)."""
+        self._voids[pairing.number] += 1
+        if self._voids[pairing.number] < _VOIDS:
+            self._list(pairing)
+        elif not self._done.done():
+            names = " against ".join(pairing.players)
+            self._done.set_exception(
+                ArenaError(f"{names} was void {_VOIDS} times by faults of the arena")
+            )
+
+    def _strike(self, name: str) -> None:
+        """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
+        for number, table in tuple(self._tables.items()):
+            if number in self._tables and name in (
+                chair.player.name for chair in table.chairs
+            ):
+                self._competition.void(table, f"{name} has been eliminated")
+        for pairing in tuple(self._waiting.get(name, {}).values()):
+            self._settle(pairing, None)
+
+    def _settle(self, pairing: Pairing, result: MatchResult | None) -> None:
+        self._unlist(pairing)
+        self._outcomes[pairing.number] = Outcome(pairing, result)
+        if len(self._outcomes) == len(self._pairings) and not self._done.done():
+            self._done.set_result(None)
+
+    def _list(self, pairing: Pairing) -> None:
+        for name in pairing.players:
+            self._waiting.setdefault(name, {})[pairing.number] = pairing
+
+    def _unlist(self, pairing: Pairing) -> None:
+        for name in pairing.players:
+            self._waiting[name].pop(pairing.number, None)
+
+
+def _standings(plan: Plan) -> RoundRobin | League | None:
+    """What keeps the standings; an elimination has a ranking instead."""
+    match plan.form:
+        case Form.ROUND_ROBIN:
+            return RoundRobin(plan.players)
+        case Form.LEAGUE:
+            return League(plan.players, measure_for(plan.game.name))
+    return None

@@ -1,0 +1,225 @@
+"""Blackjack (rulebook, section B)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from arena.chance import Stream
+from arena.rules import Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from protocol.blackjack import (
+    MINIMUM,
+    NEW_DECK,
+    VOCABULARY,
+    Bet,
+    BlackjackSettings,
+    Draw,
+    Exposed,
+    HandOver,
+    Outcome,
+    Shuffled,
+    hand_value,
+)
+from protocol.cards import Card, check_cards
+from protocol.errors import BadDeck, DeckEmpty
+from protocol.vocabulary import Range
+
+__all__ = ["GAME", "Deck", "DeckEmpty", "match", "outcome", "payoff"]
+
+PLAYER = 0
+CUTS = 7
+RESHUFFLE_BELOW = 20  # no hand can need more: twelve cards bust, and eleven leave the dealer few to draw (B6)
+DEALER_STANDS = 17
+
+Deal: TypeAlias = int | Sequence[Card]
+"""A cut point; with `shuffle = "uniform"` a whole deck."""
+
+# Made once, as a hand tells five of them or more.
+_TO_PLAYER = {card: Tell(PLAYER, Exposed(card, "player")) for card in NEW_DECK}
+_TO_DEALER = {card: Tell(PLAYER, Exposed(card, "dealer")) for card in NEW_DECK}
+_SHUFFLED = Tell(PLAYER, Shuffled())
+
+
+class Deck:
+    """A deck of 52 that is dealt from the front and shuffled by cutting (B1–B3)."""
+
+    __slots__ = ("_cards", "_next")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Take a new deck, in the order of B1."""
+        self.stack(NEW_DECK)
+
+    def stack(self, cards: Iterable[Card]) -> None:
+        """Put cards in place of the deck, the next to be dealt first; those that are not named come last, unknown."""
+        self._cards = list(cards)
+        self._next = 0
+
+    def shuffle(self, n: int) -> None:
+        """Put back what was dealt, cut `n` cards off as the left part and interleave: right, left, right, left … (B2).
+
+        Raises:
+            BadDeck: `n` is no whole number from 0 to 52.
+        """
+        if type(n) is not int or not 0 <= n <= len(NEW_DECK):
+            raise BadDeck(f"expected a cut from 0 to {len(NEW_DECK)}, got {n!r}")
+        cards = self._cards
+        left, right = cards[:n], cards[n:]
+        if n <= len(right):
+            cards[0 : 2 * n : 2], cards[1 : 2 * n : 2] = right[:n], left
+            cards[2 * n :] = right[n:]
+        else:
+            both = len(right)
+            cards[0 : 2 * both : 2], cards[1 : 2 * both : 2] = right, left[:both]
+            cards[2 * both :] = left[both:]
+        self._next = 0
+
+    def deal(self) -> Card:
+        """The next card.
+
+        Raises:
+            DeckEmpty: all have been dealt (B3).
+        """
+        try:
+            card = self._cards[self._next]
+        except IndexError:
+            raise DeckEmpty(
+                f"expected a card to deal, all {self._next} are dealt"
+            ) from None
+        self._next += 1
+        return card
+
+    @property
+    def cards_left(self) -> int:
+        """How many of the 52 have not been dealt."""
+        return len(NEW_DECK) - self._next
+
+
+def match(
+    settings: BlackjackSettings, deals: Iterator[Any], board: Scoreboard
+) -> Rules:
+    """A match: hands until they are all played or the bankroll is below the minimum (B5)."""
+    deck = Deck()
+    bankroll = settings.bankroll
+    yield shuffle(deck, settings, deals)
+    for round_number in range(1, settings.hands + 1):
+        if bankroll < MINIMUM:
+            break
+        if deck.cards_left < RESHUFFLE_BELOW:
+            yield shuffle(deck, settings, deals)
+        legal = Range(MINIMUM, bankroll)
+        bet = yield from ask(PLAYER, Bet(round_number, bankroll, legal))
+        over = yield from hand(deck, bet, bankroll)
+        bankroll = over.bankroll
+        board.scores[PLAYER] = bankroll - settings.bankroll
+        yield Tell(PLAYER, over)
+
+
+def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Tell:
+    """Shuffle the deck as the settings say, and what the player may know of it (B6, B11, B14)."""
+    if settings.shuffle == "riffle":
+        for _ in range(CUTS):
+            deck.shuffle(next_deal(deals))
+    else:
+        deck.stack(next_deal(deals))
+    return _SHUFFLED
+
+
+def hand(deck: Deck, bet: int, bankroll: int) -> Generator[Ask | Tell, Any, HandOver]:
+    """One hand, from the deal to what it paid (B7–B10)."""
+    first, upcard, second, hole = deck.deal(), deck.deal(), deck.deal(), deck.deal()
+    player, dealer = [first, second], [upcard]
+    yield _TO_PLAYER[first]
+    yield _TO_DEALER[upcard]
+    yield _TO_PLAYER[second]
+
+    total, soft = hand_value(player)
+    ended: Outcome
+    if total == 21:
+        ended = "natural"
+    else:
+        while total <= 21:
+            action = yield from ask(PLAYER, Draw(upcard, tuple(player), total, soft))
+            if action == "stand":
+                break
+            card = deck.deal()
+            player.append(card)
+            yield _TO_PLAYER[card]
+            total, soft = hand_value(player)
+        if total > 21:
+            ended = "bust"
+        else:
+            ended = outcome(total, (yield from dealers_turn(deck, dealer, hole)))
+    paid = payoff(ended, bet)
+    return HandOver(bet, tuple(player), tuple(dealer), ended, paid, bankroll + paid)
+
+
+def dealers_turn(
+    deck: Deck, dealer: list[Card], hole: Card
+) -> Generator[Tell, Any, int]:
+    """The dealer shows the hole card and hits below 17, soft or hard; what its hand came to (B10)."""
+    dealer.append(hole)
+    yield _TO_DEALER[hole]
+    while (total := hand_value(dealer)[0]) < DEALER_STANDS:
+        card = deck.deal()
+        dealer.append(card)
+        yield _TO_DEALER[card]
+    return total
+
+
+def outcome(player: int, dealer: int) -> Outcome:
+    """How a hand ends when the player stood on its total and the dealer has come to another (B10)."""
+    if dealer > 21:
+        return "dealer_busts"
+    if player == dealer:
+        return "push"
+    return "win" if player > dealer else "lose"
+
+
+def payoff(ended: Outcome, bet: int) -> int:
+    """What an outcome pays: whole chips, a natural three for two, rounded down (B8–B10)."""
+    match ended:
+        case "natural":
+            return bet * 3 // 2
+        case "win" | "dealer_busts":
+            return bet
+        case "push":
+            return 0
+        case "bust" | "lose":
+            return -bet
+
+
+def deals(settings: BlackjackSettings, stream: Stream) -> Iterator[Deal]:
+    """Cut points of 13 to 39 one after another (B5), or with `uniform` one fair shuffle of a new deck after another."""
+    while True:
+        if settings.shuffle == "riffle":
+            yield 13 + stream.below(27)
+        else:
+            yield stream.shuffled(NEW_DECK)
+
+
+def stacked(settings: BlackjackSettings, decks: Iterable[Any]) -> Iterator[Deal]:
+    """Cut points that somebody gave, seven for every shuffle; with `uniform` decks, one for every shuffle.
+
+    Raises:
+        BadDeck: a card that is none, a card twice, or no deck at all. Cuts are checked by `Deck.shuffle`.
+    """
+    for deal in decks:
+        if settings.shuffle == "riffle":
+            yield deal
+        elif not isinstance(deal, Sequence):
+            raise BadDeck(f"expected a deck of cards, got {deal!r}")
+        else:
+            check_cards(deal)
+            yield tuple(deal)
+
+
+GAME = Game(
+    vocabulary=VOCABULARY,
+    rules=match,
+    deals=deals,
+    stacked=stacked,
+    stake=lambda settings: int(settings.bankroll),
+)

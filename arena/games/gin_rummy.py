@@ -1,0 +1,244 @@
+"""Gin rummy (rulebook, section G)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.chance import Stream
+from arena.rules import EVERYONE, Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from protocol.cards import PACK, Card, check_cards
+from protocol.gin_melds import Layoff, Meld, arrange, best_defence, lay_off, points
+from protocol.gin_rummy import (
+    VOCABULARY,
+    Dealt,
+    Draw,
+    GameOver,
+    GinRummySettings,
+    Melds,
+    Offer,
+    Offered,
+    Pile,
+    Reason,
+    RoundOver,
+    Turn,
+    TurnTaken,
+    turn_answers,
+)
+
+__all__ = ["GAME", "Drawn", "match", "score"]
+
+BONUS = 25
+"""For gin, and for the defender who undercuts (G11)."""
+
+HAND = 10
+UPCARD = 2 * HAND  # its place in the deck (G3)
+
+Deck = Sequence[Card]
+"""Ten cards to seat 0, ten to seat 1, the up-card, then the stock in drawing order (G3)."""
+
+Pair = tuple[int, int]
+"""Something by seat."""
+
+Hands = tuple[list[Card], list[Card]]
+
+
+class Drawn(msgspec.Struct, frozen=True):
+    """A deal by chance: a deck, and the seat that starts if this is round 1 of a game (G4)."""
+
+    starter: int
+    deck: Deck
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How a round ended; the fields are those of `RoundOver`."""
+
+    reason: Reason
+    hands: Hands
+    knocker: int | None = None
+    melds: tuple[tuple[Meld, ...], tuple[Meld, ...]] | None = None
+    layoffs: tuple[Layoff, ...] = ()
+    points: Pair = (0, 0)
+
+
+def match(
+    settings: GinRummySettings, deals: Iterator[Drawn | Deck], board: Scoreboard
+) -> Rules:
+    """A match: `games` games (G15)."""
+    numbered = enumerate(deals, start=1)
+    for number in range(1, settings.games + 1):
+        scores = yield from game(number, settings, numbered, board)
+        winner = None
+        if max(scores) >= settings.target:
+            winner = scores.index(max(scores))
+            board.scores[winner] += 1
+        yield Tell(
+            EVERYONE,
+            GameOver(
+                winner, (scores[0], scores[1]), (board.scores[0], board.scores[1])
+            ),
+        )
+
+
+def game(
+    number: int,
+    settings: GinRummySettings,
+    deals: Iterator[tuple[int, Drawn | Deck]],
+    board: Scoreboard,
+) -> Generator[Ask | Tell, Any, list[int]]:
+    """Rounds until a seat has reached the target, or there have been enough (G4, G15); both seats' points."""
+    scores = [0, 0]
+    first: int | None = settings.starter
+    for turnabout in range(settings.max_rounds):
+        round_number, deal = next_deal(deals)
+        by_chance, deck = (
+            (deal.starter, deal.deck) if isinstance(deal, Drawn) else (0, deal)
+        )
+        if first is None:
+            first = by_chance
+        starter = (first + turnabout) % 2
+        for seat in (0, 1):
+            hand = tuple(deck[seat * HAND : seat * HAND + HAND])
+            yield Tell(seat, Dealt(number, round_number, starter, hand, deck[UPCARD]))
+
+        ended = yield from play_round(settings, starter, deck)
+        for seat in (0, 1):
+            scores[seat] += ended.points[seat]
+            board.points[seat] += ended.points[seat]
+        yield Tell(EVERYONE, round_over(ended, (scores[0], scores[1])))
+        if max(scores) >= settings.target:
+            break
+    return scores
+
+
+def play_round(
+    settings: GinRummySettings, starter: int, deck: Deck
+) -> Generator[Ask | Tell, Any, Ended]:
+    """One deal, from the up-card to the knock or the tie (G5–G13)."""
+    hands = list(deck[:HAND]), list(deck[HAND:UPCARD])
+    stock = list(deck[:UPCARD:-1])
+    top = deck[UPCARD]
+    seat, pile = yield from offers(starter, top, hands)
+
+    for _ in range(settings.max_turns):
+        if not stock and pile == "stock":
+            break  # a stacked deck without a stock, and nobody wanted the up-card
+        hand = hands[seat]
+        if pile is None:
+            pile = yield from ask(seat, Draw(top, tuple(hand)))
+        drawn = stock.pop() if pile == "stock" else top
+        hand.append(drawn)
+        answer = yield from ask(seat, Turn(drawn, tuple(hand), turn_answers(hand)))
+        top = answer.discard
+        hand.remove(top)
+        shown = drawn if pile == "discard" else None
+        yield Tell(EVERYONE, TurnTaken(seat, pile, shown, top))
+        if answer.knock:
+            return (yield from showdown(seat, answer.melds, hands))
+        if not stock:
+            break  # G12
+        seat, pile = 1 - seat, None
+    return Ended("turns" if stock else "stock", hands)
+
+
+def offers(
+    starter: int, upcard: Card, hands: Hands
+) -> Generator[Ask | Tell, Any, tuple[int, Pile | None]]:
+    """The up-card is offered (G5): who has the first turn, and what it draws from."""
+    for seat in (starter, 1 - starter):
+        reply = yield from ask(seat, Offer(upcard, tuple(hands[seat])))
+        yield Tell(EVERYONE, Offered(seat, reply == "take"))
+        if reply == "take":
+            return seat, "discard"
+    return starter, "stock"
+
+
+def showdown(
+    knocker: int, declared: tuple[Meld, ...] | None, hands: Hands
+) -> Generator[Ask | Tell, Any, Ended]:
+    """A knock: the defender declares without having seen the knocker's melds, then both are counted (G9–G11)."""
+    defender = 1 - knocker
+    reply = yield from ask(defender, Melds(tuple(hands[defender])))
+    melds = arrange(hands[knocker])[0] if declared is None else declared
+    deadwood = points(unmelded(hands[knocker], melds))
+    gin = deadwood == 0
+    defence, layoffs, left = defend(hands[defender], reply, () if gin else melds)
+
+    gained, reason = score(deadwood, left)
+    return Ended(
+        reason,
+        hands,
+        knocker,
+        (melds, defence) if knocker == 0 else (defence, melds),
+        layoffs,
+        gained if knocker == 0 else gained[::-1],
+    )
+
+
+def defend(
+    hand: Collection[Card],
+    declared: tuple[Meld, ...] | None,
+    knocker_melds: tuple[Meld, ...],
+) -> tuple[tuple[Meld, ...], tuple[Layoff, ...], int]:
+    """The defender's melds, its layoffs and the deadwood it is left with (G9, G10); after gin it is shown no melds."""
+    if declared is None:
+        return best_defence(hand, knocker_melds)
+    layoffs, left = lay_off(unmelded(hand, declared), knocker_melds)
+    return declared, layoffs, points(left)
+
+
+def unmelded(hand: Collection[Card], melds: Iterable[Meld]) -> list[Card]:
+    """The cards of the hand that are in none of the melds."""
+    melded = {card for meld in melds for card in meld}
+    return [card for card in hand if card not in melded]
+
+
+def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
+    """What the knocker and the defender score, and the word for it (G11)."""
+    difference = defender_deadwood - deadwood
+    if deadwood == 0:
+        return (BONUS + difference, 0), "gin"
+    if difference > 0:
+        return (difference, 0), "knock"
+    if difference == 0:
+        return (0, 0), "tie"
+    return (0, BONUS - difference), "undercut"
+
+
+def round_over(ended: Ended, scores: Pair) -> RoundOver:
+    """What both seats learn (G14); where nobody declared melds, those that the referee would have picked."""
+    hands, melds = ended.hands, ended.melds
+    return RoundOver(
+        ended.knocker,
+        ended.reason == "gin",
+        (tuple(hands[0]), tuple(hands[1])),
+        melds or (arrange(hands[0])[0], arrange(hands[1])[0]),
+        ended.layoffs,
+        ended.points,
+        scores,
+        ended.reason,
+    )
+
+
+def deals(settings: GinRummySettings, stream: Stream) -> Iterator[Drawn]:
+    """Per deal a bit for the starter, then a shuffle of the pack."""
+    while True:
+        yield Drawn(stream.below(2), stream.shuffled(PACK))
+
+
+def stacked(
+    settings: GinRummySettings, decks: Iterable[Sequence[str]]
+) -> Iterator[Deck]:
+    """Decks that somebody gave: 21 cards or more; the stock ends where the deck ends.
+
+    Raises:
+        BadDeck: a card that is none, a card twice, or no up-card.
+    """
+    for deck in decks:
+        check_cards(deck, PACK, at_least=UPCARD + 1)
+        yield tuple(deck)
+
+
+GAME = Game(vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked)

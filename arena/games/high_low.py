@@ -1,0 +1,171 @@
+"""High-low (rulebook, section H)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from arena.chance import Stream
+from arena.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from protocol.cards import PACK, Card, check_cards
+from protocol.errors import BadDeck
+from protocol.high_low import (
+    SEATS,
+    VOCABULARY,
+    Bid,
+    Bidding,
+    BidMade,
+    Cards,
+    Dealt,
+    HighLowSettings,
+    Points,
+    RoundOver,
+    Swap,
+    Swapped,
+    legal_bids,
+    strength,
+)
+
+__all__ = ["GAME", "advancing", "match", "payoffs", "survivors"]
+
+ROUNDS = 10  # in a shuffle (H2)
+CARDS = SEATS + 1  # in a round: the dealer-card is the fifth (H2)
+QUIT = 2  # what it costs to quit (H8)
+EXTRA_SHUFFLES = 10  # while second and third are level (H12)
+
+SPEAKING = ((0, 1, 2, 3), (1, 2, 3, 0), (2, 3, 0, 1), (3, 0, 1, 2))
+"""By starter, who speaks when (H3)."""
+
+Deck = Sequence[Card]
+"""Of each five, one to each seat, and the dealer-card (H2)."""
+
+
+def match(settings: HighLowSettings, decks: Iterator[Deck], board: Scoreboard) -> Rules:
+    """A match: shuffle after shuffle until two of the four are beaten (H11, H12)."""
+    number = 0
+    while not is_over(settings, number, board.scores):
+        number += 1
+        yield from shuffle(number, next_deal(decks), board)
+
+
+def is_over(settings: HighLowSettings, shuffles: int, scores: Sequence[int]) -> bool:
+    """Whether the match ends after so many shuffles with these scores (H11, H12)."""
+    _, second, third, _ = sorted(scores, reverse=True)
+    if shuffles < settings.max_shuffles:
+        return second - third >= settings.gap
+    return second != third or shuffles == settings.max_shuffles + EXTRA_SHUFFLES
+
+
+def shuffle(number: int, deck: Deck, board: Scoreboard) -> Rules:
+    """Ten rounds from one deck (H2); rounds are counted through the whole match (H3)."""
+    first_round = (number - 1) * ROUNDS + 1
+    for index in range(ROUNDS):
+        five = deck[index * CARDS : (index + 1) * CARDS]
+        if len(five) < CARDS:
+            raise BadDeck(
+                f"round {index + 1} of a shuffle needs {CARDS} cards, the deck has {len(five)} left"
+            )
+        yield from deal(number, first_round + index, five, board)
+
+
+def deal(
+    shuffle_number: int, round_number: int, five: Deck, board: Scoreboard
+) -> Rules:
+    """One round (H3–H10)."""
+    starter = (round_number - 1) % SEATS
+    *cards, dealer_card = five
+    for seat in range(SEATS):
+        yield Tell(
+            seat, Dealt(shuffle_number, round_number, starter, cards[seat], dealer_card)
+        )
+
+    for seat in SPEAKING[starter]:
+        choice = yield from ask(seat, Swap(cards[seat], dealer_card))
+        if choice == "swap":
+            cards[seat], dealer_card = dealer_card, cards[seat]
+        yield Tell(EVERYONE, Swapped(seat, choice == "swap", dealer_card))
+
+    bids: list[Bidding | None] = [None] * SEATS
+    last_bid: int | None = None
+    for seat in SPEAKING[starter]:
+        b0, b1, b2, b3 = bids
+        bid = yield from ask(
+            seat,
+            Bid(cards[seat], dealer_card, (b0, b1, b2, b3), legal_bids(last_bid)),
+        )
+        bids[seat] = bid
+        if bid != "quit":
+            last_bid = bid
+        yield Tell(EVERYONE, BidMade(seat, bid))
+
+    shown = showdown(cards, bids)
+    paid = payoffs(shown, last_bid)
+    for seat in range(SEATS):
+        board.scores[seat] += paid[seat]
+    yield Tell(
+        EVERYONE, RoundOver(shown, last_bid, paid, cast(Points, tuple(board.scores)))
+    )
+
+
+def showdown(cards: Sequence[Card], bids: Sequence[Bidding | None]) -> Cards:
+    """The cards of those who stayed; quitters' cards stay hidden (H10)."""
+    shown: Any = tuple(
+        None if bid == "quit" else card for card, bid in zip(cards, bids, strict=True)
+    )
+    return cast(Cards, shown)
+
+
+def payoffs(shown: Cards, last_bid: int | None) -> Points:
+    """What each seat wins or loses: every stayer pays the last bid, and highest and lowest take half the pot each (H7, H8).
+
+    A lone stayer takes both halves (H9). Halves are whole: every bid is even, and so is what a quitter pays.
+
+    Args:
+        shown: the stayers' cards, None for quitters.
+        last_bid: the highest number bid; None if all four quit.
+    """
+    paid = [-QUIT] * SEATS
+    if last_bid is not None:
+        stayers = [seat for seat in range(SEATS) if shown[seat] is not None]
+        half = (QUIT * (SEATS - len(stayers)) + last_bid * len(stayers)) // 2
+        for seat in stayers:
+            paid[seat] = -last_bid
+        stayers.sort(key=lambda seat: strength(cast(Card, shown[seat])))
+        paid[stayers[0]] += half
+        paid[stayers[-1]] += half
+    return cast(Points, tuple(paid))
+
+
+def advancing(scores: Sequence[int]) -> tuple[int, ...]:
+    """The seats that go on after a match that ran its course: the best two, or all who tie at the cut (H11, H12)."""
+    cut = sorted(scores, reverse=True)[1]
+    return tuple(seat for seat, score in enumerate(scores) if score >= cut)
+
+
+def survivors(scores: Sequence[int], offender: int | None = None) -> tuple[int, ...]:
+    """The seats that go on: after an offence the other three, whatever the scores (H13), else `advancing`."""
+    if offender is None:
+        return advancing(scores)
+    return tuple(seat for seat in range(SEATS) if seat != offender)
+
+
+def deals(settings: HighLowSettings, stream: Stream) -> Iterator[Deck]:
+    """One shuffle of the whole pack after another."""
+    while True:
+        yield stream.shuffled(PACK)
+
+
+def stacked(
+    settings: HighLowSettings, decks: Iterable[Sequence[str]]
+) -> Iterator[Deck]:
+    """Decks that somebody gave, one per shuffle.
+
+    Raises:
+        BadDeck: a card that is none, or a card twice.
+    """
+    for deck in decks:
+        check_cards(deck)
+        yield tuple(deck)
+
+
+GAME = Game(vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked)

@@ -1,0 +1,102 @@
+"""Three card poker (rulebook, section T)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from arena.chance import Stream
+from arena.rules import Game, Rules, Scoreboard, Tell, ask, next_deal
+from protocol.cards import PACK, Card, check_cards
+from protocol.three_card_poker import (
+    LEAST_CASH,
+    VOCABULARY,
+    Ante,
+    Hand,
+    Play,
+    RoundOver,
+    ThreeCardPokerSettings,
+    compare,
+    dealer_qualifies,
+)
+from protocol.vocabulary import Range
+
+__all__ = ["GAME", "match", "outcome_of_play", "play_round"]
+
+PLAYER = 0
+DEALT = 6
+FOLDED = -1
+
+Deck = Sequence[Card]
+"""The first three cards go to the player, the next three to the dealer (T1)."""
+
+
+def match(
+    settings: ThreeCardPokerSettings, decks: Iterator[Deck], board: Scoreboard
+) -> Rules:
+    """A match: rounds until they are used up, the player is broke or at its goal (T8)."""
+    goal = settings.goal
+    for round_number in range(1, settings.rounds + 1):
+        cash = settings.stake + board.scores[PLAYER]
+        if cash < LEAST_CASH or (goal is not None and cash >= goal):
+            return
+        yield from play_round(round_number, cash, next_deal(decks), settings, board)
+
+
+def play_round(
+    round_number: int,
+    cash: int,
+    deck: Deck,
+    settings: ThreeCardPokerSettings,
+    board: Scoreboard,
+) -> Rules:
+    """One round: the ante, the decision, the dealer's hand (T5–T7)."""
+    hand: Hand = (deck[0], deck[1], deck[2])
+    dealer: Hand = (deck[3], deck[4], deck[5])
+
+    antes = Range(1, cash // 2)
+    ante = yield from ask(PLAYER, Ante(round_number, cash, antes))
+    decision = yield from ask(PLAYER, Play(hand, ante, cash))
+
+    if decision == "fold":
+        outcome = FOLDED
+    else:
+        outcome = outcome_of_play(hand, dealer, settings.pair_kicker)
+    board.scores[PLAYER] += outcome * ante
+    cash += outcome * ante
+    yield Tell(PLAYER, RoundOver(hand, dealer, ante, outcome, cash))
+
+
+def outcome_of_play(hand: Hand, dealer: Hand, pair_kicker: bool = False) -> int:
+    """What a player who did not fold nets, in antes (T6)."""
+    if not dealer_qualifies(dealer):
+        return 1
+    return 2 * compare(hand, dealer, pair_kicker)
+
+
+def deals(settings: ThreeCardPokerSettings, stream: Stream) -> Iterator[Deck]:
+    """The six cards of every round, off the pack."""
+    while True:
+        yield stream.dealt(PACK, DEALT)
+
+
+def stacked(
+    settings: ThreeCardPokerSettings, decks: Iterable[Sequence[str]]
+) -> Iterator[Deck]:
+    """Decks that somebody gave, of six cards or more each.
+
+    Raises:
+        BadDeck: a card that is none, a card twice, or fewer than six.
+    """
+    for deck in decks:
+        check_cards(deck, at_least=DEALT)
+        yield tuple(deck)
+
+
+def stake(settings: ThreeCardPokerSettings) -> int:
+    """What an offence against the dealer costs (J3)."""
+    return settings.stake
+
+
+GAME = Game(
+    vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked, stake=stake
+)

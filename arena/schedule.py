@@ -1,0 +1,292 @@
+"""Who plays whom: round robin (K1), elimination (K2), league (K3).
+
+A schedule is a generator. It yields a stage, the pairings that may all be played at the same time, is sent their outcomes in
+the same order, and returns when the competition is done:
+
+    schedule = round_robin(("ann", "ben", "cem"))
+    stage = next(schedule)
+    while True:
+        outcomes = tuple(Outcome(pairing, play(pairing)) for pairing in stage)
+        stage = schedule.send(outcomes)  # StopIteration: done, its value is the ranking
+
+Pure: no clock, no I/O, and chance only from the stream that is handed in. A void match is the director's to play again (J5)
+and is never sent. What the matches of round robins and leagues add up to is in `arena/standings.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from arena.chance import Stream
+from arena.games.high_low import survivors
+from arena.match import MatchResult
+from protocol.errors import UsageError
+from protocol.high_low import SEATS
+from protocol.messages import Ending
+
+__all__ = [
+    "Outcome",
+    "Outcomes",
+    "Pairing",
+    "Placed",
+    "Ranking",
+    "Schedule",
+    "Stage",
+    "elimination",
+    "league",
+    "round_robin",
+]
+
+LOT_BYTES = 16  # nobody will see two equal lots of 128 bits
+
+
+class Pairing(msgspec.Struct, frozen=True):
+    """One match to be played: its number in the competition, from 1, and the names by seat."""
+
+    number: int
+    players: tuple[str, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a pairing; `result` is None if it was not played because one of them had been eliminated."""
+
+    pairing: Pairing
+    result: MatchResult | None
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Who shares a place in the final ranking.
+
+    Attributes:
+        rank: from 1; the next after a shared one is left out (1, 1, 3).
+        names: one, or all who are level.
+        stage: the last that they were in, from 1.
+        offence: whether it was an offence that ended it (J3).
+    """
+
+    rank: int
+    names: tuple[str, ...]
+    stage: int
+    offence: bool = False
+
+
+Stage: TypeAlias = tuple[Pairing, ...]
+Outcomes: TypeAlias = tuple[Outcome, ...]
+Ranking: TypeAlias = tuple[Placed, ...]
+"""Best first. Empty for round robins and leagues, where the standings rank."""
+
+Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]
+
+Group: TypeAlias = tuple[tuple[str, ...], bool]
+"""Names that share a place, and whether an offence was what ended them."""
+
+
+def round_robin(
+    players: Sequence[str], matches: int = 1, with_itself: bool = False
+) -> Schedule:
+    """Every bot meets every other `matches` times, changing seats from one time to the next (K1).
+
+    With an odd number of matches one of each two sits in seat 0 once more than the other, as often as not each bot. That is
+    fair in Ace-King-Queen and gin, where the roles alternate within a match (A2, G4); a game where they do not needs an
+    even number.
+
+    Args:
+        players: the bots, each once.
+        matches: how often each two meet.
+        with_itself: whether every bot also meets another instance of itself so often (A10).
+
+    Raises:
+        UsageError: a name twice, fewer than two bots, fewer than one match.
+    """
+    _check(players, matches, at_least=1 if with_itself else 2)
+    count = len(players)
+    # The circle method: in turn t those meet whose numbers add up to t, so that nobody
+    # sits at two tables of a turn and all are busy from the first turn to the last.
+    seatings = [
+        _seating(one, other, meeting)
+        for meeting in range(matches)
+        for turn in range(count)
+        for one in range(count)
+        if one < (other := (turn - one) % count) or (with_itself and one == other)
+    ]
+    return _one_stage([(players[first], players[second]) for first, second in seatings])
+
+
+def league(players: Sequence[str], matches: int) -> Schedule:
+    """Every bot plays the dealer `matches` times (K3).
+
+    Raises:
+        UsageError: a name twice, no bot, fewer than one match.
+    """
+    _check(players, matches, at_least=1)
+    return _one_stage([(player,) for _ in range(matches) for player in players])
+
+
+def elimination(
+    players: Sequence[str], stream: Stream, house: Sequence[str]
+) -> Schedule:
+    """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
+
+    Every stage's tables, chairs and byes are drawn from the stream. Those who drop out in the same stage share a rank, behind
+    them the offenders of that stage.
+
+    Args:
+        players: the bots, each once.
+        stream: of the competition's committed seed.
+        house: names of three house bots that fill free chairs in the final and cannot win.
+
+    Raises:
+        UsageError: a name twice, no bot, fewer than three house names, an outcome that is missing, unplayed or void: a bot
+            that does not come to its table is `absent` there, which is an offence and a result.
+    """
+    _check(players, 1, at_least=1)
+    _check([*players, *house], 1, at_least=1)
+    if len(house) < SEATS - 1:
+        raise UsageError(
+            f"expected {SEATS - 1} house bots for free chairs in the final, got {len(house)}"
+        )
+    return _elimination(tuple(players), stream, house)
+
+
+def _elimination(
+    left: tuple[str, ...], stream: Stream, house: Sequence[str]
+) -> Schedule:
+    played = stage = 0
+    byes: Counter[str] = Counter()
+    below: list[Placed] = []
+    while len(left) > SEATS:
+        stage += 1
+        resting, playing = _draw(left, stream, byes)
+        byes.update(resting)
+        pairings = _tables(playing, played)
+        played += len(pairings)
+        outcomes = yield pairings
+
+        through, offenders = set(resting), set[str]()
+        for players, result in _results(pairings, outcomes):
+            offender = _offender(result)
+            through |= {players[seat] for seat in survivors(result.scores, offender)}
+            if offender is not None:
+                offenders.add(players[offender])
+        if len(through) == len(left):
+            return tuple(_places([(left, False)], stage) + below)
+        beaten = set(left) - through - offenders
+        dropped = [(_among(left, beaten), False), (_among(left, offenders), True)]
+        below = _places(dropped, stage, better=len(through)) + below
+        left = _among(left, through)
+
+    stage += 1
+    chairs = _by_lot([*left, *house[: SEATS - len(left)]], stream)
+    final = _tables(chairs, played)
+    outcomes = yield final
+    ((players, result),) = _results(final, outcomes)
+    return tuple(_places(_finalists(left, players, result), stage) + below)
+
+
+def _draw(
+    left: Sequence[str], stream: Stream, byes: Counter[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Who has a bye and who plays, in seating order: byes go to those who have had the fewest (K2)."""
+    remainder = len(left) % SEATS
+    lots = _by_lot(left, stream)
+    resting = sorted(lots, key=byes.__getitem__)[:remainder]
+    return resting, [player for player in lots if player not in resting]
+
+
+def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
+    """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest is first."""
+    lots = {
+        player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players
+    }
+    return sorted(players, key=lots.__getitem__)
+
+
+def _tables(players: Sequence[str], played: int) -> Stage:
+    """Tables of four, numbered on from those that have been played."""
+    return tuple(
+        Pairing(played + index // SEATS + 1, tuple(players[index : index + SEATS]))
+        for index in range(0, len(players), SEATS)
+    )
+
+
+def _results(
+    pairings: Stage, outcomes: Outcomes
+) -> list[tuple[tuple[str, ...], MatchResult]]:
+    """The players and the result of every table."""
+    if tuple(outcome.pairing for outcome in outcomes) != pairings:
+        raise UsageError(
+            "expected the outcomes of the stage's pairings in their order, got others"
+        )
+    results = []
+    for pairing, outcome in zip(pairings, outcomes, strict=True):
+        if outcome.result is None or outcome.result.termination.kind is Ending.VOID:
+            raise UsageError(
+                f"expected table {pairing.number} to be played, got no result or a void one"
+            )
+        results.append((pairing.players, outcome.result))
+    return results
+
+
+def _offender(result: MatchResult) -> int | None:
+    return result.termination.seat if result.termination.is_offence else None
+
+
+def _finalists(
+    left: Sequence[str], players: Sequence[str], result: MatchResult
+) -> list[Group]:
+    """The finalists, best first: by scores, then an offender (J3); house bots have no place (K2)."""
+    offender = _offender(result)
+    last = {players[offender]} if offender is not None else set[str]()
+    scores = {
+        player: score
+        for player, score in zip(players, result.scores, strict=True)
+        if player in left and player not in last
+    }
+    groups = [
+        _among(left, {player for player in scores if scores[player] == score})
+        for score in sorted(set(scores.values()), reverse=True)
+    ]
+    return [*((names, False) for names in groups), (_among(left, last), True)]
+
+
+def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Placed]:
+    """The places of those who ended in this stage, best first, behind so many better ones."""
+    places = []
+    for names, offence in groups:
+        if names:
+            places.append(
+                Placed(rank=better + 1, names=names, stage=stage, offence=offence)
+            )
+            better += len(names)
+    return places
+
+
+def _among(order: Sequence[str], chosen: set[str]) -> tuple[str, ...]:
+    """Those chosen, in the order of entry, so that no set's order is ever seen."""
+    return tuple(player for player in order if player in chosen)
+
+
+def _seating(one: int, other: int, meeting: int) -> tuple[int, int]:
+    """Who sits in seat 0: each two alternate, and at their first meeting every bot does so half the time, or within one of it."""
+    return (one, other) if (other - one + meeting) % 2 else (other, one)
+
+
+def _one_stage(seatings: Sequence[tuple[str, ...]]) -> Schedule:
+    yield tuple(
+        Pairing(number, players) for number, players in enumerate(seatings, start=1)
+    )
+    return ()
+
+
+def _check(players: Sequence[str], matches: int, *, at_least: int) -> None:
+    twice = [name for name, count in Counter(players).items() if count > 1]
+    if twice:
+        raise UsageError(f"expected every bot once, got {twice[0]!r} twice")
+    if len(players) < at_least:
+        raise UsageError(f"expected at least {at_least} bots, got {len(players)}")
+    if matches < 1:
+        raise UsageError(f"expected at least 1 match, got {matches}")

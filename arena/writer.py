@@ -1,0 +1,145 @@
+"""Group commit: one thread writes what all others put in, and whoever wants to can wait for the disk.
+
+What has gathered while the last transaction was being committed goes into the next, so that a commit, which takes a disk
+milliseconds, serves as many changes as there happen to be. When one has failed nothing more is written or accepted, as what comes
+later may build on what is missing.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from protocol.errors import StoreFailed, UsageError
+
+__all__ = ["Change", "Row", "Writer", "failed"]
+
+GROUP = (
+    1000  # changes in one transaction at most, so that readers never wait long for news
+)
+
+Row: TypeAlias = tuple[str, dict[str, Any]]
+"""The name of a statement, and its values."""
+Change: TypeAlias = tuple[Row, ...]
+"""What belongs into one transaction."""
+
+
+class Writer:
+    """A database's only writer in this process, with a thread of its own.
+
+    Args:
+        engine: the database.
+        statements: by name, in the order in which a transaction carries them out.
+        where: the database's name for messages.
+    """
+
+    def __init__(
+        self,
+        engine: sa.Engine,
+        statements: Mapping[str, sa.Insert | sa.Update],
+        where: str,
+    ) -> None:
+        self._engine = engine
+        self._statements = statements
+        self._where = where
+        self._queue = queue.SimpleQueue[Change | Future[None] | None]()
+        self._failure: Exception | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    def put(self, change: Change) -> None:
+        """Have a change written soon.
+
+        Raises:
+            StoreFailed: an earlier one could not be written.
+            UsageError: the writer is closed.
+        """
+        self._put(change)
+
+    def barrier(self) -> Future[None]:
+        """Done when all that was put in so far is durable, or with `StoreFailed`; itself it raises what `put` raises."""
+        barrier = Future[None]()
+        self._put(barrier)
+        return barrier
+
+    def close(self) -> None:
+        """Write what is left, and wait for it; once more does nothing.
+
+        Raises:
+            StoreFailed: something could not be written.
+        """
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join()
+            self._check()
+
+    def _put(self, item: Change | Future[None]) -> None:
+        if self._closed:
+            raise UsageError(f"expected an open database, {self._where} is closed")
+        self._check()
+        self._queue.put(item)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise failed("write", self._where, self._failure) from self._failure
+
+    # --- in the thread ---
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            changes, barriers, more = self._gather()
+            if changes and self._failure is None:
+                try:
+                    self._commit(changes)
+                except (
+                    Exception
+                ) as error:  # of any kind: it must not end the thread unseen
+                    self._failure = error
+            for barrier in barriers:
+                if not barrier.set_running_or_notify_cancel():
+                    continue  # nobody waits for it any more
+                if self._failure is None:
+                    barrier.set_result(None)
+                else:
+                    barrier.set_exception(failed("write", self._where, self._failure))
+
+    def _gather(self) -> tuple[list[Change], list[Future[None]], bool]:
+        """Wait for something to do, and take what else is there; False once the writer is being closed."""
+        changes: list[Change] = []
+        barriers: list[Future[None]] = []
+        item = self._queue.get()
+        while item is not None:
+            if isinstance(item, Future):
+                barriers.append(item)
+            else:
+                changes.append(item)
+            if len(changes) == GROUP or self._queue.empty():
+                return changes, barriers, True
+            item = self._queue.get()  # nobody else takes, so it is still there
+        return changes, barriers, False
+
+    def _commit(self, changes: list[Change]) -> None:
+        values: dict[str, list[dict[str, Any]]] = {
+            name: [] for name in self._statements
+        }
+        for change in changes:
+            for name, row in change:
+                values[name].append(row)
+        with self._engine.begin() as connection:
+            for name, statement in self._statements.items():
+                if values[name]:
+                    connection.execute(statement, values[name])
+
+
+def failed(verb: str, where: str, error: Exception) -> StoreFailed:
+    """What to say when the database cannot be read or written."""
+    reason = getattr(error, "orig", None) or error
+    return StoreFailed(f"cannot {verb} the database {where}: {reason}")

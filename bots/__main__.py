@@ -1,0 +1,161 @@
+"""`python -m bots GAME NAME` or `python -m bots FILE.py`: connect a bot to an arena."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bots.client import Client, StrategyFailed
+from protocol.codec import Encoding
+from protocol.errors import ArenaError
+from protocol.games import vocabulary_named
+from protocol.messages import Match, Over
+from protocol.strategy import Strategy, find, load_file
+
+__all__ = ["main"]
+
+DEFAULT_URL = "ws://127.0.0.1:7700"
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py")
+@click.option(
+    "--url", default=DEFAULT_URL, show_default=True, help="The arena's address."
+)
+@click.option(
+    "--name", help="What the bot is called there [default: NAME or the file's]."
+)
+@click.option(
+    "--token", envvar="ARENA_TOKEN", help="Your token, if the arena asks for one."
+)
+@click.option(
+    "--tables",
+    type=click.IntRange(1, 4096),
+    default=1,
+    show_default=True,
+    help="How many matches to play at once, each with a strategy of its own.",
+)
+@click.option(
+    "--encoding",
+    type=click.Choice([encoding.value for encoding in Encoding]),
+    default=Encoding.JSON.value,
+    show_default=True,
+    help="JSON in text frames or msgpack in binary ones.",
+)
+@click.option(
+    "--batch/--no-batch", default=True, help="Several messages in a frame, or one."
+)
+@click.option("--seed", help="Makes a bot that plays by chance repeatable.")
+@click.option("--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    bot: tuple[str, ...],
+    url: str,
+    name: str | None,
+    token: str | None,
+    tables: int,
+    encoding: str,
+    batch: bool,
+    seed: str | None,
+    quiet: bool,
+) -> None:
+    """Connect a house bot, by game and name, or the bot in a file to an arena.
+
+    It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost.
+    """
+    cls, default_name = _bot(bot)
+
+    def say(line: str) -> None:
+        if not quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    client = Client(
+        url,
+        name or default_name,
+        {cls.game: _Maker(cls, seed)},
+        token=token,
+        tables=tables,
+        encoding=Encoding(encoding),
+        batch=batch,
+        on_event=say,
+        on_over=lambda match, over: say(_result(match, over)),
+    )
+    asyncio.run(_until_stopped(client))
+
+
+class _Maker:
+    """Makes the strategies of one bot, each with a seed of its own if there is one."""
+
+    def __init__(self, cls: type[Any], seed: str | None) -> None:
+        self._cls, self._seed, self._made = cls, seed, 0
+
+    def __call__(self) -> Strategy:
+        strategy: Strategy = self._cls()
+        self._made += 1
+        if self._seed is not None and hasattr(strategy, "seed"):
+            strategy.seed(f"{self._seed}:{self._made}")
+        return strategy
+
+
+def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
+    """The class that the command line names, and what to call it."""
+    if len(words) == 1 and words[0].endswith(".py"):
+        return load_file(Path(words[0])), Path(words[0]).stem
+    if len(words) != 2:
+        raise click.UsageError("expected GAME NAME or FILE.py")
+    game = vocabulary_named(words[0]).name
+    return find(game, words[1]), words[1]
+
+
+def _result(match: Match, over: Over) -> str:
+    """One line for a match that is over, from its player's side of the table."""
+    ended = over.termination
+    why = "" if ended.kind == "completed" else f" · {ended.kind.value}: {ended.text}"
+    scores = " ".join(
+        f"{'you' if seat == match.seat else name}: {score:+}"
+        for seat, (name, score) in enumerate(zip(match.seats, over.scores, strict=True))
+    )
+    return f"{match.game} match {match.match} over · {scores}{why}"
+
+
+async def _until_stopped(client: Client) -> None:
+    """Run the client; Ctrl-C and SIGTERM let it say goodbye first."""
+    task = asyncio.ensure_future(client.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
+            loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        print("left the arena", file=sys.stderr)
+
+
+def main() -> None:
+    """The command, with one clear line for whatever is wrong."""
+    try:
+        command.main(prog_name="python -m bots", standalone_mode=False)
+    except StrategyFailed as error:
+        traceback.print_exception(error.__cause__)
+        _fail(str(error), 1)
+    except click.ClickException as error:
+        _fail(error.format_message(), 2)
+    except ArenaError as error:
+        _fail(str(error), 1)
+    except (KeyboardInterrupt, click.Abort):
+        sys.exit(130)
+
+
+def _fail(text: str, status: int) -> None:
+    print(f"arena: {' '.join(text.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

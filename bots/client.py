@@ -1,0 +1,280 @@
+"""The client: it connects strategies to an arena, plays all their matches over one connection, and comes back when it is lost.
+
+A frame in, its questions answered one after another, a frame out: like the arena, the client does all that a frame asks for in one
+synchronous pass. Every match has a strategy instance of its own. The connection may be lost at any time: the client then
+connects again, with longer and longer pauses, and goes on where it was; its strategies keep their memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+
+from protocol.codec import Encoding, decode_from_arena, encode, join
+from protocol.errors import ArenaError, Unreachable, UsageError
+from protocol.messages import (
+    VERSION,
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Goodbye,
+    Hello,
+    Match,
+    Over,
+    Ready,
+    Refused,
+    Welcome,
+)
+from protocol.session import Session
+from protocol.strategy import Strategy
+from protocol.version import __version__
+
+__all__ = ["Client", "StrategyFailed"]
+
+_CLOSE_DONE = 1000
+_CLOSE_REPLACED = 4000
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
+_OPEN_TIMEOUT_S = 10.0
+
+
+class StrategyFailed(ArenaError):
+    """A strategy raised; the cause has its traceback."""
+
+
+@contextmanager
+def _blaming(doing: str) -> Iterator[None]:
+    """Whatever is raised in here is the strategy's fault."""
+    try:
+        yield
+    except Exception as error:
+        raise StrategyFailed(
+            f"the strategy raised {type(error).__name__} at {doing}: {error}"
+        ) from error
+
+
+class _Seat:
+    """A match that the client plays: its strategy and its latest answer, in case the arena did not get it."""
+
+    __slots__ = ("answer", "match", "nonce", "strategy")
+
+    def __init__(self, match: Match, strategy: Strategy) -> None:
+        self.match = match
+        self.strategy = strategy
+        self.nonce = secrets.token_hex(16)
+        self.answer: Answer | None = None
+
+
+class Client:
+    """Plays for one bot.
+
+    Args:
+        url: the arena's address, `ws://host:port`.
+        name: what the bot is called there.
+        strategies: for each game that it plays, what makes a strategy for one match.
+        token: what the instructor gave out, if the arena asks for one.
+        tables: how many matches to play at once.
+        encoding: JSON in text frames or msgpack in binary ones.
+        batch: whether frames may hold several messages.
+        on_event: told of what happens, a line for people each time.
+        on_over: told of every match that is over.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        strategies: Mapping[str, Callable[[], Strategy]],
+        *,
+        token: str | None = None,
+        tables: int = 1,
+        encoding: Encoding = Encoding.JSON,
+        batch: bool = True,
+        on_event: Callable[[str], None] = lambda line: None,
+        on_over: Callable[[Match, Over], None] = lambda match, over: None,
+    ) -> None:
+        self._url = url
+        self._name = name
+        self._strategies = strategies
+        self._token = token
+        self._tables = tables
+        self._encoding = encoding
+        self._batch = batch
+        self._on_event = on_event
+        self._on_over = on_over
+        self._session = Session()
+        self._secret: str | None = None
+        self._seats: dict[str, _Seat] = {}
+
+    async def run(self) -> None:
+        """Play until the arena closes; cancelling says goodbye first.
+
+        Raises:
+            Unreachable: nothing answers at the address, at the first attempt.
+            UsageError: the address is none, or the arena does not take this bot; the text says why.
+            StrategyFailed: a strategy raised.
+        """
+        _keep_memory_mapped()
+        pause_s, known = _FIRST_PAUSE_S, False
+        while True:
+            try:
+                async with connect(
+                    self._url,
+                    compression=None,  # frames are small: it costs more than it saves
+                    max_size=None,  # the arena is trusted with our memory
+                    open_timeout=_OPEN_TIMEOUT_S,
+                ) as websocket:
+                    known, pause_s = True, _FIRST_PAUSE_S
+                    if await self._talk(websocket):
+                        return
+                why = "the connection was lost"
+            except InvalidURI as error:
+                raise UsageError(
+                    f"expected an address such as ws://127.0.0.1:7700, got {error.uri!r}"
+                ) from None
+            except (OSError, InvalidHandshake, TimeoutError) as error:
+                if not known:
+                    why = str(error) or type(error).__name__
+                    raise Unreachable(
+                        f"no arena answers at {self._url}: {why}"
+                    ) from None
+                why = "the arena does not answer"
+            self._session.disconnected()
+            self._on_event(f"{why}; next attempt in {pause_s:.1f} s")
+            await asyncio.sleep(
+                pause_s * random.uniform(0.8, 1.2)
+            )  # a class comes back spread out
+            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+
+    async def _talk(self, websocket: ClientConnection) -> bool:
+        """One connection from `hello` on; True if there is no reason to connect again."""
+        await self._send(websocket, [self._hello()])
+        try:
+            while True:
+                replies = self._frame(await websocket.recv(decode=False))
+                if replies:
+                    await self._send(websocket, replies)
+        except ConnectionClosed:
+            pass  # `close_code` below says what there is to say
+        except (asyncio.CancelledError, StrategyFailed):
+            await self._leave(websocket)
+            raise
+        code = websocket.close_code
+        if code == _CLOSE_DONE:
+            self._on_event("the arena has closed")
+        elif code == _CLOSE_REPLACED:
+            self._on_event("the session goes on over another connection")
+        return code in (_CLOSE_DONE, _CLOSE_REPLACED)
+
+    async def _leave(self, websocket: ClientConnection) -> None:
+        try:
+            await self._send(websocket, [Goodbye()])
+            await websocket.close()
+        except ConnectionClosed:
+            pass  # it is gone already, which is what we want
+
+    def _hello(self) -> Hello:
+        return Hello(
+            protocol=VERSION,
+            name=self._name,
+            games=tuple(self._strategies),
+            token=self._token,
+            tables=self._tables,
+            batch=self._batch,
+            resume=self._secret,
+            client=f"card-arena {__version__}",
+        )
+
+    async def _send(
+        self, websocket: ClientConnection, messages: list[BotMessage]
+    ) -> None:
+        for message in messages:
+            self._session.note(message)
+        with _blaming("sending its answer"):  # which may be no thing that can be sent
+            frames = [encode(message, self._encoding) for message in messages]
+        if self._batch and len(frames) > 1:
+            frames = [join(frames, self._encoding)]
+        for frame in frames:
+            await websocket.send(frame, text=self._encoding is Encoding.JSON)
+
+    def _frame(self, frame: bytes) -> list[BotMessage]:
+        """All that a frame asks for; the arena writes them as we do."""
+        replies: list[BotMessage] = []
+        for message in decode_from_arena(frame, self._encoding, self._game_of):
+            if self._session.note(message):
+                reply = self._take(message)
+                if reply is not None:
+                    replies.append(reply)
+        return replies
+
+    def _game_of(self, match: str) -> str:
+        return self._seats[match].match.game
+
+    def _take(self, message: ArenaMessage) -> BotMessage | None:
+        match message:
+            case Ask():
+                return self._decide(self._seats[message.match], message)
+            case Match():
+                return self._sit(message)
+            case Over():
+                self._over(self._seats.pop(message.match), message)
+            case Welcome():
+                back = "back" if self._secret else "connected"
+                self._secret = message.session
+                self._on_event(f"{back} as {message.bot} at {self._url}")
+            case Refused():
+                self._refused(message)
+        return None
+
+    def _sit(self, invitation: Match) -> BotMessage | None:
+        """Take a chair; after a reconnect the invitation comes again."""
+        seat = self._seats.get(invitation.match)
+        if seat is None:
+            with _blaming("reset"):
+                strategy = self._strategies[invitation.game]()
+                strategy.reset()
+            seat = self._seats[invitation.match] = _Seat(invitation, strategy)
+        return Ready(invitation.match, seat.nonce)
+
+    def _decide(self, seat: _Seat, ask: Ask) -> Answer:
+        """Hear the news, then decide; a question that comes again gets the same answer."""
+        if seat.answer is not None and seat.answer.ask == ask.ask:
+            return seat.answer
+        strategy = seat.strategy
+        try:
+            for news in ask.news:
+                strategy.hear(news)
+            value: Any = strategy.decide(ask.question)
+        except Exception as error:
+            raise StrategyFailed(
+                f"the strategy raised {type(error).__name__} at {ask.question.kind}: {error}"
+            ) from error
+        seat.answer = Answer(ask.match, ask.ask, value)
+        return seat.answer
+
+    def _over(self, seat: _Seat, over: Over) -> None:
+        with _blaming("the last news"):
+            for news in over.news:
+                seat.strategy.hear(news)
+        self._on_over(seat.match, over)
+
+    def _refused(self, refused: Refused) -> None:
+        if self._secret is None or refused.match is None:
+            if refused.code == "session":
+                self._secret, self._seats, self._session = None, {}, Session()
+                return
+            raise UsageError(f"the arena refuses this bot: {refused.text}")
+        self._on_event(f"refused: {refused.text}")
+
+
+def _keep_memory_mapped() -> None:
+    """Raise malloc's threshold for mapping memory: asyncio else maps and unmaps 256 KiB at every receive (design §4)."""
+    block = bytearray(1 << 20)
+    del block

@@ -1,0 +1,155 @@
+"""Gin rummy: the interface for strategies, and the house bots.
+
+A strategy answers by the calls of the classic interface: `receive_initial_hand`, `will_take_top_discard`, `take_turn`, `knock`,
+`get_melds`, `opponent_end_turn_feedback`, `opponent_end_round_feedback` and `reset`; and it may hear who wanted an up-card
+(`offer_feedback`) and how a game ended (`end_game_feedback`). Every call has a sensible default: plain play.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from bots.strategy import BaseStrategy, RandomMixin
+from protocol.cards import Card
+from protocol.gin_melds import (
+    Meld,
+    arrange,
+    deadwood,
+    deadwood_value,
+    discard_deadwoods,
+)
+from protocol.gin_rummy import (
+    KNOCK_LIMIT,
+    Dealt,
+    Draw,
+    GameOver,
+    Melds,
+    Offer,
+    Offered,
+    RoundOver,
+    Turn,
+    TurnAnswer,
+    TurnTaken,
+)
+from protocol.vocabulary import News, Question
+
+__all__ = ["Expert", "Patient", "PlayerStrategy", "Random", "Simple"]
+
+
+class PlayerStrategy(BaseStrategy):
+    """One seat of gin rummy; override what you want to play better.
+
+    The base keeps the facts up to date, so that every call may rely on them:
+
+    Attributes:
+        hand: the cards held: ten, and in `take_turn` eleven.
+        seat: this seat, from 0; known from the first up-card on, which comes before any other call but
+            `receive_initial_hand`.
+        starter: the seat that started the round.
+        top: the top of the discard pile.
+        turns: how many turns the round has seen, of both seats.
+        scores: by seat, the points of the game so far.
+    """
+
+    game = "gin_rummy"
+
+    def __init__(self) -> None:
+        self.reset()
+
+    # ---- The eight calls, and two more
+
+    def receive_initial_hand(self, hand: Sequence[Card]) -> None:
+        """A round begins with these ten cards (G3)."""
+
+    def will_take_top_discard(self, card: Card) -> bool:
+        """Whether to take the up-card or the top discard (G5, G6); otherwise pass, or draw from the stock.
+
+        By default only if it goes into a meld.
+        """
+        return any(card in meld for meld in arrange([*self.hand, card])[0])
+
+    def take_turn(self, drawn: Card) -> Card:
+        """Which of the eleven cards of `hand` to discard, after drawing one (G6).
+
+        By default what leaves the least deadwood, and of equals the dearest.
+        """
+        left = zip(discard_deadwoods(self.hand), self.hand, strict=True)
+        return min(left, key=lambda at: (at[0], -deadwood_value(at[1])))[1]
+
+    def knock(self) -> bool:
+        """Whether to knock with the ten cards of `hand`; only asked when they leave at most 10 (G7).
+
+        By default always.
+        """
+        return True
+
+    def get_melds(self) -> tuple[Meld, ...] | None:
+        """The melds to declare when somebody has knocked (G9); None, the default, leaves them to the referee."""
+        return None
+
+    def opponent_end_turn_feedback(
+        self, drew_discard: bool, previous_discard_top: Card, opponent_discarded: Card
+    ) -> None:
+        """What the other seat did in its turn (G8).
+
+        Args:
+            drew_discard: whether it took the top discard rather than from the stock.
+            previous_discard_top: the card that it took, or left.
+            opponent_discarded: its discard, which is the top now.
+        """
+
+    def opponent_end_round_feedback(
+        self, opponent_hand: tuple[Card, ...], opponent_melds: tuple[Meld, ...]
+    ) -> None:
+        """What the other seat held at the end of the round, and what of it was melded (G14)."""
+
+    def reset(self) -> None:
+        """Forget the last opponent; call this from your own `reset`."""
+        self.hand: list[Card] = []
+        self.seat = 0
+        self.starter = 0
+        self.top: Card = ""
+        self.turns = 0
+        self.scores = (0, 0)
+        self._offers = 0  # answers to the up-card in this round, by either seat
+
+    def offer_feedback(self, card: Card, took: bool) -> None:
+        """Whether the other seat took the up-card that it was offered (G5)."""
+
+    def end_game_feedback(self, won: bool | None) -> None:
+        """A game of the match is over; None if it was drawn (G15)."""
+
+    # ---- The wire's questions and news
+
+    def decide(self, question: Question[Any]) -> object:
+        """Answer by the calls above."""
+        if type(question) is Turn:
+            return self._answer_turn(question)
+        if type(question) is Draw:
+            take = self.will_take_top_discard(question.discard)
+            return "discard" if take else "stock"
+        if type(question) is Offer:
+            self.seat = self.starter if self._offers == 0 else 1 - self.starter
+            return "take" if self.will_take_top_discard(question.upcard) else "pass"
+        assert type(question) is Melds, "rules G ask nothing else"
+        return self.get_melds()
+
+    def _answer_turn(self, question: Turn) -> TurnAnswer:
+        self.hand = list(question.hand)
+        discard = self.take_turn(question.drawn)
+        self.hand.remove(discard)
+        knocks = TurnAnswer(discard, True) in question.legal and self.knock()
+        return TurnAnswer(discard, knocks, self.get_melds() if knocks else None)
+
+    def hear(self, news: News) -> None:
+        """Keep the facts, and pass the news on to the calls above."""
+        if type(news) is TurnTaken:
+            self._hear_turn(news)
+        elif type(news) is Dealt:
+            self.hand = list(news.hand)
+            self.starter, self.top = news.starter, news.upcard
+            self.turns = self._offers = 0
+            self.receive_initial_hand(news.hand)
+        elif type(news) is Offered:
+            ...

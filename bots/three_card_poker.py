@@ -1,0 +1,122 @@
+"""Three card poker: the interface for strategies, and the house bots.
+
+A strategy names an `ante`, decides whether to `play` its hand, and may learn from `round_over` (rules T).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bots.strategy import BaseStrategy
+from protocol.errors import UsageError
+from protocol.three_card_poker import Ante, Hand, Play, RoundOver, strength
+from protocol.vocabulary import News, Question
+
+__all__ = ["Q64", "Always", "Doubler", "PlayerStrategy", "Random"]
+
+_QUEEN_SIX_FOUR = strength(("Qs", "6h", "4d"))
+
+
+class PlayerStrategy(BaseStrategy):
+    """The player's seat; override `ante` and `play`, and `round_over` to learn."""
+
+    game = "three_card_poker"
+
+    def ante(self, cash: int, most: int) -> int:
+        """How much to ante, 1 to `most`, before any card is seen (T5)."""
+        return 1
+
+    def play(self, hand: Hand, ante: int, cash: int) -> bool:
+        """Whether to play for one more ante (T5); otherwise fold.
+
+        Args:
+            hand: the three cards.
+            ante: what was anted.
+            cash: what there was before the ante.
+        """
+        return True
+
+    def round_over(
+        self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
+    ) -> None:
+        """What happened in the round (T7).
+
+        Args:
+            hand: the cards that this seat held.
+            dealer: the dealer's cards, told after a fold too.
+            ante: what was anted.
+            outcome: what the round brought, in antes: -2, -1, 0, 1 or 2 (T6).
+            cash: what there is now.
+        """
+
+    def decide(self, question: Question[Any]) -> object:
+        """Answer by `ante` or `play`."""
+        if type(question) is Ante:
+            return self.ante(question.cash, question.legal.max)
+        assert type(question) is Play, "rules T ask nothing else"
+        plays = self.play(question.hand, question.ante, question.cash)
+        return "play" if plays else "fold"
+
+    def hear(self, news: News) -> None:
+        """Pass the news on to `round_over`."""
+        assert type(news) is RoundOver, "rules T tell nothing else"
+        self.round_over(news.hand, news.dealer, news.ante, news.outcome, news.cash)
+
+
+class _FixedAnte(PlayerStrategy):
+    """Antes the same in every round, or what it can still afford."""
+
+    def __init__(self, ante: int = 10) -> None:
+        if ante < 1:
+            raise UsageError(f"expected an ante of at least 1, got {ante}")
+        self.base_ante = ante
+
+    def ante(self, cash: int, most: int) -> int:
+        """Always the same, as far as the cash allows."""
+        return min(self.base_ante, most)
+
+
+class Random(_FixedAnte):
+    """Plays or folds without a look at its hand."""
+
+    def play(self, hand: Hand, ante: int, cash: int) -> bool:
+        """One time in two."""
+        return self.random.random() < 1 / 2
+
+
+class Always(_FixedAnte):
+    """Plays every hand."""
+
+
+class Q64(_FixedAnte):
+    """Plays queen-six-four or better, which is where playing on begins to lose less than the ante."""
+
+    def play(self, hand: Hand, ante: int, cash: int) -> bool:
+        """Everything from Q-6-4 upwards."""
+        return strength(hand) >= _QUEEN_SIX_FOUR
+
+
+class Doubler(Q64):
+    """Plays like `Q64`, and doubles its ante after every loss until it wins (the martingale)."""
+
+    def __init__(self, ante: int = 10) -> None:
+        super().__init__(ante)
+        self._next_ante = ante
+
+    def ante(self, cash: int, most: int) -> int:
+        """The base after a win, twice the last ante after a loss, as far as the cash allows."""
+        return min(self._next_ante, most)
+
+    def round_over(
+        self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
+    ) -> None:
+        """Double after a loss, start again after a win; a tie changes nothing."""
+        if outcome < 0:
+            self._next_ante = 2 * ante
+        elif outcome > 0:
+            self._next_ante = self.base_ante
+
+    def reset(self) -> None:
+        """A new match begins with the base ante."""
+        super().reset()
+        self._next_ante = self.base_ante

@@ -1,0 +1,135 @@
+"""What blackjack says on the wire, and what a hand is worth (rules B)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from protocol.cards import RANKS, Card
+from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
+
+__all__ = [
+    "ACTIONS",
+    "MINIMUM",
+    "NEW_DECK",
+    "POINTS",
+    "VOCABULARY",
+    "Action",
+    "Bet",
+    "BlackjackSettings",
+    "Draw",
+    "Exposed",
+    "HandOver",
+    "Outcome",
+    "Shuffled",
+    "Side",
+    "hand_value",
+]
+
+Action = Literal["hit", "stand"]
+Side = Literal["player", "dealer"]
+Outcome = Literal["natural", "bust", "dealer_busts", "win", "lose", "push"]
+"""How a hand ended for the player: `natural`, `dealer_busts` and `win` are paid, `bust` and `lose` cost the bet (B8–B10)."""
+
+ACTIONS: tuple[Action, ...] = ("hit", "stand")
+
+MINIMUM = 5
+"""The smallest bet, and the smallest bankroll that may play (B5)."""
+
+NEW_DECK: tuple[Card, ...] = tuple(rank + suit for suit in "shcd" for rank in RANKS)
+"""A deck as it comes out of its box, the two of spades to be dealt first (B1)."""
+
+POINTS: dict[Card, int] = {
+    card: 1 if card[0] == "A" else min(RANKS.index(card[0]) + 2, 10)
+    for card in NEW_DECK
+}
+"""What each card counts, an ace counting 1 (B4)."""
+
+
+def hand_value(cards: Iterable[Card]) -> tuple[int, bool]:
+    """The count of a hand, and whether it is soft: whether an ace counts 11 in it (B4)."""
+    count = 0
+    has_ace = False
+    for card in cards:
+        points = POINTS[card]
+        count += points
+        if points == 1:
+            has_ace = True
+    if has_ace and count <= 11:
+        return count + 10, True
+    return count, False
+
+
+class BlackjackSettings(Settings, frozen=True):
+    """The settings of a match (B5, B14).
+
+    Attributes:
+        bankroll: the chips to start with; with fewer than the minimum no hand is played.
+        hands: the most hands that a match has.
+        shuffle: `riffle` is the seven cuts, `uniform` a fair shuffle of a new deck each time.
+    """
+
+    bankroll: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 100
+    hands: Annotated[int, Meta(ge=0, le=10_000_000)] = 1000
+    shuffle: Literal["riffle", "uniform"] = "riffle"
+
+
+class Bet(Question[int], frozen=True, gc=False, tag="bet"):
+    """What to bet on the next hand, in whole chips (B6)."""
+
+    round: int
+    bankroll: int
+    legal: Range
+
+
+class Draw(Question[Action], frozen=True, gc=False, tag="draw"):
+    """Hit or stand, asked at 21 too (B9); `total` and `soft` are the value of `hand`."""
+
+    upcard: Card
+    hand: tuple[Card, ...]
+    total: int
+    soft: bool
+    legal: tuple[Action, ...] = ACTIONS
+
+
+class Shuffled(News, frozen=True, gc=False, tag="shuffled"):
+    """The deck has been shuffled; where it was cut is not told (B11)."""
+
+
+class Exposed(News, frozen=True, gc=False, tag="exposed"):
+    """A card was dealt face up, or the hole card was turned over (B11)."""
+
+    card: Card
+    to: Side
+
+
+class HandOver(News, frozen=True, gc=False, tag="hand_over"):
+    """How a hand ended.
+
+    Attributes:
+        bet: what was bet.
+        player: the player's cards.
+        dealer: the dealer's cards that were exposed: the up-card alone after a natural or a bust (B8, B9).
+        outcome: how it ended for the player.
+        payoff: what the bankroll gained, below zero if it lost.
+        bankroll: the chips after it.
+    """
+
+    bet: int
+    player: tuple[Card, ...]
+    dealer: tuple[Card, ...]
+    outcome: Outcome
+    payoff: int
+    bankroll: int
+
+
+VOCABULARY = Vocabulary(
+    name="blackjack",
+    alias="blackjack",
+    seats=1,
+    settings=BlackjackSettings,
+    questions={"bet": Bet, "draw": Draw},
+    news={"shuffled": Shuffled, "exposed": Exposed, "hand_over": HandOver},
+)

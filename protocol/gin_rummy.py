@@ -1,0 +1,295 @@
+"""What gin rummy says on the wire (rules G); the arithmetic of melds is in `protocol/gin_melds.py`.
+
+A turn's answer is one `TurnAnswer`: the discard, whether to knock with it, and the melds declared with the knock. `legal` lists the
+answers that leave the melds to the referee; any declaration that G9 accepts may stand in the place of `null`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from protocol.cards import PACK, Card
+from protocol.gin_melds import (
+    Layoff,
+    Meld,
+    arrange,
+    card_mask,
+    discard_deadwoods,
+    is_meld,
+    mask_deadwood,
+    points,
+)
+from protocol.vocabulary import News, Question, Settings, Vocabulary
+
+__all__ = [
+    "KNOCK_LIMIT",
+    "VOCABULARY",
+    "Dealt",
+    "Draw",
+    "GameOver",
+    "GinRummySettings",
+    "Layoff",
+    "Meld",
+    "Melds",
+    "Offer",
+    "Offered",
+    "Pile",
+    "Reason",
+    "Reply",
+    "RoundOver",
+    "Turn",
+    "TurnAnswer",
+    "TurnTaken",
+    "arrange",
+    "turn_answers",
+]
+
+Reply = Literal["take", "pass"]
+Pile = Literal["stock", "discard"]
+Reason = Literal["gin", "knock", "undercut", "tie", "stock", "turns"]
+"""Why a round ended: gin; a knock that won, that was undercut or that met equal deadwood (G11); the stock was
+empty (G12); the turns were used up (G13)."""
+
+KNOCK_LIMIT = 10
+"""The most deadwood to knock with (G7)."""
+
+_DEAREST_CARD = 10  # no discard takes more off the deadwood
+
+REPLIES: tuple[Reply, ...] = ("take", "pass")
+PILES: tuple[Pile, ...] = ("stock", "discard")
+
+
+class GinRummySettings(Settings, frozen=True):
+    """The settings of gin rummy.
+
+    Attributes:
+        starter: the seat that starts round 1 of every game; None leaves it to the deal (G4).
+        max_turns: after so many turns a round is a tie (G13).
+        target: the points that end a game (G15).
+        max_rounds: a game still undecided after so many rounds is drawn (G15).
+        games: how many games a match has (G15).
+    """
+
+    starter: Literal[0, 1] | None = None
+    max_turns: Annotated[int, Meta(ge=1, le=100_000)] = 200
+    target: Annotated[int, Meta(ge=1, le=1_000_000)] = 50
+    max_rounds: Annotated[int, Meta(ge=1, le=100_000)] = 100
+    games: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
+
+
+class TurnAnswer(msgspec.Struct, frozen=True, gc=False):
+    """What ends a turn (G6, G7, G9).
+
+    `melds` are the knocker's; None leaves them to the referee, and is all that may be said without a knock.
+    On the wire `knock` and `melds` may be left out if they are false and null.
+    """
+
+    discard: Card
+    knock: bool = False
+    melds: tuple[Meld, ...] | None = None
+
+
+class Offer(Question[Reply], frozen=True, gc=False, tag="offer"):
+    """Whether to take the up-card of a new round (G5)."""
+
+    upcard: Card
+    hand: tuple[Card, ...]
+    legal: tuple[Reply, ...] = REPLIES
+
+
+class Draw(Question[Pile], frozen=True, gc=False, tag="draw"):
+    """Which pile to draw from; `discard` is the top of the discard pile (G6)."""
+
+    discard: Card
+    hand: tuple[Card, ...]
+    legal: tuple[Pile, ...] = PILES
+
+
+class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
+    """What to discard of eleven cards, the last of which is the one just drawn, and whether to knock (G6, G7)."""
+
+    drawn: Card
+    hand: tuple[Card, ...]
+    legal: tuple[TurnAnswer, ...]
+
+    def check(self, value: object) -> TurnAnswer:
+        """Return the answer that `value` is: a `TurnAnswer`, or a map with its fields.
+
+        Raises:
+            IllegalAnswer: not a card of the hand, not enough melded for a knock, melds that G9 does not accept, a field
+                of another type or name.
+        """
+        for choice in self.legal:
+            if choice is value:  # picked from the list itself
+                return choice
+        answer = _read_turn_answer(value)
+        if answer is None or answer.discard not in self.hand:
+            raise self.refusal(value)
+        if answer.melds is None:
+            if answer not in self.legal:
+                raise self.refusal(value)
+            return answer
+        kept = [card for card in self.hand if card != answer.discard]
+        melds = _declared(answer.melds, kept)
+        if not answer.knock or melds is None:
+            raise self.refusal(value)
+        if points(kept) - sum(map(points, melds)) > KNOCK_LIMIT:
+            raise self.refusal(value)
+        return TurnAnswer(answer.discard, True, melds)
+
+    def legal_text(self) -> str:
+        """What could be discarded, and what would have allowed a knock."""
+        knocks = [answer.discard for answer in self.legal if answer.knock]
+        return (
+            f"discard one of {' '.join(self.hand)}; knock discarding {' '.join(knocks) or 'none'}, "
+            f"with melds that leave at most {KNOCK_LIMIT}"
+        )
+
+
+class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="melds"):
+    """The other seat has knocked: what this seat melds; None leaves it to the referee (G9)."""
+
+    hand: tuple[Card, ...]
+    legal: tuple[None, ...] = (None,)
+
+    def check(self, value: object) -> tuple[Meld, ...] | None:
+        """Return the melds as a tuple of tuples, in the order declared, or None.
+
+        Raises:
+            IllegalAnswer: something that is no meld, or a card that is not in the hand or used twice.
+        """
+        if value is None:
+            return None
+        melds = _declared(value, self.hand)
+        if melds is None:
+            raise self.refusal(value)
+        return melds
+
+    def legal_text(self) -> str:
+        """What may be declared."""
+        return f"null, or sets and runs of {' '.join(self.hand)}, no card twice"
+
+
+class Dealt(News, frozen=True, gc=False, tag="dealt"):
+    """A new round: this seat's hand, the up-card and who starts (G3–G5).
+
+    `game` counts the games of the match, `round` its deals, both from 1.
+    """
+
+    game: int
+    round: int
+    starter: int
+    hand: tuple[Card, ...]
+    upcard: Card
+
+
+class Offered(News, frozen=True, gc=False, tag="offered"):
+    """What a seat did when it was offered the up-card (G5)."""
+
+    seat: int
+    took: bool
+
+
+class TurnTaken(News, frozen=True, gc=False, tag="turn"):
+    """What can be seen of a turn; `card` is None if it came from the stock (G8)."""
+
+    seat: int
+    drew: Pile
+    card: Card | None
+    discarded: Card
+
+
+class RoundOver(News, frozen=True, gc=False, tag="round_over"):
+    """How a round ended (G14).
+
+    Attributes:
+        knocker: its seat, or None if nobody knocked.
+        gin: whether the knock was with no deadwood.
+        hands: by seat, the ten cards each held.
+        melds: by seat, as declared or as the referee arranged them; without a knock as it would have.
+        layoffs: the defender's cards and the indices of the knocker's melds that they went on, in order.
+        points: by seat, of this round.
+        scores: by seat, the points of the game so far.
+        reason: why the round ended.
+    """
+
+    knocker: int | None
+    gin: bool
+    hands: tuple[tuple[Card, ...], tuple[Card, ...]]
+    melds: tuple[tuple[Meld, ...], tuple[Meld, ...]]
+    layoffs: tuple[Layoff, ...]
+    points: tuple[int, int]
+    scores: tuple[int, int]
+    reason: Reason
+
+
+class GameOver(News, frozen=True, gc=False, tag="game_over"):
+    """How a game ended (G15): its winner, or None if drawn, its points, and the games won so far, by seat."""
+
+    winner: int | None
+    scores: tuple[int, int]
+    games: tuple[int, int]
+
+
+_DISCARD = {card: TurnAnswer(card) for card in PACK}
+_KNOCK = {card: TurnAnswer(card, True) for card in PACK}
+
+
+def turn_answers(hand: Sequence[Card]) -> tuple[TurnAnswer, ...]:
+    """What a seat with these eleven cards may answer: every discard, and every discard with a knock that G7 allows."""
+    discards = tuple([_DISCARD[card] for card in hand])
+    if mask_deadwood(card_mask(hand)) > KNOCK_LIMIT + _DEAREST_CARD:
+        return discards  # most turns: no discard can leave little enough
+    left = zip(hand, discard_deadwoods(hand), strict=True)
+    knocks = [_KNOCK[card] for card, deadwood in left if deadwood <= KNOCK_LIMIT]
+    return (*discards, *knocks)
+
+
+def _read_turn_answer(value: Any) -> TurnAnswer | None:
+    """`value` with exactly the fields of a `TurnAnswer`; its melds are still to be judged."""
+    if type(value) is dict:
+        try:
+            value = TurnAnswer(**value)
+        except TypeError:  # no discard, or a field that does not exist
+            return None
+    if type(value) is not TurnAnswer:
+        return None
+    if type(value.discard) is not str or type(value.knock) is not bool:
+        return None
+    return value
+
+
+def _declared(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:
+    """The melds declared, if they are legal and disjoint and of these cards (G2, G9); else None."""
+    if type(value) not in (list, tuple):
+        return None
+    free = set(cards)
+    for meld in value:
+        if type(meld) not in (list, tuple) or len(meld) > len(free):
+            return None
+        if not all(type(card) is str and card in free for card in meld):
+            return None
+        if not is_meld(meld):
+            return None
+        free.difference_update(meld)
+    return tuple([tuple(meld) for meld in value])
+
+
+VOCABULARY = Vocabulary(
+    name="gin_rummy",
+    alias="gin",
+    seats=2,
+    settings=GinRummySettings,
+    questions={"offer": Offer, "draw": Draw, "turn": Turn, "melds": Melds},
+    news={
+        "dealt": Dealt,
+        "offered": Offered,
+        "turn": TurnTaken,
+        "round_over": RoundOver,
+        "game_over": GameOver,
+    },
+)

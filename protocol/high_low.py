@@ -1,0 +1,169 @@
+"""What high-low says on the wire, and the order of its cards (rules H).
+
+Lists of four are by seat. Seat 0 is the rulebook's position 1.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from protocol.cards import PACK, Card
+from protocol.errors import BadDeck
+from protocol.vocabulary import News, Question, Settings, Vocabulary
+
+__all__ = [
+    "BIDS",
+    "SEATS",
+    "SWAP_CHOICES",
+    "VOCABULARY",
+    "Bid",
+    "BidMade",
+    "Bidding",
+    "Bids",
+    "Cards",
+    "Dealt",
+    "HighLowSettings",
+    "Points",
+    "RoundOver",
+    "Swap",
+    "SwapChoice",
+    "Swapped",
+    "legal_bids",
+    "strength",
+    "value",
+]
+
+SEATS = 4
+
+SwapChoice = Literal["swap", "keep"]
+Bidding = Literal["quit", 2, 4, 6, 8, 10]
+"""What a player may say: a number, or `quit` for "quit for 2", which is not a bid of 2 (H6)."""
+
+Bids: TypeAlias = tuple[Bidding | None, Bidding | None, Bidding | None, Bidding | None]
+"""By seat; None has not spoken yet."""
+Cards: TypeAlias = tuple[Card | None, Card | None, Card | None, Card | None]
+"""By seat; None is hidden."""
+Points: TypeAlias = tuple[int, int, int, int]
+"""Points by seat."""
+
+SWAP_CHOICES: tuple[SwapChoice, ...] = ("swap", "keep")
+BIDS: tuple[Bidding, ...] = ("quit", 2, 4, 6, 8, 10)
+
+_VALUES = {rank: number for number, rank in enumerate("A23456789TJQK", start=1)}
+_STRENGTHS: dict[Card, int] = {
+    rank + suit: 4 * height + suit_height
+    for height, rank in enumerate("23456789TJQKA")
+    for suit_height, suit in enumerate("cdhs")
+}
+_LEGAL_FROM: dict[int, tuple[Bidding, ...]] = {
+    lowest: ("quit", *(bid for bid in BIDS if bid != "quit" and bid >= lowest))
+    for lowest in (2, 4, 6, 8, 10)
+}
+
+
+def value(card: Card) -> int:
+    """The value of H1, 1 (an ace) to 13 (a king); 1 is the highest, then 13 down to 2."""
+    strength(card)
+    return _VALUES[card[0]]
+
+
+def strength(card: Card) -> int:
+    """The place of a card in the order of H1: 0 for the two of clubs to 51 for the ace of spades.
+
+    Raises:
+        BadDeck: it is no card.
+    """
+    try:
+        return _STRENGTHS[card]
+    except (KeyError, TypeError):
+        raise BadDeck(f"expected a card such as {PACK[0]!r}, got {card!r}") from None
+
+
+def legal_bids(highest: int | None) -> tuple[Bidding, ...]:
+    """What may be said after the `highest` number bid so far, None if there is none (H6)."""
+    return _LEGAL_FROM[highest or 2]
+
+
+class HighLowSettings(Settings, frozen=True):
+    """When a match ends (H11).
+
+    `gap`: how far apart the second and third scores must be; a number that no match can reach makes every match last
+    `max_shuffles`. `max_shuffles`: how many shuffles are played at most, ties at the cut aside (H12).
+    """
+
+    gap: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 100
+    max_shuffles: Annotated[int, Meta(ge=1, le=100_000)] = 50
+
+
+class Swap(Question[SwapChoice], frozen=True, gc=False, tag="swap"):
+    """A player's first question: swap its card with the dealer-card or keep it (H5)."""
+
+    card: Card
+    dealer_card: Card
+    legal: tuple[SwapChoice, ...] = SWAP_CHOICES
+
+
+class Bid(Question[Bidding], frozen=True, gc=False, tag="bid"):
+    """A player's second question: a number, at least every number bid before, or `quit` (H6).
+
+    `bids` is what each seat has said so far, None where it has not spoken.
+    """
+
+    card: Card
+    dealer_card: Card
+    bids: Bids
+    legal: tuple[Bidding, ...]
+
+
+class Dealt(News, frozen=True, gc=False, tag="dealt"):
+    """What one player sees of the deal: its own card and the dealer-card (H4); `starter` speaks first."""
+
+    shuffle: int
+    round: int
+    starter: int
+    card: Card
+    dealer_card: Card
+
+
+class Swapped(News, frozen=True, gc=False, tag="swapped"):
+    """Whether a player swapped, and the dealer-card that lies there now, which everybody sees (H5)."""
+
+    seat: int
+    swapped: bool
+    dealer_card: Card
+
+
+class BidMade(News, frozen=True, gc=False, tag="bid"):
+    """What a player said (H6)."""
+
+    seat: int
+    bid: Bidding
+
+
+class RoundOver(News, frozen=True, gc=False, tag="round_over"):
+    """The cards of those who stayed, None for quitters (H10), and what the round was worth.
+
+    `last_bid` is None if all four quit.
+    """
+
+    cards: Cards
+    last_bid: int | None
+    payoffs: Points
+    scores: Points
+
+
+VOCABULARY = Vocabulary(
+    name="high_low",
+    alias="high_low",
+    seats=SEATS,
+    settings=HighLowSettings,
+    questions={"swap": Swap, "bid": Bid},
+    news={
+        "dealt": Dealt,
+        "swapped": Swapped,
+        "bid": BidMade,
+        "round_over": RoundOver,
+    },
+)

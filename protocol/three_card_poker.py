@@ -1,0 +1,208 @@
+"""What three card poker says on the wire, and what its hands are worth (rules T)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations_with_replacement
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from protocol.cards import PACK, RANKS, Card
+from protocol.errors import BadDeck
+from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
+
+__all__ = [
+    "CATEGORIES",
+    "DECISIONS",
+    "LEAST_CASH",
+    "VOCABULARY",
+    "Ante",
+    "Category",
+    "Decision",
+    "Hand",
+    "Play",
+    "RoundOver",
+    "Strength",
+    "ThreeCardPokerSettings",
+    "category",
+    "compare",
+    "dealer_qualifies",
+    "strength",
+]
+
+Hand: TypeAlias = tuple[Card, Card, Card]
+Decision = Literal["play", "fold"]
+Category = Literal[
+    "Nothing", "Pair", "Flush", "Straight", "Three of a Kind", "Straight Flush"
+]
+
+DECISIONS: tuple[Decision, ...] = ("play", "fold")
+CATEGORIES: tuple[Category, ...] = (
+    "Nothing",
+    "Pair",
+    "Flush",
+    "Straight",
+    "Three of a Kind",
+    "Straight Flush",
+)
+"""Lowest first (T2)."""
+LEAST_CASH = 2
+"""The smallest ante and its play bet; with less no round can be played (T5, T8)."""
+
+Strength: TypeAlias = tuple[int, ...]
+"""What a hand is worth: the number of its category, then what decides among its like. Greater beats smaller."""
+
+NOTHING, PAIR, FLUSH, STRAIGHT, THREE_OF_A_KIND, STRAIGHT_FLUSH = range(6)
+ACE = 14
+
+Chips = Annotated[int, Meta(ge=LEAST_CASH, le=1_000_000_000_000)]
+"""With a limit, so that a long run of doubled antes still fits the wire's 64 bits."""
+
+
+class ThreeCardPokerSettings(Settings, frozen=True):
+    """What a match is played for and by (T8).
+
+    `stake` is the cash to start with, `rounds` how many there are at most, `pair_kicker` the casinos' reading of T4.
+    `goal` is the cash that ends the match early; one that the stake has reached already ends it before the first round.
+    """
+
+    stake: Chips = 1000
+    rounds: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+    goal: Chips | None = None
+    pair_kicker: bool = False
+
+
+class Ante(Question[int], frozen=True, gc=False, tag="ante"):
+    """Name the ante, before any card is seen (T5); `legal` is 1 to half the cash."""
+
+    round: int
+    cash: int
+    legal: Range
+
+
+class Play(Question[Decision], frozen=True, gc=False, tag="play"):
+    """Play for one more ante, or fold (T5).
+
+    `cash` is that of the round's start: the ante lies on the table but is not lost yet.
+    """
+
+    hand: Hand
+    ante: int
+    cash: int
+    legal: tuple[Decision, ...] = DECISIONS
+
+
+class RoundOver(News, frozen=True, gc=False, tag="round_over"):
+    """What the player learns after every round, a fold included (T7).
+
+    `hand` is the player's, `outcome` what the round brought in antes (T6), `cash` what the player has now.
+    """
+
+    hand: Hand
+    dealer: Hand
+    ante: int
+    outcome: int
+    cash: int
+
+
+VOCABULARY = Vocabulary(
+    name="three_card_poker",
+    alias="tcp",
+    seats=1,
+    settings=ThreeCardPokerSettings,
+    questions={"ante": Ante, "play": Play},
+    news={"round_over": RoundOver},
+)
+
+
+def category(cards: Iterable[Card]) -> Category:
+    """The category of three cards (T2).
+
+    Raises:
+        BadDeck: they are not three different cards.
+    """
+    return CATEGORIES[strength(cards)[0]]
+
+
+def compare(
+    a: Iterable[Card], b: Iterable[Card], pair_kicker: bool = False
+) -> Literal[-1, 0, 1]:
+    """Whether hand `a` is better than hand `b` (1), worse (-1) or as good (0) (T2–T4).
+
+    Args:
+        a: three cards.
+        b: three cards.
+        pair_kicker: whether the odd card decides between equal pairs, as in casinos; otherwise the highest card of
+            each hand does, which may be one of the pair.
+
+    Raises:
+        BadDeck: one of the hands is not three different cards.
+    """
+    mine, theirs = strength(a, pair_kicker), strength(b, pair_kicker)
+    if mine == theirs:
+        return 0
+    return 1 if mine > theirs else -1
+
+
+def strength(cards: Iterable[Card], pair_kicker: bool = False) -> Strength:
+    """What three cards are worth: of two hands the one with the greater strength is better (T2–T4).
+
+    Raises:
+        BadDeck: they are not three different cards.
+    """
+    try:
+        a, b, c = cards
+        ranks = _RANK_BITS[a] + _RANK_BITS[b] + _RANK_BITS[c]
+    except (KeyError, TypeError, ValueError):
+        raise _no_hand(cards) from None
+    if a in (b, c) or b == c:
+        raise _no_hand(cards)
+    if a[1] == b[1] == c[1]:
+        return _SUITED[ranks]
+    return _WITH_KICKER[ranks] if pair_kicker else _UNSUITED[ranks]
+
+
+def dealer_qualifies(cards: Iterable[Card]) -> bool:
+    """Whether the dealer's hand is queen-high or better (T6).
+
+    Raises:
+        BadDeck: they are not three different cards.
+    """
+    return strength(cards) >= _LEAST_QUALIFYING
+
+
+def _no_hand(cards: object) -> BadDeck:
+    return BadDeck(f"expected three different cards, got {cards!r:.120}")
+
+
+def _value(low: int, middle: int, high: int, suited: bool, kicker: bool) -> Strength:
+    """The strength of three ranks in ascending order."""
+    if low == high:
+        return THREE_OF_A_KIND, high
+    if low == middle or middle == high:
+        odd = low if middle == high else high
+        return PAIR, middle, odd if kicker else high
+    if (low, middle, high) == (2, 3, ACE):
+        return (STRAIGHT_FLUSH if suited else STRAIGHT), 3
+    if low + 2 == middle + 1 == high:
+        return (STRAIGHT_FLUSH if suited else STRAIGHT), high
+    return (FLUSH if suited else NOTHING), high, middle, low
+
+
+def _table(suited: bool, kicker: bool = False) -> dict[int, Strength]:
+    """The strengths of all combinations of ranks, by the sum of their `_RANK_BITS`."""
+    return {
+        sum(1 << 2 * rank for rank in ranks): _value(*ranks, suited, kicker)
+        for ranks in combinations_with_replacement(range(2, ACE + 1), 3)
+    }
+
+
+# Two bits count how often a rank occurs, so that a sum says which three ranks they
+# are: a hand is ranked by one look into a table of 455 entries.
+_RANK_BITS = {card: 1 << 2 * (RANKS.index(card[0]) + 2) for card in PACK}
+_UNSUITED = _table(suited=False)
+_WITH_KICKER = _table(suited=False, kicker=True)
+_SUITED = _table(suited=True)
+
+_LEAST_QUALIFYING = strength(("Qs", "3h", "2d"))

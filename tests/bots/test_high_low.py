@@ -1,0 +1,342 @@
+"""High-low strategies: the interface, and what each house bot does."""
+
+from __future__ import annotations
+
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from arena.local import play
+from bots.high_low import (
+    Bold,
+    Counter,
+    PlayerStrategy,
+    Random,
+    Timid,
+    extremity,
+    halves,
+    worth,
+)
+from protocol.cards import PACK
+from protocol.high_low import Bidding, Bids, Dealt, RoundOver, Swap, Swapped, legal_bids
+from protocol.messages import Ending
+from protocol.strategy import find, house_bots
+
+ONE_SHUFFLE = {"gap": 1, "max_shuffles": 1}
+NO_BIDS: Bids = (None, None, None, None)
+
+
+def deck_of(cards: str) -> list[str]:
+    """A deck that begins with these cards."""
+    first = cards.split()
+    return first + [card for card in PACK if card not in first]
+
+
+class Notes(PlayerStrategy):
+    """Does nothing and quits, or what it is told, and writes down what it is asked and hears."""
+
+    def __init__(self, swaps: bool = False, bids: Bidding = "quit") -> None:
+        self.swaps, self.bids = swaps, bids
+        self.notes: list[tuple[Any, ...]] = []
+        self.seats: list[int | None] = []
+
+    def swap(self, *args: Any) -> bool:
+        self.seats.append(self.seat)
+        self.notes.append(("swap", *args))
+        return self.swaps
+
+    def bid(self, *args: Any) -> Bidding:
+        self.notes.append(("bid", *args))
+        return self.bids
+
+    def dealt(self, *args: Any) -> None:
+        self.notes.append(("dealt", *args))
+
+    def swapped(self, *args: Any) -> None:
+        self.notes.append(("swapped", *args))
+
+    def bid_made(self, *args: Any) -> None:
+        self.notes.append(("bid_made", *args))
+
+    def round_over(self, *args: Any) -> None:
+        self.notes.append(("round_over", *args))
+
+
+# ---- the interface
+
+
+def test_every_question_and_news_has_its_method() -> None:
+    bots = [Notes(), Notes(swaps=True, bids=4), Notes(bids=4), Notes()]
+
+    play("high_low", bots, decks=[deck_of("As Kd 5h 9c 2s")] * 11, settings=ONE_SHUFFLE)
+
+    assert bots[1].notes[:12] == [
+        ("dealt", 1, 1, 0, "Kd", "2s"),
+        ("swapped", 0, False, "2s"),
+        ("swap", "Kd", "2s"),
+        ("swapped", 1, True, "Kd"),
+        ("swapped", 2, False, "Kd"),
+        ("swapped", 3, False, "Kd"),
+        ("bid_made", 0, "quit"),
+        ("bid", "2s", "Kd", ("quit", None, None, None), legal_bids(None)),
+        ("bid_made", 1, 4),
+        ("bid_made", 2, 4),
+        ("bid_made", 3, "quit"),
+        ("round_over", (None, "2s", "5h", None), 4, (-2, 2, 2, -2), (-2, 2, 2, -2)),
+    ]
+
+
+def test_a_strategy_knows_its_seat_from_its_first_question_on() -> None:
+    bots = [Notes() for _ in range(4)]
+
+    play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
+
+    for seat, bot in enumerate(bots):
+        assert set(bot.seats) == {seat}
+
+
+def test_a_reset_forgets_the_seat() -> None:
+    bots = [Notes() for _ in range(4)]
+    play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
+    play("high_low", bots[::-1], seed=1, settings=ONE_SHUFFLE)
+
+    assert bots[0].seats[-1] == 3
+    bots[0].reset()
+    assert bots[0].seat is None
+
+
+def test_the_default_strategy_swaps_for_an_end_and_bids_as_little_as_it_may() -> None:
+    bot = PlayerStrategy()
+
+    assert bot.swap("8s", "2c")
+    assert not bot.swap("Ac", "8s")
+    assert bot.bid("8s", "2c", NO_BIDS, legal_bids(6)) == 6
+
+
+def test_extremity_is_the_distance_from_the_middle() -> None:
+    assert extremity("As") == extremity("2c") == 51
+    assert extremity("8h") == extremity("8d") == 1
+    assert extremity("8s") == extremity("8c") == 3
+
+
+# ---- house bots
+
+
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [("random", Random), ("timid", Timid), ("bold", Bold), ("counter", Counter)],
+)
+def test_house_bots_are_found_by_name(name: str, cls: type[PlayerStrategy]) -> None:
+    assert name in house_bots("high_low")
+    assert find("high_low", name) is cls
+    assert cls.game == "high_low"
+
+
+@pytest.mark.parametrize("name", ["random", "timid", "bold", "counter"])
+def test_house_bots_play_legally_and_repeatably(name: str) -> None:
+    def once() -> Any:
+        bots = [find("high_low", name)() for _ in range(4)]
+        for number, bot in enumerate(bots):
+            bot.seed(number)
+        return play("high_low", bots, seed=3, settings={"max_shuffles": 5})
+
+    assert once().termination.kind is Ending.COMPLETED
+    assert once() == once()
+
+
+def test_timid_quits_without_an_ace_king_three_or_two() -> None:
+    bids = {card: Timid().bid(card, "8s", NO_BIDS, legal_bids(4)) for card in PACK}
+
+    assert {card for card in PACK if bids[card] != "quit"} == {
+        card for card in PACK if card[0] in "AK32"
+    }
+    assert set(bids.values()) == {"quit", 4}
+
+
+def test_bold_bids_high_with_any_card() -> None:
+    bot = Bold()
+    bot.seed(1)
+
+    bids = [bot.bid("5s", "8s", NO_BIDS, legal_bids(None)) for _ in range(200)]
+
+    assert set(bids) == {8, 10}
+    assert bot.bid("5s", "8s", NO_BIDS, legal_bids(10)) == 10
+
+
+def test_bold_seldom_quits_and_only_in_the_middle() -> None:
+    bot = Bold()
+    bot.seed(1)
+
+    bids = [bot.bid("8s", "8h", NO_BIDS, legal_bids(None)) for _ in range(400)]
+
+    assert 0 < bids.count("quit") < 200
+
+
+# ---- the counter
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        ([], 2.0),  # a lone stayer has both halves
+        ([0.3], 1.0),  # one of two stayers is the higher, the other the lower
+        ([1.0, 0.0], 0.0),
+        ([1.0, 1.0, 1.0], 1.0),
+        ([0.5, 0.5, 0.5], 0.25),
+    ],
+)
+def test_halves_of_the_pot(below: list[float], expected: float) -> None:
+    assert halves(below) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("below", "last_bid", "payoff"),
+    [
+        ([], 10, +6),
+        ([0.3], 10, +2),
+        ([1.0, 0.0], 8, -8),
+        ([1.0, 1.0], 8, +5),
+        ([0.0, 0.0, 0.0], 8, +8),
+        ([0.5, 0.5, 0.5], 8, -4),
+    ],
+)
+def test_what_staying_is_worth(
+    below: list[float], last_bid: int, payoff: float
+) -> None:
+    assert worth(below, last_bid) == pytest.approx(payoff)
+
+
+def counter_at(seat: int, *news_or_question: Any) -> Counter:
+    """A counter that has been told all this, and that has been asked to swap."""
+    bot = Counter()
+    for item in news_or_question:
+        if type(item) is Swap:
+            bot.decide(item)
+        else:
+            bot.hear(item)
+    assert bot.seat == seat
+    return bot
+
+
+def started(card: str, dealer_card: str) -> Counter:
+    """A counter in seat 0 that starts the first round."""
+    return counter_at(0, Dealt(1, 1, 0, card, dealer_card), Swap(card, dealer_card))
+
+
+def test_counter_raises_to_the_limit_with_the_highest_card() -> None:
+    bids: Bids = (None, 2, 2, 2)
+
+    assert started("As", "8h").bid("As", "8h", bids, legal_bids(2)) == 10
+
+
+def test_counter_quits_with_a_card_from_the_middle_against_high_bids() -> None:
+    bids: Bids = (None, 10, 10, 10)
+
+    assert started("8h", "8d").bid("8h", "8d", bids, legal_bids(10)) == "quit"
+
+
+def test_counter_stays_for_two_as_quitting_costs_no_less() -> None:
+    bids: Bids = (None, 2, 2, 2)
+
+    assert started("8h", "8d").bid("8h", "8d", bids, legal_bids(2)) == 2
+
+
+def test_counter_stays_against_three_quitters() -> None:
+    bids: Bids = (None, "quit", "quit", "quit")
+
+    assert started("8h", "8d").bid("8h", "8d", bids, legal_bids(None)) != "quit"
+
+
+@pytest.mark.parametrize(
+    ("dealer_card", "last_swap", "answer"),
+    [
+        ("As", Swapped(0, True, "8h"), "quit"),  # seat 0 holds the ace of spades
+        ("8h", Swapped(0, False, "8h"), 10),
+    ],
+)
+def test_counter_knows_the_card_of_one_who_swapped(
+    dealer_card: str, last_swap: Swapped, answer: Bidding
+) -> None:
+    bot = counter_at(
+        1,
+        Dealt(1, 3, 2, "Ks", dealer_card),
+        Swapped(2, False, dealer_card),
+        Swapped(3, False, dealer_card),
+        last_swap,
+        Swap("Ks", "8h"),
+    )
+
+    bids: Bids = (10, None, 10, "quit")
+    assert bot.bid("Ks", "8h", bids, legal_bids(10)) == answer
+
+
+def test_counter_remembers_the_cards_of_the_shuffle() -> None:
+    """A jack is worth more than a three once nearly all that beats it has been seen."""
+    bot = Counter()
+    seen = ["As Ah", "Ad Ac", "Ks Kh", "Kd Kc", "Qs Qh", "Qd Qc"]
+    for number, pair in enumerate(seen, start=1):
+        bot.hear(Dealt(1, number, 0, *pair.split()))
+
+    bot.hear(Dealt(1, 7, 0, "3s", "Js"))
+    assert bot.decide(Swap("3s", "Js")) == "swap"
+
+    bot.hear(Dealt(2, 11, 0, "3s", "Js"))  # another shuffle: all are back
+    assert bot.decide(Swap("3s", "Js")) == "keep"
+
+
+def test_counter_strikes_off_what_swaps_and_a_showdown_show() -> None:
+    """Three twos are below the three of clubs; seven cards are above the queen, until they have been seen."""
+    swaps = [Swapped(1, True, "As"), Swapped(2, True, "Ks")]
+    showdown = RoundOver(("Ac", "Kh", "Ah", None), 2, (2, -2, 2, -2), (2, -2, 2, -2))
+
+    def after(*news: Any) -> object:
+        bot = Counter()
+        for item in (Dealt(1, 1, 0, "Ad", "2d"), *news, Dealt(1, 2, 0, "3c", "Qs")):
+            bot.hear(item)
+        return bot.decide(Swap("3c", "Qs"))
+
+    assert after() == after(*swaps) == after(showdown) == "keep"
+    assert after(*swaps, showdown) == "swap"
+
+
+def per_shuffle(
+    table: list[type[PlayerStrategy]], matches: int, shuffles: int
+) -> list[tuple[float, float]]:
+    """For each bot its points per shuffle and their standard error; the chairs rotate."""
+    points: list[list[float]] = [[] for _ in table]
+    for number in range(matches):
+        bots = [cls() for cls in table]
+        for index, bot in enumerate(bots):
+            bot.seed(f"{number} {index}")
+        turn = number % 4
+        result = play(
+            "high_low",
+            bots[turn:] + bots[:turn],
+            seed=number,
+            settings={"gap": 1_000_000_000, "max_shuffles": shuffles},
+        )
+        assert result.termination.kind is Ending.COMPLETED
+        for index in range(4):
+            points[index].append(result.scores[(index - turn) % 4] / shuffles)
+    return [(mean(own), stdev(own) / len(own) ** 0.5) for own in points]
+
+
+@pytest.mark.stats
+@pytest.mark.parametrize(
+    "others",
+    [
+        [Bold, Timid, Random],
+        [Bold, Bold, Timid],
+        [Bold, Timid, Timid],
+        [Bold, Bold, Bold],
+        [Timid, Timid, Timid],
+    ],
+)
+def test_counter_beats_bold_and_timid_over_a_hundred_shuffles(
+    others: list[type[PlayerStrategy]],
+) -> None:
+    (counter, error), *rest = per_shuffle([Counter, *others], matches=8, shuffles=100)
+
+    for points, its_error in rest:
+        assert counter - points > 4 * (error**2 + its_error**2) ** 0.5

@@ -1,0 +1,246 @@
+"""The interface and the house bots of three card poker."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import sqrt
+from statistics import fmean, pstdev
+from typing import Any
+
+import pytest
+
+import arena
+from bots.three_card_poker import Q64, Always, Doubler, PlayerStrategy, Random
+from protocol.cards import PACK
+from protocol.errors import UsageError
+from protocol.messages import Ending
+from protocol.strategy import find, house_bots
+from protocol.three_card_poker import Ante, Hand, Play, RoundOver, compare
+from protocol.vocabulary import Range
+
+ACES_UP: Hand = ("As", "Ah", "Kd")
+NINES: Hand = ("9s", "9h", "5d")
+JUNK: Hand = ("7s", "5h", "2d")
+
+HOUSE_BOTS = [Always, Doubler, Q64, Random]
+
+
+def ante_of(bot: PlayerStrategy, cash: int = 1000) -> object:
+    """What the bot antes with so much cash."""
+    return bot.decide(Ante(1, cash, Range(1, cash // 2)))
+
+
+def plays(bot: PlayerStrategy, *hand: str) -> bool:
+    """Whether the bot plays a hand."""
+    answer = bot.decide(Play((hand[0], hand[1], hand[2]), 10, 1000))
+    assert answer in ("play", "fold")
+    return answer == "play"
+
+
+def hears(bot: PlayerStrategy, outcome: int, ante: int = 10) -> None:
+    """Tell the bot of a round."""
+    bot.hear(RoundOver(NINES, ACES_UP, ante, outcome, 1000 + outcome * ante))
+
+
+# The interface
+
+
+def test_a_strategy_antes_the_least_and_plays_everything_unless_it_says_otherwise() -> (
+    None
+):
+    bot = PlayerStrategy()
+
+    assert ante_of(bot) == 1
+    assert plays(bot, *JUNK)
+
+
+def test_each_question_and_news_has_a_method_of_its_own() -> None:
+    class Noted(PlayerStrategy):
+        def __init__(self) -> None:
+            self.calls: list[tuple[Any, ...]] = []
+
+        def ante(self, cash: int, most: int) -> int:
+            self.calls.append(("ante", cash, most))
+            return 7
+
+        def play(self, hand: Hand, ante: int, cash: int) -> bool:
+            self.calls.append(("play", hand, ante, cash))
+            return False
+
+        def round_over(
+            self, hand: Hand, dealer: Hand, ante: int, outcome: int, cash: int
+        ) -> None:
+            self.calls.append(("round_over", hand, dealer, ante, outcome, cash))
+
+    bot = Noted()
+    result = arena.play(
+        "tcp", [bot], settings={"rounds": 1, "stake": 101}, decks=[[*ACES_UP, *NINES]]
+    )
+
+    assert result.scores == (-7,)
+    assert bot.calls == [
+        ("ante", 101, 50),
+        ("play", ACES_UP, 7, 101),
+        ("round_over", ACES_UP, NINES, 7, -1, 94),
+    ]
+
+
+# The house bots
+
+
+def test_the_house_bots_are_found_by_name() -> None:
+    assert list(house_bots("three_card_poker")) == [
+        "always",
+        "doubler",
+        "q64",
+        "random",
+    ]
+    assert [
+        find("three_card_poker", name) for name in house_bots("three_card_poker")
+    ] == HOUSE_BOTS
+
+
+@pytest.mark.parametrize("bot", HOUSE_BOTS)
+def test_a_house_bot_antes_ten_or_what_it_was_made_with(bot: type[Any]) -> None:
+    assert ante_of(bot()) == 10
+    assert ante_of(bot(ante=25)) == 25
+
+
+@pytest.mark.parametrize("bot", HOUSE_BOTS)
+def test_a_house_bot_never_antes_more_than_it_may(bot: type[Any]) -> None:
+    assert [ante_of(bot(), cash) for cash in (20, 19, 3, 2)] == [10, 9, 1, 1]
+
+
+@pytest.mark.parametrize("bot", HOUSE_BOTS)
+@pytest.mark.parametrize("ante", [0, -5])
+def test_an_ante_below_one_is_refused(bot: type[Any], ante: int) -> None:
+    with pytest.raises(UsageError, match="ante of at least 1"):
+        bot(ante=ante)
+
+
+@pytest.mark.parametrize("bot", HOUSE_BOTS)
+@pytest.mark.parametrize("ante", [1, 10, 10_000])
+def test_a_house_bot_plays_legally_until_it_is_broke(bot: type[Any], ante: int) -> None:
+    player = bot(ante=ante)
+    player.seed(1)
+
+    result = arena.play("tcp", [player], settings={"stake": 60, "rounds": 300}, seed=1)
+
+    assert result.termination.kind is Ending.COMPLETED
+
+
+def test_always_plays_every_hand() -> None:
+    assert plays(Always(), "5s", "3h", "2d")
+
+
+def test_q64_plays_queen_six_four_or_better() -> None:
+    bot, least = Q64(), ("Qs", "6h", "4d")
+
+    assert plays(bot, *least)
+    assert not plays(bot, "Qs", "6h", "3d")
+    assert not plays(bot, "Qs", "5h", "4d")
+    assert not plays(bot, "Js", "Th", "8d")
+    assert plays(bot, "2s", "2h", "3d")
+    for hand in list(combinations(PACK, 3))[::37]:
+        assert plays(bot, *hand) == (compare(hand, least) >= 0)
+
+
+def test_random_does_not_look_at_its_hand() -> None:
+    bot = Random()
+    bot.seed(1)
+
+    played = [plays(bot, *JUNK) for _ in range(400)]
+    assert 150 < sum(played) < 250
+
+    bot.seed(1)
+    assert [plays(bot, *ACES_UP) for _ in range(400)] == played
+
+
+def test_doubler_doubles_after_every_loss_a_fold_included() -> None:
+    bot = Doubler()
+
+    hears(bot, -2, ante=10)
+    assert ante_of(bot) == 20
+    hears(bot, -1, ante=20)
+    assert ante_of(bot) == 40
+
+
+@pytest.mark.parametrize("outcome", [1, 2])
+def test_doubler_returns_to_its_base_after_a_win(outcome: int) -> None:
+    bot = Doubler(ante=5)
+
+    hears(bot, -2, ante=5)
+    hears(bot, outcome, ante=10)
+
+    assert ante_of(bot) == 5
+
+
+def test_doubler_stays_where_it_is_after_a_tie() -> None:
+    bot = Doubler()
+
+    hears(bot, -2, ante=10)
+    hears(bot, 0, ante=20)
+
+    assert ante_of(bot) == 20
+
+
+def test_doubler_antes_no_more_than_it_may() -> None:
+    bot = Doubler()
+
+    hears(bot, -2, ante=400)
+
+    assert ante_of(bot, cash=200) == 100
+
+
+def test_doubler_starts_a_new_match_with_its_base() -> None:
+    bot = Doubler()
+
+    hears(bot, -2)
+    bot.reset()
+
+    assert ante_of(bot) == 10
+
+
+def test_doubler_folds_like_q64() -> None:
+    assert plays(Doubler(), "Qs", "6h", "4d")
+    assert not plays(Doubler(), "Qs", "6h", "3d")
+
+
+# What they lose
+
+
+class Bookkeeper:
+    """Plays as its bot does and writes down the outcomes."""
+
+    def __init__(self, bot: PlayerStrategy) -> None:
+        self.outcomes: list[int] = []
+        self.decide, self.reset, self._hear = bot.decide, bot.reset, bot.hear
+
+    def hear(self, news: Any) -> None:
+        self.outcomes.append(news.outcome)
+        self._hear(news)
+
+
+def gain(bot: PlayerStrategy, **settings: object) -> tuple[float, float]:
+    """What a round brings in antes on average, and the standard error of that."""
+    keeper = Bookkeeper(bot)
+    long = {"stake": 1_000_000_000, "rounds": 300_000}
+    arena.play("tcp", [keeper], settings=long | settings, seed=64)
+    outcomes = keeper.outcomes
+    assert len(outcomes) == 300_000
+    return fmean(outcomes), pstdev(outcomes) / sqrt(len(outcomes))
+
+
+@pytest.mark.stats
+@pytest.mark.parametrize("pair_kicker", [False, True])
+def test_q64_loses_8_66_percent_of_the_ante_per_round(pair_kicker: bool) -> None:
+    mean, error = gain(Q64(), pair_kicker=pair_kicker)
+
+    assert mean == pytest.approx(-0.0866, abs=4 * error)
+
+
+@pytest.mark.stats
+def test_always_loses_12_94_percent_of_the_ante_per_round() -> None:
+    mean, error = gain(Always())
+
+    assert mean == pytest.approx(-0.1294, abs=4 * error)

@@ -1,0 +1,95 @@
+"""One tree of errors, drawn once."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from protocol import errors
+from protocol.errors import (
+    ArenaError,
+    IllegalAnswer,
+    Malformed,
+    OutOfTurn,
+    Oversize,
+    ProtocolError,
+    UsageError,
+    one_line,
+)
+from protocol.messages import Ending
+
+CLASSES = [
+    cls
+    for _, cls in inspect.getmembers(errors, inspect.isclass)
+    if cls.__module__ == errors.__name__
+]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_error_has_the_one_root(cls: type[Exception]) -> None:
+    assert issubclass(cls, ArenaError)
+    assert cls.__name__ in errors.__all__
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_error_is_drawn_under_its_parent(cls: type[Exception]) -> None:
+    drawn: list[tuple[int, str]] = []  # the names above the line, by their depth
+    for line in (errors.__doc__ or "").splitlines():
+        name = line.lstrip(" │├└─").split(" ")[0]
+        depth = line.find(name) if name else 0
+        while drawn and drawn[-1][0] >= depth:
+            drawn.pop()
+        if name == cls.__name__:
+            assert cls is ArenaError or drawn[-1][1] == cls.__bases__[0].__name__
+            return
+        drawn.append((depth, name))
+
+    pytest.fail(f"{cls.__name__} is not in the tree")
+
+
+def test_what_is_the_callers_fault_is_a_value_error() -> None:
+    assert issubclass(UsageError, ValueError)
+    assert not issubclass(ProtocolError, ValueError)
+    assert not issubclass(IllegalAnswer, UsageError | ProtocolError)
+
+
+@pytest.mark.parametrize(
+    ("cls", "code"),
+    [(Malformed, "malformed"), (Oversize, "oversize"), (OutOfTurn, "malformed")],
+)
+def test_J2_a_protocol_error_names_its_offence(
+    cls: type[ProtocolError], code: str
+) -> None:
+    assert cls.code == code
+    assert Ending(code)
+
+
+def test_one_line_leaves_plain_words_alone() -> None:
+    assert one_line("bet, check – 4 € 表 ✓") == "bet, check – 4 € 表 ✓"
+
+
+@pytest.mark.parametrize(
+    "letter",
+    [
+        "\x00",
+        "\n",
+        "\r",
+        "\t",
+        "\x1b",
+        "\x7f",
+        "\x9b",
+        "\u2028",
+        "\u202e",
+        "\u200b",
+        "\ud800",
+    ],
+)
+def test_one_line_shows_nothing_that_a_terminal_obeys(letter: str) -> None:
+    assert one_line(f"a{letter}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_one_line_cuts_what_is_long() -> None:
+    assert one_line("x" * 200) == "x" * 200
+    assert one_line("x" * 201) == "x" * 199 + "…"
+    assert one_line("xyz", limit=2) == "x…"
