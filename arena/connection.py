@@ -73,6 +73,18 @@ class Connection(asyncio.BufferedProtocol):
     # --- what the owner calls ---
 
     @property
+    def close_code(self) -> int | None:
+        """The code that the peer closed with, if it did."""
+        close = self._websocket.close_rcvd
+        return None if close is None else int(close.code)
+
+    @property
+    def close_reason(self) -> str:
+        """The reason that the peer closed with, as it came."""
+        close = self._websocket.close_rcvd
+        return "" if close is None else close.reason
+
+    @property
     def is_open(self) -> bool:
         """Whether frames can be sent."""
         return self._transport is not None and self._websocket.state is State.OPEN

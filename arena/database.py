@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from protocol.errors import UsageError
 
-__all__ = ["COMPETITIONS", "MATCHES", "SEATS", "VERDICTS", "open_database"]
+__all__ = ["COMPETITIONS", "MATCHES", "SEATS", "VERDICTS", "open_database", "shown"]
 
 _APPLICATION = "card-arena"
 _SCHEMA = "1"  # raised with every change of a table
@@ -90,22 +90,33 @@ def open_database(where: str | Path, *, create: bool) -> sa.Engine:
     Raises:
         UsageError: it cannot be opened, or holds something else than an arena of this version; nothing has changed.
     """
+    name = "at that address"
     engine = None
     try:
         url = _url(where)
-        shown = url.render_as_string(hide_password=True)
+        name = shown(url)
         if url.get_backend_name() == "sqlite":
-            shown = url.database or ""
-            _check_file(shown, create=create)
+            _check_file(name, create=create)
         engine = sa.create_engine(url)
         if engine.dialect.name == "sqlite":
             sa.event.listen(engine, "connect", _set_up_sqlite)
             sa.event.listen(engine, "begin", _begin_sqlite)
-        _prepare(engine, shown, create=create)
-    except (SQLAlchemyError, ImportError) as error:
+        _prepare(engine, name, create=create)
+    except (SQLAlchemyError, ImportError, UsageError) as error:
+        if engine is not None:
+            engine.dispose()
+        if isinstance(error, UsageError):
+            raise
         reason = getattr(error, "orig", None) or error
-        raise UsageError(f"cannot open the database {where}: {reason}") from error
+        raise UsageError(f"cannot open the database {name}: {reason}") from error
     return engine
+
+
+def shown(url: sa.URL) -> str:
+    """A database's name for messages: its file, or its address without the password."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    return url.render_as_string(hide_password=True)
 
 
 def _url(where: str | Path) -> sa.URL:
@@ -134,14 +145,14 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN")
 
 
-def _prepare(engine: sa.Engine, shown: str, *, create: bool) -> None:
+def _prepare(engine: sa.Engine, name: str, *, create: bool) -> None:
     """Look before anything is written, then make what is missing."""
     with engine.connect() as connection:
         names = sa.inspect(connection).get_table_names()
         if names:
-            _check_meta(connection, names, shown)
+            _check_meta(connection, names, name)
         elif not create:
-            raise UsageError(f"expected an arena's database, {shown} is empty")
+            raise UsageError(f"expected an arena's database, {name} is empty")
     if engine.dialect.name == "sqlite":
         driver = engine.raw_connection()
         try:
@@ -160,10 +171,10 @@ def _prepare(engine: sa.Engine, shown: str, *, create: bool) -> None:
             )
 
 
-def _check_meta(connection: sa.Connection, names: list[str], shown: str) -> None:
+def _check_meta(connection: sa.Connection, names: list[str], name: str) -> None:
     """Refuse what is not ours to touch."""
     foreign = UsageError(
-        f"{shown} holds other data ({', '.join(sorted(names)[:3])} …), expected an arena's database"
+        f"expected an arena's database, {name} has other tables: {', '.join(sorted(names)[:3])}"
     )
     if _META.name not in names:
         raise foreign
@@ -176,5 +187,5 @@ def _check_meta(connection: sa.Connection, names: list[str], shown: str) -> None
         raise foreign
     if meta.get("schema") != _SCHEMA:
         raise UsageError(
-            f"expected a database of schema {_SCHEMA}, {shown} has {meta.get('schema')}: it needs another version of Card Arena"
+            f"expected a database of schema {_SCHEMA}, {name} has {meta.get('schema')}: it needs another version of Card Arena"
         )

@@ -135,6 +135,7 @@ class Competition:
         self.plan = plan
         self.played = 0
         self.scheduled = 0
+        self._settled = 0
         self.verdicts: list[Verdict] = []
         self._gateway = gateway
         self._store = store
@@ -160,6 +161,12 @@ class Competition:
         """How long a bot that is away is waited for."""
         return self.plan.limits.start_ms + self.plan.limits.grace_ms
 
+    @property
+    def settled(self) -> int:
+        """How many of the scheduled matches have been played or will never be."""
+        running = 0 if self._stage is None else self._stage.settled
+        return self._settled + running
+
     async def run(self) -> Report:
         """Play it to its end.
 
@@ -177,7 +184,7 @@ class Competition:
             except StopIteration as done:
                 ranking = done.value
                 break
-        self._store.competition_finished(self._id, ranking, self._wall())
+        self._store.competition_finished(self._id, self._wall(), ranking)
         standings = self._standings
         return Report(
             game=self.plan.game.name,
@@ -268,6 +275,7 @@ class Competition:
         try:
             return await self._stage.outcomes()
         finally:
+            self._settled += self._stage.settled
             self._stage = None
 
     def _note(
@@ -310,6 +318,11 @@ class _Stage:
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
             self._list(pairing)
+
+    @property
+    def settled(self) -> int:
+        """How many pairings have their outcome."""
+        return len(self._outcomes)
 
     async def outcomes(self) -> Outcomes:
         """Play all pairings; their outcomes in order.

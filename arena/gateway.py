@@ -18,6 +18,11 @@ from arena.player import Player
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.errors import OutOfTurn, ProtocolError, Unreachable
 from protocol.messages import (
+    CLOSE_CRASHED,
+    CLOSE_DONE,
+    CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    CLOSE_REPLACED,
     VERSION,
     Answer,
     Ending,
@@ -32,12 +37,6 @@ from protocol.messages import (
 __all__ = ["Gateway"]
 
 _TICK_S = 0.02  # how exactly deadlines are kept; no bot notices a fiftieth of a second
-
-_CLOSE_DONE = 1000
-_CLOSE_GOING_AWAY = 1001
-_CLOSE_PROTOCOL = 1002
-_CLOSE_REPLACED = 4000
-_CLOSE_REFUSED = 4001
 
 
 class Gateway:
@@ -97,7 +96,7 @@ class Gateway:
             self._ticking.cancel()
         self._flush()
         for connection in list(self._connections):
-            connection.close(_CLOSE_DONE, "the arena has closed")
+            connection.close(CLOSE_DONE, "the arena has closed")
         for _ in range(
             100
         ):  # a close handshake is a round trip; the connection cuts itself later
@@ -141,7 +140,7 @@ class Gateway:
                 player, Ending(error.code), f"sent what cannot be accepted: {error}"
             )
             player.flush(self._loop.time())
-        connection.close(_CLOSE_PROTOCOL, str(error))
+        connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Connection, waiting: int) -> None:
         """A reader so slow that too much waits for it is out."""
@@ -161,7 +160,10 @@ class Gateway:
         if player is None or player.connection is not connection:
             return
         player.disconnected(self._loop.time())
-        if player.leaving or not player.chairs:
+        if connection.close_code == CLOSE_CRASHED:
+            text = f"crashed: {connection.close_reason or 'it gave no reason'}"
+            self._dismiss(player, Ending.CRASH, text)
+        elif player.leaving or not player.chairs:
             self.players.pop(player.name, None)
         else:
             self._loop.call_later(
@@ -193,7 +195,7 @@ class Gateway:
         if problem is not None:
             encoding = connection.encoding or Encoding.JSON
             connection.send(encode(Refused(*problem), encoding), encoding)
-            connection.close(_CLOSE_REFUSED, problem[1])
+            connection.close(CLOSE_REFUSED, problem[1])
             return
         earlier = self.players.get(message.name)
         if earlier is not None:  # it has no connection, and nobody resumed it
@@ -228,7 +230,7 @@ class Gateway:
         former = player.connection
         if former is not None:
             self._of.pop(former, None)
-            former.close(_CLOSE_REPLACED, "the session goes on over another connection")
+            former.close(CLOSE_REPLACED, "the session goes on over another connection")
             player.disconnected(self._loop.time())
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
@@ -253,7 +255,7 @@ class Gateway:
             )
             if player.connection is not None:
                 player.flush(self._loop.time())
-                player.connection.close(_CLOSE_DONE, "goodbye")
+                player.connection.close(CLOSE_DONE, "goodbye")
 
     def _dismiss(self, player: Player, kind: Ending, text: str) -> None:
         player.leaving = True

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from protocol.codec import Encoding
 
-__all__ = ["Launcher", "house_command"]
+__all__ = ["Launcher", "bot_command"]
 
 _TAIL_BYTES = 2_000  # of stderr: the end of a traceback
 _STOP_S = 3.0  # from SIGTERM to SIGKILL
@@ -22,14 +22,13 @@ _PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
 OnExit = Callable[[str, int, str], None]
 
 
-def house_command(
+def bot_command(
     bot: Sequence[str],
     *,
     url: str,
     name: str,
     tables: int = 1,
     encoding: Encoding = Encoding.JSON,
-    module: str = "bots",
 ) -> list[str]:
     """The command line that connects a bot, given as GAME NAME or FILE.py."""
     options = {
@@ -40,7 +39,7 @@ def house_command(
         "--patience": str(_PATIENCE_S),
     }
     words = [word for option in options.items() for word in option]
-    return [sys.executable, "-m", module, *bot, *words, "--quiet"]
+    return [sys.executable, "-m", "bots", *bot, *words, "--quiet"]
 
 
 class Launcher:

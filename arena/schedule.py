@@ -287,6 +287,8 @@ def _check(players: Sequence[str], matches: int, *, at_least: int) -> None:
     if twice:
         raise UsageError(f"expected every bot once, got {twice[0]!r} twice")
     if len(players) < at_least:
-        raise UsageError(f"expected at least {at_least} bots, got {len(players)}")
+        raise UsageError(
+            f"expected bots, at least {at_least} of them, got {len(players)}"
+        )
     if matches < 1:
         raise UsageError(f"expected at least 1 match, got {matches}")

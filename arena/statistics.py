@@ -1,6 +1,6 @@
 """Means and their standard errors, from values that come one at a time.
 
-A `Sample` keeps three numbers, whatever its size, by Welford's recurrence: summing squares instead loses all digits when the mean is large
+A `Sample` keeps four numbers, whatever its size, its spread by Welford's recurrence: summing squares instead loses all digits when the mean is large
 beside the spread, as a bankroll's is. Samples of different pairings are never pooled to get an error: the pairings differ on
 purpose, and only the spread within each is chance. `error_of_sum` joins their errors instead.
 """
@@ -14,12 +14,18 @@ __all__ = ["Sample", "error_of_sum"]
 
 
 class Sample:
-    """The mean of the values added so far, and how far chance may have moved it."""
+    """The mean of the values added so far, and how far chance may have moved it.
 
-    __slots__ = ("_mean", "_squares", "count")
+    Attributes:
+        count: how many there are.
+        total: their sum, exact for integers.
+    """
+
+    __slots__ = ("_mean", "_squares", "count", "total")
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self.count = 0
+        self.total: float = 0
         self._mean = 0.0
         self._squares = 0.0  # the sum of (value − mean)²
         for value in values:
@@ -28,6 +34,7 @@ class Sample:
     def add(self, value: float) -> None:
         """Take one more value into account."""
         self.count += 1
+        self.total += value
         before = value - self._mean
         self._mean += before / self.count
         self._squares += before * (value - self._mean)
@@ -35,12 +42,7 @@ class Sample:
     @property
     def mean(self) -> float | None:
         """The mean; None if there are no values."""
-        return self._mean if self.count else None
-
-    @property
-    def total(self) -> float:
-        """The sum of the values."""
-        return self._mean * self.count
+        return self.total / self.count if self.count else None
 
     @property
     def variance(self) -> float | None:

@@ -18,7 +18,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS, open_database
+from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS, open_database, shown
 from arena.match import MatchResult, Record
 from arena.schedule import Placed
 from arena.verdict import Verdict
@@ -77,8 +77,8 @@ class Store:
     """
 
     def __init__(self, where: str | Path, *, create: bool = True) -> None:
-        self._where = str(where)
         self._engine = open_database(where, create=create)
+        self._where = shown(self._engine.url)
         self._writer = Writer(self._engine, _STATEMENTS, self._where)
 
     def __enter__(self) -> Store:
@@ -144,12 +144,13 @@ class Store:
             "record": result.record.to_json(),
         }
         by_seat = zip(players, result.scores, result.points, strict=True)
-        seats: list[Row] = [
-            ("seat", dict(match=match, seat=seat, bot=bot, score=score, points=points))
-            for seat, (bot, score, points) in enumerate(by_seat)
-        ]
-        ruling = [] if verdict is None else [_ruling(competition, verdict, finished_at)]
-        self._writer.put((("match", row), *seats, *ruling))
+        rows: list[Row] = [("match", row)]
+        for seat, (bot, score, points) in enumerate(by_seat):
+            chair = {"seat": seat, "bot": bot, "score": score, "points": points}
+            rows.append(("seat", {"match": match, **chair}))
+        if verdict is not None:
+            rows.append(_ruling(competition, verdict, finished_at))
+        self._writer.put(tuple(rows))
 
     def verdict(self, competition: str, verdict: Verdict, at: float) -> None:
         """Note an elimination apart from the end of a match (J4)."""

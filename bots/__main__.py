@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from bots.client import Client, StrategyFailed
+from bots.rogues import rogue
 from protocol.codec import Encoding
 from protocol.errors import ArenaError
 from protocol.games import vocabulary_named
@@ -53,6 +54,14 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     "--batch/--no-batch", default=True, help="Several messages in a frame, or one."
 )
 @click.option("--seed", help="Makes a bot that plays by chance repeatable.")
+@click.option(
+    "--patience",
+    "patience_s",
+    type=click.FloatRange(min=0),
+    default=3600.0,
+    show_default=True,
+    help="For how many seconds to try to get a lost connection back.",
+)
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     bot: tuple[str, ...],
@@ -63,6 +72,7 @@ def command(
     encoding: str,
     batch: bool,
     seed: str | None,
+    patience_s: float,
     quiet: bool,
 ) -> None:
     """Connect a house bot, by game and name, or the bot in a file to an arena.
@@ -83,6 +93,7 @@ def command(
         tables=tables,
         encoding=Encoding(encoding),
         batch=batch,
+        patience_s=patience_s,
         on_event=say,
         on_over=lambda match, over: say(_result(match, over)),
     )
@@ -109,8 +120,10 @@ def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
         return load_file(Path(words[0])), Path(words[0]).stem
     if len(words) != 2:
         raise click.UsageError("expected GAME NAME or FILE.py")
-    game = vocabulary_named(words[0]).name
-    return find(game, words[1]), words[1]
+    game, name = vocabulary_named(words[0]).name, words[1]
+    if name.startswith("rogue-"):
+        return rogue(game, name), name
+    return find(game, name), name
 
 
 def _result(match: Match, over: Over) -> str:

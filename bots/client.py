@@ -20,6 +20,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from protocol.codec import Encoding, decode_from_arena, encode, join
 from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import (
+    CLOSE_CRASHED,
+    CLOSE_DONE,
+    CLOSE_REPLACED,
     VERSION,
     Answer,
     ArenaMessage,
@@ -39,8 +42,7 @@ from protocol.version import __version__
 
 __all__ = ["Client", "StrategyFailed"]
 
-_CLOSE_DONE = 1000
-_CLOSE_REPLACED = 4000
+_REASON_BYTES = 120  # RFC 6455 has room for 123
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _OPEN_TIMEOUT_S = 10.0
 
@@ -81,6 +83,7 @@ class Client:
         strategies: for each game that it plays, what makes a strategy for one match.
         token: what the instructor gave out, if the arena asks for one.
         tables: how many matches to play at once.
+        patience_s: how long to try to get a lost connection back.
         encoding: JSON in text frames or msgpack in binary ones.
         batch: whether frames may hold several messages.
         on_event: told of what happens, a line for people each time.
@@ -97,6 +100,7 @@ class Client:
         tables: int = 1,
         encoding: Encoding = Encoding.JSON,
         batch: bool = True,
+        patience_s: float = 3600.0,
         on_event: Callable[[str], None] = lambda line: None,
         on_over: Callable[[Match, Over], None] = lambda match, over: None,
     ) -> None:
@@ -107,6 +111,7 @@ class Client:
         self._tables = tables
         self._encoding = encoding
         self._batch = batch
+        self._patience_s = patience_s
         self._on_event = on_event
         self._on_over = on_over
         self._session = Session()
@@ -117,12 +122,14 @@ class Client:
         """Play until the arena closes; cancelling says goodbye first.
 
         Raises:
-            Unreachable: nothing answers at the address, at the first attempt.
+            Unreachable: nothing answers at the address, at the first attempt or for as long as patience lasts.
             UsageError: the address is none, or the arena does not take this bot; the text says why.
             StrategyFailed: a strategy raised.
         """
         _keep_memory_mapped()
         pause_s, known = _FIRST_PAUSE_S, False
+        lost_at: float | None = None
+        now = asyncio.get_running_loop().time
         while True:
             try:
                 async with connect(
@@ -131,7 +138,7 @@ class Client:
                     max_size=None,  # the arena is trusted with our memory
                     open_timeout=_OPEN_TIMEOUT_S,
                 ) as websocket:
-                    known, pause_s = True, _FIRST_PAUSE_S
+                    known, pause_s, lost_at = True, _FIRST_PAUSE_S, None
                     if await self._talk(websocket):
                         return
                 why = "the connection was lost"
@@ -147,6 +154,9 @@ class Client:
                     ) from None
                 why = "the arena does not answer"
             self._session.disconnected()
+            lost_at = now() if lost_at is None else lost_at
+            if now() - lost_at > self._patience_s:
+                raise Unreachable(f"no arena answers at {self._url} any more")
             self._on_event(f"{why}; next attempt in {pause_s:.1f} s")
             await asyncio.sleep(
                 pause_s * random.uniform(0.8, 1.2)
@@ -163,15 +173,19 @@ class Client:
                     await self._send(websocket, replies)
         except ConnectionClosed:
             pass  # `close_code` below says what there is to say
-        except (asyncio.CancelledError, StrategyFailed):
+        except asyncio.CancelledError:
             await self._leave(websocket)
             raise
+        except StrategyFailed as error:
+            reason = str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
+            await websocket.close(CLOSE_CRASHED, reason)
+            raise
         code = websocket.close_code
-        if code == _CLOSE_DONE:
+        if code == CLOSE_DONE:
             self._on_event("the arena has closed")
-        elif code == _CLOSE_REPLACED:
+        elif code == CLOSE_REPLACED:
             self._on_event("the session goes on over another connection")
-        return code in (_CLOSE_DONE, _CLOSE_REPLACED)
+        return code in (CLOSE_DONE, CLOSE_REPLACED)
 
     async def _leave(self, websocket: ClientConnection) -> None:
         try:

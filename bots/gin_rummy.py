@@ -7,27 +7,23 @@ A strategy answers by the calls of the classic interface: `receive_initial_hand`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from bots.strategy import BaseStrategy, RandomMixin
+from bots.strategy import BaseStrategy
 from protocol.cards import Card
 from protocol.gin_melds import (
     Meld,
     arrange,
-    deadwood,
     deadwood_value,
     discard_deadwoods,
 )
 from protocol.gin_rummy import (
-    KNOCK_LIMIT,
     Dealt,
     Draw,
-    GameOver,
     Melds,
     Offer,
     Offered,
-    RoundOver,
     Turn,
     TurnAnswer,
     TurnTaken,

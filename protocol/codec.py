@@ -174,9 +174,7 @@ def _from_arena(raw: Any, game_of: Callable[[str], str]) -> ArenaMessage:
     if kind == "ask":
         return _ask_from(raw, game_of(raw["match"]))
     if kind == "over":
-        news = _news_from(raw["news"], game_of(raw["match"]))
-        over = msgspec.convert({**raw, "news": ()}, Over)
-        return msgspec.structs.replace(over, news=news)
+        return _over_from(raw, game_of)
     return msgspec.convert(raw, _PLAIN[kind])
 
 
@@ -188,6 +186,15 @@ def _ask_from(raw: dict[str, Any], game: str) -> Ask:
     news = _news_from(given, game) if given else ()
     head = msgspec.convert({**raw, "news": ()} if given else raw, _AskHead)
     return Ask(head.match, head.ask, question, news, head.bank_ms, head.decision_ms)
+
+
+def _over_from(raw: dict[str, Any], game_of: Callable[[str], str]) -> Over:
+    over = msgspec.convert({**raw, "news": ()}, Over)
+    try:
+        game = game_of(over.match)
+    except KeyError:  # its invitation was lost with a connection: its news are nobody's
+        return over
+    return msgspec.structs.replace(over, news=_news_from(raw["news"], game))
 
 
 def _news_type(vocabulary: Vocabulary) -> Any:

@@ -15,6 +15,11 @@ from protocol.errors import UsageError
 from protocol.vocabulary import News, Question
 
 __all__ = [
+    "CLOSE_CRASHED",
+    "CLOSE_DONE",
+    "CLOSE_PROTOCOL",
+    "CLOSE_REFUSED",
+    "CLOSE_REPLACED",
     "VERSION",
     "Answer",
     "ArenaMessage",
@@ -34,6 +39,13 @@ __all__ = [
 ]
 
 VERSION = 1
+
+# How connections are closed; a bot need not come back after any of them but by its own will.
+CLOSE_DONE = 1000  # the arena has closed, or the bot has said goodbye
+CLOSE_PROTOCOL = 1002  # the bot broke the protocol; `refused` has said how
+CLOSE_CRASHED = 1011  # the bot's program failed; the close reason says how
+CLOSE_REPLACED = 4000  # the session goes on over another connection
+CLOSE_REFUSED = 4001  # `hello` was not accepted; `refused` has said why
 
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Id = Annotated[str, Meta(min_length=1, max_length=64)]

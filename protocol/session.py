@@ -81,6 +81,7 @@ SESSION_TABLE: dict[tuple[State, _Type], State] = {
 
 CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
     (Chair.FREE, Match): Chair.INVITED,
+    (Chair.FREE, Over): Chair.OVER,  # its invitation was lost with a connection
     (Chair.INVITED, Match): Chair.INVITED,  # again after a reconnect
     (Chair.INVITED, Ready): Chair.SEATED,
     (Chair.INVITED, Over): Chair.OVER,
@@ -158,7 +159,7 @@ class Session:
             self._asked[match] = message.ask
         elif after is Chair.OVER:
             self._forget(match)
-            return before is not Chair.OVER
+            return before not in (Chair.FREE, Chair.OVER)
         self._chairs[match] = after
         return before is not after or type(message) is not Ready
 

@@ -8,6 +8,7 @@ stderr and an exit status: 0 when all went well, 1 when it did not, 2 when the c
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -20,11 +21,15 @@ from protocol.version import __version__
 __all__ = ["COMMANDS", "Interrupted", "arena", "main"]
 
 COMMANDS: dict[str, str] = {
+    "demo": "See the arena at work: all five games, between processes.",
+    "serve": "Run an arena that bots connect to.",
+    "connect": "Connect a bot to an arena.",
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
     "odds": "Deal three card poker hands and compare with the exact odds.",
     "ruin": "See how often a bot turns a stake into a goal.",
     "driver": "Print a session of blackjack line by line.",
+    "bench": "Measure the arena on this machine.",
 }
 """The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`."""
 
@@ -92,6 +97,11 @@ def arena(ctx: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; what goes wrong is one line on stderr."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(
+                errors="replace"
+            )  # a name may not fit the terminal's encoding
     try:
         status = arena.main(argv, prog_name="arena", standalone_mode=False)
         sys.stdout.flush()

@@ -138,6 +138,12 @@ class Plan(msgspec.Struct, frozen=True):
         per_match = {"hand": "hands", "game": "games"}.get(unit(self.game))
         return self.matches * (getattr(self.settings, per_match) if per_match else 1)
 
+    def score(self, value: float | None, digits: int = 0) -> str:
+        """A score, or the mean of several, for people; games won need no sign."""
+        if self.game.name != "gin_rummy" or value is None:
+            return signed(value, digits)
+        return f"{value:,.{digits}f}"
+
     @property
     def title(self) -> str:
         """The game and how much of it, for people."""
@@ -260,12 +266,13 @@ def print_json(document: object) -> None:
     click.echo(json.dumps(document, ensure_ascii=False))
 
 
-def print_table(table: Table) -> None:
+def print_table(title: str, table: Table) -> None:
     """The table on stdout: as wide as the terminal, or as wide as it needs to be in a file or pipe."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else 10_000
     console = Console(width=width, markup=False, highlight=False, emoji=False)
+    console.print(title, soft_wrap=True)
     console.print(table)
 
 

@@ -20,6 +20,8 @@ __all__ = ["command"]
 MATCHES = {"high_low": 24, "three_card_poker": 100, "blackjack": 100}
 """Matches per table where one says little: all seatings of four (K1), or enough for an error to be shown."""
 
+_TABLES = {1: "bot", 2: "pairing", 4: "table"}
+
 SETTINGS = {"gin_rummy": {"games": 1000}}
 """G16; a match of Ace-King-Queen is 1,000 hands anyway (A8)."""
 
@@ -155,31 +157,33 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int) -> None:
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
 
-    title = f"{planned.title} per {'pairing' if pairs else 'table'}, seed {seed}"
+    title = f"{planned.title} per {_TABLES[planned.game.seats]}, seed {seed}"
     columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
-    shown = Table("bot", title=title, title_justify="left")
+    shown = Table("bot")
     for column in (*columns, "total", f"per {what}"):
         shown.add_column(column, justify="right")
     for standing in standings:
         if pairs:
-            cells = [_cell(table, standing.bot, other) for other in order]
+            cells = [_cell(planned, table, standing.bot, other) for other in order]
         else:
             cells = [f"{standing.units:,}", f"{standing.won:,}"]
-        total = shared.with_error(shared.signed(standing.total), standing.total_error)
+        total = shared.with_error(planned.score(standing.total), standing.total_error)
         mean = shared.with_error(
-            shared.signed(standing.mean, 3), standing.mean_error, 3
+            planned.score(standing.mean, 3), standing.mean_error, 3
         )
+        if not standing.units:
+            total = "–"  # it met nobody but itself and those that are out
         if standing.offence is not None:
             total, mean = "eliminated", standing.offence.kind
         shown.add_row(table.names[standing.bot], *cells, total, mean)
-    shared.print_table(shown)
+    shared.print_table(title, shown)
 
 
-def _cell(table: CrossTable, bot: int, other: int) -> str:
+def _cell(planned: shared.Plan, table: CrossTable, bot: int, other: int) -> str:
     """What `bot` scored against `other`; of its own two instances, what the first one did."""
     for sitting in table.counting():
         if sorted(sitting.bots) == sorted((bot, other)):
             place = sitting.bots.index(bot)
-            score = shared.signed(sitting.scores[place])
+            score = planned.score(sitting.scores[place])
             return shared.with_error(score, sitting.samples[place].error_of_total)
     return "–"

@@ -55,11 +55,11 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     title = (
         f"{game.vocabulary.title}, {shared.plural(trials, 'hand')} dealt, seed {seed}"
     )
-    table = Table("category", title=title, title_justify="left")
+    table = Table("category")
     for column in ("dealt %", "exact %", f"of {hands:,}"):
         table.add_column(column, justify="right")
     for label in reversed(counts):
         table.add_row(
             label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}"
         )
-    shared.print_table(table)
+    shared.print_table(title, table)

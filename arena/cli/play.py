@@ -100,7 +100,7 @@ def _show(
 
     what = unit(planned.game)
     wins = "ahead" if planned.game.seats == 1 else "won"
-    table = Table("bot", title=f"{planned.title}, seed {seed}", title_justify="left")
+    table = Table("bot")
     for column in (wins, "score", f"per {what}", *(["points"] * any(sitting.points))):
         table.add_column(column, justify="right")
     for place, name in enumerate(bots):
@@ -109,11 +109,11 @@ def _show(
         table.add_row(
             name,
             f"{sitting.won[place]:,}",
-            shared.signed(sitting.scores[place]),
-            shared.with_error(shared.signed(sample.mean, 3), sample.standard_error, 3),
+            planned.score(sitting.scores[place]),
+            shared.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
             *points,
         )
-    shared.print_table(table)
+    shared.print_table(f"{planned.title}, seed {seed}", table)
     if planned.game.seats > 1:
         click.echo(_verdict(bots, sitting))
 

@@ -116,7 +116,7 @@ def _show(game: Game, bot: str, result: Ruin, ante: int | None, seed: int) -> No
         f"{game.vocabulary.title}: {who}, from {result.stake:,} to {result.goal:,}, "
         f"{shared.plural(result.trials, 'trial')}, seed {seed}"
     )
-    table = Table("outcome", title=title, title_justify="left")
+    table = Table("outcome")
     table.add_column("trials", justify="right")
     table.add_column("%", justify="right")
     share = shared.with_error(
@@ -130,4 +130,4 @@ def _show(game: Game, bot: str, result: Ruin, ante: int | None, seed: int) -> No
     ):
         if count or outcome == "went broke":
             table.add_row(outcome, f"{count:,}", f"{100 * count / result.trials:.2f}")
-    shared.print_table(table)
+    shared.print_table(title, table)

@@ -329,8 +329,6 @@ def per_shuffle(
         [Bold, Timid, Random],
         [Bold, Bold, Timid],
         [Bold, Timid, Timid],
-        [Bold, Bold, Bold],
-        [Timid, Timid, Timid],
     ],
 )
 def test_counter_beats_bold_and_timid_over_a_hundred_shuffles(

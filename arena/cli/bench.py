@@ -1,0 +1,70 @@
+"""`arena bench`: what the arena does on this machine."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+import msgspec
+
+from arena.bench import Bench, bench
+from arena.cli import _shared as shared
+from arena.store import Store
+
+__all__ = ["command"]
+
+
+@click.command(name="bench")
+@shared.json_option
+def command(as_json: bool) -> None:
+    """Measure the arena on this machine; takes about a minute and a half.
+
+    In process: deals and decisions per second of CPU. Over WebSocket: decisions per second of 1 and of 64 matches over the same
+    two connections, each beside a bare `websockets` echo of the same message size in the same run, and the CPU time
+    that the server spends on a decision.
+
+    --json prints {in_process: [{game, bot, rounds_per_s, decisions_per_s}], network: [{tables, encoding, decisions_per_s,
+    echo_per_s, ratio, server_us}]}.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Store(Path(folder) / "bench.db") as store,
+    ):
+        measured = bench(store, _say)
+    if as_json:
+        shared.print_json(msgspec.to_builtins(measured))
+    else:
+        _show(measured)
+
+
+def _say(step: str) -> None:
+    if sys.stderr.isatty():
+        click.echo(f"measuring {step}", err=True)
+
+
+def _show(measured: Bench) -> None:
+    from rich.table import Table
+
+    local = Table()
+    for name in ("game", "bots", "deals/s", "decisions/s"):
+        local.add_column(name, justify="left" if name in ("game", "bots") else "right")
+    for row in measured.in_process:
+        local.add_row(
+            row.game, row.bot, f"{row.rounds_per_s:,.0f}", f"{row.decisions_per_s:,.0f}"
+        )
+    wire = Table()
+    for name in ("matches", "encoding", "decisions/s", "echo/s", "ratio", "server µs"):
+        wire.add_column(name, justify="left" if name == "encoding" else "right")
+    for net in measured.network:
+        wire.add_row(
+            str(net.tables),
+            net.encoding,
+            f"{net.decisions_per_s:,.0f}",
+            f"{net.echo_per_s:,.0f}",
+            f"{net.ratio:.2f}",
+            f"{net.server_us:.1f}",
+        )
+    shared.print_table("In process, per second of CPU", local)
+    shared.print_table("Over WebSocket, two connections, beside a bare echo", wire)

@@ -1,0 +1,68 @@
+"""`arena demo`: all five games, played by processes over WebSocket, in under a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from pathlib import Path
+
+import click
+
+from arena.cli import Interrupted
+from arena.cli import _report as report
+from arena.cli import _shared as shared
+from arena.demo import FIELD, demo
+from arena.director import Competition, Report
+from arena.store import Store
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command(name="demo")
+@click.option(
+    "--keep",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep the database, in a file that is not there yet.",
+)
+@shared.json_option
+def command(keep: Path | None, as_json: bool) -> None:
+    """Play a small class competition in all five games.
+
+    Starts a server on a free port of this machine and house bots as processes that connect to it, three of which misbehave, and
+    prints who won and who was eliminated for what. The exit status is 0 if the competitions were played to their
+    ends: that rogues are eliminated is what the demo is about.
+
+    --json prints {competitions: [{game, form, players, standings, cross_table, ranking, verdicts, played, seconds}]}.
+    """
+    if keep is not None and keep.exists():
+        raise UsageError(f"{keep} exists; expected the name of a new file for --keep")
+    with contextlib.ExitStack() as stack:
+        if keep is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = folder / "demo.db" if keep is None else keep
+        store = stack.enter_context(Store(path))
+        try:
+            reports = asyncio.run(_demo(store))
+        except KeyboardInterrupt:
+            kept = "" if keep is None else f"; what was played is in {keep}"
+            raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
+    if as_json:
+        shared.print_json({"competitions": report.documents(reports)})
+        return
+    for competition in reports:
+        report.show(competition)
+    if keep is not None:
+        click.echo(f"The database is {keep}.")
+
+
+async def _demo(store: Store) -> list[Report]:
+    with report.watch() as board:
+        board.note(f"starting {sum(len(contest.bots) for contest in FIELD)} bots")
+
+        def started(title: str, competition: Competition) -> None:
+            board.follow(title, competition)
+
+        return await demo(store, on_start=started)

@@ -1,0 +1,185 @@
+"""`arena serve`: an arena that bots connect to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _report as report
+from arena.cli import _shared as shared
+from arena.director import Plan
+from arena.games import GAMES, game_named
+from arena.host import Host
+from arena.rules import Game
+from arena.store import Store
+from protocol.errors import UsageError
+from protocol.messages import Limits
+
+__all__ = ["command"]
+
+DEFAULT_PORT = 7700
+_GATHER_S = (
+    2.0  # a class that starts together should be in the first competition together
+)
+_COMPETITION = {"blackjack": {"shuffle": "uniform"}}
+"""Settings whose default is another in competitions (B14)."""
+
+
+@click.command(name="serve")
+@click.argument("games", nargs=-1, metavar="[GAME]...")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The interface.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--db",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("arena.db"),
+    show_default=True,
+    help="The database, made if it is not there.",
+)
+@click.option(
+    "--players",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Start a game's competition when N bots that play it are there [default: as many as it has seats].",
+)
+@click.option(
+    "--matches",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How often each two meet, or each bot the dealer.",
+)
+@click.option("--once", is_flag=True, help="Stop after one competition in each game.")
+@click.option(
+    "--open",
+    "open_to_all",
+    is_flag=True,
+    help="Let anybody in who can reach this machine; without it only this machine can.",
+)
+@shared.set_option
+@shared.json_option
+def command(
+    games: tuple[str, ...],
+    host: str,
+    port: int,
+    db: Path,
+    players: int | None,
+    matches: int,
+    once: bool,
+    open_to_all: bool,
+    settings: dict[str, object],
+    as_json: bool,
+) -> None:
+    """Run an arena that bots connect to, for all games or for those named.
+
+    As soon as enough bots that play a game are connected, they play its competition: a round robin in Ace-King-Queen and gin
+    rummy, an elimination in high-low, a league against the dealer in three card poker and blackjack. When it is over its
+    standings are printed; the next one starts when a bot has come since. Every match is in the database when it is
+    over. Ctrl-C stops the arena.
+
+    --json prints a JSON document per competition, one a line, with the fields that `arena demo --json` has.
+    """
+    chosen = tuple(game_named(name) for name in games) or tuple(GAMES.values())
+    if settings and len(chosen) != 1:
+        raise UsageError("expected one GAME with --set, as settings belong to a game")
+    if not _is_loopback(host) and not open_to_all:
+        raise UsageError(
+            f"anybody could connect to {host}; expected --open if that is meant"
+        )
+    plans = {
+        game: Plan(
+            game=game,
+            settings=game.vocabulary.read_settings(
+                {**_COMPETITION.get(game.name, {}), **settings}
+            ),
+            players=(),
+            matches=matches,
+            with_itself=game.name == "ace_king_queen",
+        )
+        for game in chosen
+    }
+    with Store(db) as store:
+        try:
+            asyncio.run(_serve(store, plans, host, port, players, once, as_json))
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"stopped; all matches that were over are in {db}"
+            ) from None
+
+
+async def _serve(
+    store: Store,
+    plans: dict[Game, Plan],
+    host: str,
+    port: int,
+    players: int | None,
+    once: bool,
+    as_json: bool,
+) -> None:
+    loop, me = asyncio.get_running_loop(), asyncio.current_task()
+    assert me is not None, "we run in one"
+    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
+        loop.add_signal_handler(signal.SIGTERM, me.cancel)
+    async with Host(store, address=host, port=port, limits=Limits()) as arena:
+        click.echo(f"arena at {arena.url} · Ctrl-C stops it", err=True)
+        async with asyncio.TaskGroup() as group:
+            for game, plan in plans.items():
+                least = players or game.seats
+                group.create_task(_compete(arena, plan, least, once, as_json))
+
+
+async def _compete(
+    arena: Host, plan: Plan, least: int, once: bool, as_json: bool
+) -> None:
+    """One game's competitions, one after another."""
+    game = plan.game.name
+    seen: set[object] = set()
+    while True:
+        while (names := _newcomers(arena, game, least, seen)) is None:
+            await arena.wait_for_change()
+        await asyncio.sleep(_GATHER_S)
+        names = arena.names(game)
+        if len(names) < least:
+            continue
+        seen = {arena.gateway.players[name] for name in names}
+        competition = arena.compete(msgspec.structs.replace(plan, players=names))
+        click.echo(f"{game}: {shared.plural(len(names), 'bot')} compete", err=True)
+        done = await arena.play(competition)
+        if as_json:
+            shared.print_json(report.documents([done])[0])
+        else:
+            report.show(done)
+        if once:
+            return
+
+
+def _newcomers(
+    arena: Host, game: str, least: int, seen: set[object]
+) -> Sequence[str] | None:
+    """The bots that are there, if they are enough and one of them has not competed yet."""
+    names = arena.names(game)
+    new = any(arena.gateway.players[name] not in seen for name in names)
+    return names if new and len(names) >= least else None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+from math import sqrt
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.match import MatchResult, Record
+from arena.schedule import Outcome, Pairing
+from arena.standings import League, RoundRobin, Row, measure_for
+from protocol.errors import UsageError
+from protocol.messages import Ending, Termination
+
+
+def outcome(
+    players: str,
+    *scores: int,
+    points: tuple[int, ...] | None = None,
+    ended: Termination | None = None,
+    **settings: int | None,
+) -> Outcome:
+    """A match told as `outcome("ann ben", 3, -3)`."""
+    names = tuple(players.split())
+    termination = ended or Termination(Ending.COMPLETED)
+    points = points or (0,) * len(scores)
+    record = Record(
+        game="gin_rummy",
+        settings=settings,
+        seed=None,
+        nonces=(),
+        decks=(),
+        answers=(),
+        scores=scores,
+        points=points,
+        termination=termination,
+    )
+    return Outcome(Pairing(1, names), MatchResult(scores, points, termination, record))
+
+
+def offence(seat: int, text: str = "it crashed") -> Termination:
+    return Termination(Ending.CRASH, seat, text)
+
+
+def round_robin(*outcomes: Outcome, players: str = "ann ben cem") -> RoundRobin:
+    standings = RoundRobin(players.split())
+    for played in outcomes:
+        standings.add(played)
+    return standings
+
+
+def order(standings: RoundRobin) -> list[tuple[int | None, str]]:
+    return [(row.rank, row.name) for row in standings.rows()]
+
+
+def league(game: str, *outcomes: Outcome, players: str = "ann ben") -> League:
+    standings = League(players.split(), measure_for(game))
+    for played in outcomes:
+        standings.add(played)
+    return standings
+
+
+# --- K1 ---
+
+
+def test_K1_a_row_adds_up_all_matches() -> None:
+    standings = round_robin(
+        outcome("ann ben", 3, 1, points=(90, 40)),
+        outcome("ben ann", 2, 2, points=(60, 70)),
+        outcome("ann cem", 0, 4, points=(10, 99)),
+        outcome("cem ann", 2, 3, points=(50, 80)),
+    )
+
+    (ann,) = (row for row in standings.rows() if row.name == "ann")
+    assert (ann.played, ann.wins, ann.draws, ann.losses) == (4, 2, 1, 1)
+    assert (ann.score, ann.mean, ann.points) == (8, 2.0, 250)
+
+
+def test_K1_wins_rank_before_score() -> None:
+    standings = round_robin(
+        outcome("ann ben", 1, 0),
+        outcome("ann cem", 1, 0),
+        outcome("ben cem", 100, 0),
+    )
+
+    assert order(standings) == [(1, "ann"), (2, "ben"), (3, "cem")]
+
+
+def test_K1_score_ranks_those_with_equal_wins() -> None:
+    standings = round_robin(
+        outcome("ann ben", 1, 0),
+        outcome("ben cem", 5, 0),
+        outcome("cem ann", 2, 0),
+    )
+
+    assert order(standings) == [(1, "ben"), (2, "cem"), (3, "ann")]
+
+
+def test_K1_those_who_are_level_share_a_rank() -> None:
+    standings = round_robin(
+        outcome("cem ben", 1, 1),
+        outcome("ann cem", 1, 1),
+        outcome("ann ben", 1, 1),
+        players="ann ben cem dan",
+    )
+
+    assert order(standings) == [(1, "ann"), (1, "ben"), (1, "cem"), (4, "dan")]
+
+
+def test_K1_before_the_first_match_all_share_first_place() -> None:
+    assert round_robin().rows() == tuple(
+        Row(rank=1, name=name) for name in ("ann", "ben", "cem")
+    )
+
+
+def test_K1_the_error_counts_the_spread_against_each_opponent_alone() -> None:
+    standings = round_robin(
+        *[outcome("ann ben", 100 + d, 0) for d in (-1, 1)],
+        *[outcome("ann cem", -100 + d, 0) for d in (-2, 2)],
+    )
+
+    ann = next(row for row in standings.rows() if row.name == "ann")
+    against_ben, against_cem = 2 * 2, 8 * 2  # variance of the two times two matches
+    assert ann.error == pytest.approx(sqrt(against_ben + against_cem) / 4)
+
+
+def test_K1_one_match_against_an_opponent_leaves_the_error_unknown() -> None:
+    standings = round_robin(
+        *[outcome("ann ben", 1, 0)] * 2,
+        outcome("ann cem", 1, 0),
+    )
+
+    assert [row.error for row in standings.rows()] == [None, None, None]
+
+
+def test_A10_the_cross_table_tells_each_two_from_both_sides() -> None:
+    table = round_robin(
+        outcome("ann ben", 3, 1), outcome("ben ann", 2, 0), outcome("ann cem", 0, 0)
+    ).cross_table()
+
+    assert list(table) == ["ann", "ben", "cem"]
+    assert (table["ann"]["ben"].score, table["ann"]["ben"].wins) == (3, 1)
+    assert (table["ben"]["ann"].score, table["ben"]["ann"].losses) == (3, 1)
+    assert table["ann"]["ben"].mean == 1.5
+    assert table["ann"]["ben"].error == pytest.approx(1.5)
+    assert table["cem"]["ann"].draws == 1
+    assert "cem" not in table["ben"]
+
+
+def test_A10_a_match_against_itself_stands_on_the_diagonal_alone() -> None:
+    standings = round_robin(outcome("ann ann", 7, -7))
+
+    assert standings.cross_table()["ann"]["ann"].score == 7
+    assert all(row.played == row.wins == row.score == 0 for row in standings.rows())
+
+
+# --- J3, J5 ---
+
+
+def test_J3_an_eliminated_bots_pairings_are_struck_before_and_after() -> None:
+    standings = round_robin(
+        outcome("ann cem", 0, 50),
+        outcome("ann ben", 2, 1),
+        outcome("ben cem", 9, 0, ended=offence(1, "seat 2 raised KeyError")),
+        outcome("cem ben", 50, 0),
+    )
+
+    ann, ben, cem = standings.rows()
+    assert (ann.name, ann.rank, ann.played, ann.score) == ("ann", 1, 1, 2)
+    assert (ben.name, ben.rank, ben.played, ben.score) == ("ben", 2, 1, 1)
+    assert (cem.name, cem.rank, cem.played) == ("cem", None, 0)
+    assert cem.eliminated == Termination(Ending.CRASH, 1, "seat 2 raised KeyError")
+    assert standings.cross_table().keys() == {"ann", "ben"}
+    assert standings.cross_table()["ann"].keys() == {"ben"}
+
+
+def test_J2_only_the_first_offence_is_told() -> None:
+    standings = round_robin(
+        outcome("ann ben", 0, 0, ended=offence(0, "first")),
+        outcome("ann cem", 0, 0, ended=offence(0, "second")),
+    )
+
+    (row,) = (row for row in standings.rows() if row.eliminated)
+    assert row.eliminated is not None
+    assert row.eliminated.text == "first"
+
+
+def test_J3_a_bot_can_be_struck_without_a_match() -> None:
+    standings = round_robin(outcome("ann ben", 1, 0))
+    standings.eliminate("ann", Termination(Ending.ABSENT, None, "it never came"))
+
+    assert order(standings) == [(1, "ben"), (1, "cem"), (None, "ann")]
+
+
+def test_J3_all_may_be_eliminated() -> None:
+    standings = round_robin(
+        outcome("ann ben", 0, 0, ended=offence(0)),
+        outcome("ben cem", 0, 0, ended=offence(0)),
+        outcome("cem ben", 0, 0, ended=offence(0)),
+    )
+
+    assert order(standings) == [(None, "ann"), (None, "ben"), (None, "cem")]
+    assert standings.cross_table() == {}
+
+
+def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
+    standings = round_robin(
+        outcome("ann ben", 5, 0, ended=Termination(Ending.VOID)),
+        Outcome(Pairing(2, ("ann", "cem")), None),
+    )
+
+    assert standings.rows() == round_robin().rows()
+
+
+results = st.lists(
+    st.tuples(
+        st.sampled_from(["ann ben", "ben ann", "ben cem", "cem ben", "ann cem"]),
+        st.tuples(st.integers(-5, 5), st.integers(-5, 5)),
+        st.none() | st.integers(0, 3),
+    )
+)
+
+
+@given(results)
+def test_K1_the_rows_agree_with_each_other(
+    played: list[tuple[str, tuple[int, int], int | None]],
+) -> None:
+    outcomes = [
+        outcome(
+            players,
+            *scores,
+            ended=offence(seat) if seat is not None and seat < 2 else None,
+        )
+        for players, scores, seat in played
+    ]
+    rows = round_robin(*outcomes).rows()
+    out = {row.name for row in rows if row.eliminated}
+    counted = [
+        one for one in outcomes if not out & set(one.pairing.players) and one.result
+    ]
+
+    assert sum(row.played for row in rows) == 2 * len(counted)
+    assert sum(row.wins for row in rows) == sum(row.losses for row in rows)
+    assert sum(row.score for row in rows) == sum(
+        sum(one.result.scores) for one in counted if one.result
+    )
+    for row in rows:
+        assert row.played == row.wins + row.draws + row.losses
+        assert (row.rank is None) == (row.name in out)
+    ranked = [row for row in rows if row.rank is not None]
+    assert ranked == sorted(ranked, key=lambda row: (-row.wins, -row.score))
+
+
+# --- K3 ---
+
+
+def test_K3_three_card_poker_ranks_by_the_share_of_matches_that_reached_the_goal() -> (
+    None
+):
+    standings = league(
+        "three_card_poker",
+        *[outcome("ann", 2000, stake=1000, goal=1500)] * 2,
+        *[outcome("ann", -999, stake=1000, goal=1500)] * 2,
+        *[outcome("ben", 500, stake=1000, goal=1500)] * 3,
+        outcome("ben", 499, stake=1000, goal=1500),
+    )
+
+    ben, ann = standings.rows()
+    assert (ben.rank, ben.name, ben.played, ben.value) == (1, "ben", 4, 0.75)
+    assert (ann.rank, ann.name, ann.played, ann.value) == (2, "ann", 4, 0.5)
+    assert ann.score == 2002
+    assert ann.error == pytest.approx(sqrt(0.5 * 0.5 / 4))
+
+
+@pytest.mark.parametrize(("score", "value"), [(99, 0), (100, 1), (101, 1)])
+def test_K3_the_goal_is_twice_the_stake_unless_the_competition_says_otherwise(
+    score: int, value: float
+) -> None:
+    standings = league("three_card_poker", outcome("ann", score, stake=100, goal=None))
+
+    assert standings.rows()[0].value == value
+
+
+def test_K3_a_goal_never_reached_has_an_error_all_the_same() -> None:
+    standings = league(
+        "three_card_poker", *[outcome("ann", -100, stake=100, goal=None)] * 8
+    )
+
+    assert standings.rows()[0].value == 0
+    assert standings.rows()[0].error == pytest.approx(sqrt(0.1 * 0.9 / 8))
+
+
+def test_K3_blackjack_ranks_by_the_mean_final_bankroll() -> None:
+    standings = league(
+        "blackjack",
+        outcome("ann", -100, bankroll=100),
+        outcome("ann", 20, bankroll=100),
+        outcome("ben", -30, bankroll=100),
+        outcome("ben", -10, bankroll=100),
+    )
+
+    ben, ann = standings.rows()
+    assert (ben.name, ben.rank, ben.value, ben.score) == ("ben", 1, 80, -40)
+    assert (ann.name, ann.rank, ann.value, ann.score) == ("ann", 2, 60, -80)
+    assert ann.error == pytest.approx(60)
+    assert ben.error == pytest.approx(10)
+
+
+def test_K3_those_who_have_not_played_come_last_and_share_a_rank() -> None:
+    standings = league(
+        "three_card_poker",
+        outcome("cem", -100, stake=100, goal=None),
+        players="ann ben cem",
+    )
+
+    assert [(row.rank, row.name, row.value, row.error) for row in standings.rows()][
+        1:
+    ] == [(2, "ann", None, None), (2, "ben", None, None)]
+
+
+def test_J3_an_eliminated_bot_is_struck_from_a_league() -> None:
+    standings = league(
+        "blackjack",
+        outcome("ann", 50, bankroll=100),
+        outcome("ann", -100, bankroll=100, ended=offence(0)),
+        outcome("ben", -100, bankroll=100),
+    )
+
+    ben, ann = standings.rows()
+    assert (ben.rank, ben.name) == (1, "ben")
+    assert (ann.rank, ann.name, ann.played, ann.value) == (None, "ann", 0, None)
+    assert ann.eliminated == offence(0)
+
+
+def test_K3_other_games_have_no_league() -> None:
+    with pytest.raises(UsageError, match="three_card_poker or blackjack, got 'gin"):
+        measure_for("gin_rummy")

@@ -1,0 +1,443 @@
+"""Who may say what when, at both ends of the wire."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protocol.ace_king_queen import Open
+from protocol.errors import OutOfTurn
+from protocol.messages import (
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Ending,
+    Goodbye,
+    Hello,
+    Limits,
+    Match,
+    Over,
+    Ready,
+    Refused,
+    Termination,
+    Welcome,
+)
+from protocol.session import (
+    CHAIR_TABLE,
+    SESSION_TABLE,
+    Chair,
+    Session,
+    State,
+    ask_id,
+)
+
+HELLO = Hello(1, "nash", ("ace_king_queen",))
+WELCOME = Welcome(1, "nash", "secret", Limits())
+GOODBYE = Goodbye()
+REFUSED = Refused("name", "taken")
+
+
+def invite(match: str = "m") -> Match:
+    return Match(match, "ace_king_queen", 0, ("a", "b"), {}, Limits(), "hash")
+
+
+def ready(match: str = "m") -> Ready:
+    return Ready(match, "nonce")
+
+
+def ask(number: int = 1, match: str = "m") -> Ask:
+    return Ask(match, ask_id(match, number), Open(number, "A"), (), 0, 0)
+
+
+def answer(number: int = 1, match: str = "m") -> Answer:
+    return Answer(match, ask_id(match, number), "bet")
+
+
+def over(match: str = "m") -> Over:
+    return Over(match, (), (0, 0), Termination(Ending.COMPLETED), None)
+
+
+def session(*messages: BotMessage | ArenaMessage) -> Session:
+    """A session in which these have been said."""
+    result = Session()
+    for message in messages:
+        result.note(message)
+    return result
+
+
+OPENED = (HELLO, WELCOME)
+SEATED = (*OPENED, invite(), ready())
+ASKED = (*SEATED, ask())
+ANSWERED = (*ASKED, answer())
+ENDED = (*ASKED, over())
+
+MESSAGES: tuple[BotMessage | ArenaMessage, ...] = (
+    HELLO,
+    WELCOME,
+    REFUSED,
+    GOODBYE,
+    invite(),
+    ready(),
+    ask(),
+    answer(),
+    over(),
+)
+
+
+# ---- The table
+
+
+def test_a_match_from_hello_to_goodbye() -> None:
+    end = session()
+    said: list[BotMessage | ArenaMessage] = [*ANSWERED, ask(2), answer(2), over()]
+    said.append(GOODBYE)
+
+    assert [end.note(message) for message in said] == [True] * len(said)
+    assert end.state is State.LEAVING
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("state", State)
+def test_only_what_the_table_has_may_be_said(
+    state: State, message: BotMessage | ArenaMessage
+) -> None:
+    end = (
+        session(*ASKED)
+        if isinstance(message, Answer | Ask)
+        else session(*OPENED, invite())
+    )
+    end.state = state
+
+    if (state, type(message)) in SESSION_TABLE:
+        end.note(message)
+
+        assert end.state is SESSION_TABLE[state, type(message)]
+    else:
+        name = type(message).__name__.lower()
+        with pytest.raises(
+            OutOfTurn, match=f"^{name} may not be sent in state {state.name.lower()}"
+        ):
+            end.note(message)
+
+
+@pytest.mark.parametrize("kind", [Match, Ready, Ask, Answer, Over])
+@pytest.mark.parametrize("before", Chair)
+def test_only_what_the_table_has_may_be_said_of_a_chair(
+    before: Chair, kind: type[Any]
+) -> None:
+    ways: dict[Chair, tuple[BotMessage | ArenaMessage, ...]] = {
+        Chair.FREE: OPENED,
+        Chair.INVITED: (*OPENED, invite()),
+        Chair.SEATED: ANSWERED,
+        Chair.ASKED: ASKED,
+        Chair.OVER: ENDED,
+    }
+    end = session(*ways[before])
+    message: BotMessage | ArenaMessage = next(
+        message for message in MESSAGES if type(message) is kind
+    )
+
+    assert end.chair("m") is before
+    if (before, kind) in CHAIR_TABLE:
+        end.note(message)
+
+        assert end.chair("m") is CHAIR_TABLE[before, kind]
+    else:
+        with pytest.raises(
+            OutOfTurn, match=f"'m', whose chair is {before.name.lower()}"
+        ):
+            end.note(message)
+
+
+def test_nothing_may_be_said_before_hello() -> None:
+    with pytest.raises(OutOfTurn, match="answer may not be sent in state new"):
+        session(answer())
+
+
+def test_chairs_do_not_mind_each_other() -> None:
+    end = session(*ASKED, invite("other"))
+
+    assert end.chair("m") is Chair.ASKED
+    assert end.chair("other") is Chair.INVITED
+    with pytest.raises(OutOfTurn):
+        end.note(answer(1, "other"))
+
+
+# ---- Answers
+
+
+def test_an_answer_counts_once() -> None:
+    assert session(*ASKED).note(answer()) is True
+    assert session(*ANSWERED).note(answer()) is False
+
+
+def test_an_answer_to_an_earlier_question_is_ignored() -> None:
+    end = session(*ANSWERED, ask(2))
+
+    assert end.note(answer(1)) is False
+    assert end.chair("m") is Chair.ASKED
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "m:3",
+        "m:0",
+        "m:",
+        "m",
+        "m:-1",
+        "m:1.5",
+        "m:²",
+        "m:٣",
+        "M:1",
+        "x:1",
+        ":1",
+        "",
+        "m:1:1",
+        "m: 1",
+        "m:" + "9" * 5000,
+    ],
+)
+def test_an_answer_to_what_was_never_asked_is_out_of_turn(name: str) -> None:
+    end = session(*ANSWERED, ask(2))
+
+    with pytest.raises(
+        OutOfTurn, match=r"was never asked in match 'm'; the latest ask is 'm:2'$"
+    ):
+        end.note(Answer("m", name, "bet"))
+
+
+def test_an_answer_before_any_question_is_out_of_turn() -> None:
+    with pytest.raises(OutOfTurn, match="the latest ask is 'none'"):
+        session(*SEATED, answer())
+
+
+def test_an_ask_whose_name_is_no_number_can_be_answered_all_the_same() -> None:
+    named = Ask("m", "m:" + "9" * 5000, Open(1, "A"), (), 0, 0)
+    end = session(*SEATED, named)
+
+    with pytest.raises(OutOfTurn):
+        end.note(answer(1))
+    assert end.note(Answer("m", named.ask, "bet"))
+
+
+@pytest.mark.parametrize("message", [ready(), answer(), over()])
+def test_what_crosses_an_over_on_the_wire_is_ignored(
+    message: BotMessage | ArenaMessage,
+) -> None:
+    assert session(*ENDED).note(message) is False
+
+
+@pytest.mark.parametrize("message", [invite(), ask()])
+def test_a_chair_that_is_over_is_not_asked_again(message: ArenaMessage) -> None:
+    with pytest.raises(OutOfTurn, match="whose chair is over"):
+        session(*ENDED).note(message)
+
+
+def test_a_thousand_chairs_that_are_over_are_remembered() -> None:
+    end = session(*OPENED)
+    for number in range(1025):
+        end.note(invite(f"m{number}"))
+        end.note(over(f"m{number}"))
+
+    assert end.chair("m0") is Chair.FREE
+    assert end.chair("m1") is Chair.OVER
+    assert end.chair("m1024") is Chair.OVER
+
+
+# ---- Reconnecting
+
+
+def test_after_a_lost_connection_hello_comes_first() -> None:
+    end = session(*ASKED)
+    end.disconnected()
+
+    with pytest.raises(OutOfTurn):
+        end.note(answer())
+
+
+def test_after_a_lost_connection_the_chairs_stand_as_they_stood() -> None:
+    end = session(*ASKED)
+    end.disconnected()
+    for message in (*OPENED, invite(), ask()):
+        end.note(message)
+
+    assert end.chair("m") is Chair.ASKED
+    assert end.note(answer()) is True
+
+
+def test_an_invitation_that_came_again_may_be_accepted_again() -> None:
+    end = session(*ASKED)
+
+    assert end.note(invite()) is True
+    assert end.note(ready()) is False
+    assert end.chair("m") is Chair.ASKED
+
+
+# ---- Any messages at all
+
+NAMES = st.sampled_from(["m", "n", "m:1", ""])
+ASKS = st.sampled_from(
+    ["m:1", "m:2", "m:3", "n:1", "m:01", "m:", "m:x", "", "m:²", "m:" + "9" * 5000]
+)
+ANY_MESSAGE: st.SearchStrategy[BotMessage | ArenaMessage] = st.one_of(
+    st.sampled_from([HELLO, WELCOME, WELCOME, GOODBYE, REFUSED]),
+    st.builds(invite, NAMES),
+    st.builds(ready, NAMES),
+    st.builds(over, NAMES),
+    st.builds(Answer, NAMES, ASKS, st.just("bet")),
+    st.builds(lambda m, a: Ask(m, a, Open(1, "A"), (), 0, 0), NAMES, ASKS),
+)
+
+
+@given(
+    st.sampled_from([(), OPENED, SEATED, ASKED, ENDED]),
+    st.lists(st.one_of(st.none(), ANY_MESSAGE), max_size=30),
+)
+def test_any_messages_count_or_not_or_are_out_of_turn(
+    before: tuple[BotMessage | ArenaMessage, ...],
+    messages: list[BotMessage | ArenaMessage | None],
+) -> None:
+    end = session(*before)
+    for message in messages:
+        if message is None:
+            end.disconnected()
+            continue
+        stood = copy.deepcopy(vars(end))
+        try:
+            counts = end.note(message)
+        except OutOfTurn:
+            assert vars(end) == stood, "a refused message changes nothing"
+        else:
+            assert type(counts) is bool
+
+
+class Wire:
+    """An arena and a bot that say only what their tables allow, with messages crossing between them.
+
+    Like the gateway and the client of ours, the arena repeats invitations and questions after a reconnect, and the bot
+    accepts every invitation and repeats its answers.
+    """
+
+    def __init__(self) -> None:
+        self.arena, self.bot = Session(), Session()
+        self.to_bot: deque[ArenaMessage] = deque()
+        self.to_arena: deque[BotMessage] = deque()
+        self.chairs: dict[str, int] = {}  # the number of the latest ask, by chair
+        self.missed: list[Over] = []
+        self.opened = 0
+        self.connect()
+        self.deliver_all()
+
+    @property
+    def is_connected(self) -> bool:
+        return self.arena.state is State.OPEN
+
+    def connect(self) -> None:
+        self.say(HELLO)
+
+    def say(self, message: BotMessage) -> None:
+        self.bot.note(message)
+        self.to_arena.append(message)
+
+    def tell(self, message: ArenaMessage) -> None:
+        self.arena.note(message)
+        self.to_bot.append(message)
+
+    def lose_connection(self) -> None:
+        """Whatever is on the wire is lost."""
+        self.arena.disconnected()
+        self.bot.disconnected()
+        self.to_bot.clear()
+        self.to_arena.clear()
+        self.connect()
+
+    def arena_hears(self) -> None:
+        if not self.to_arena:
+            return
+        message = self.to_arena.popleft()
+        self.arena.note(message)
+        if isinstance(message, Hello):
+            self.tell(WELCOME)
+            for late in self.missed:
+                self.tell(late)
+            self.missed = []
+            for chair in self.chairs:
+                before = self.arena.chair(chair)
+                self.tell(invite(chair))
+                if before is Chair.ASKED:
+                    self.tell(ask(self.chairs[chair], chair))
+
+    def bot_hears(self) -> None:
+        if not self.to_bot:
+            return
+        message = self.to_bot.popleft()
+        counts = self.bot.note(message)
+        if isinstance(message, Match) and counts:
+            self.say(ready(message.match))
+        elif isinstance(message, Ask) and counts:
+            self.say(Answer(message.match, message.ask, "bet"))
+
+    def deliver_all(self) -> None:
+        while self.to_arena or self.to_bot:
+            self.arena_hears()
+            self.bot_hears()
+
+    def open_match(self) -> None:
+        if self.is_connected:
+            self.opened += 1
+            self.chairs[f"m{self.opened}"] = 0
+            self.tell(invite(f"m{self.opened}"))
+
+    def ask_all(self) -> None:
+        for chair in self.chairs:
+            if self.is_connected and self.arena.chair(chair) is Chair.SEATED:
+                self.chairs[chair] += 1
+                self.tell(ask(self.chairs[chair], chair))
+
+    def end_oldest(self) -> None:
+        if self.chairs:
+            chair = next(iter(self.chairs))
+            del self.chairs[chair]
+            if self.is_connected:
+                self.tell(over(chair))
+            else:
+                self.missed.append(over(chair))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from("abdoqel"), max_size=60))
+def test_two_ends_that_keep_to_the_table_never_blame_each_other(
+    moves: list[str],
+) -> None:
+    wire = Wire()
+    for move in moves:
+        match move:
+            case "a":
+                wire.arena_hears()
+            case "b":
+                wire.bot_hears()
+            case "d":
+                wire.deliver_all()
+            case "o":
+                wire.open_match()
+            case "q":
+                wire.ask_all()
+            case "e":
+                wire.end_oldest()
+            case _:
+                wire.lose_connection()
+    wire.deliver_all()
+
+    for chair in wire.chairs:
+        assert wire.arena.chair(chair) is wire.bot.chair(chair)
+
+
+def test_ask_ids_count_within_their_chair() -> None:
+    assert ask_id("x-1.0", 7) == "x-1.0:7"

@@ -1,0 +1,187 @@
+"""How strategies are found: house bots by name, anybody's in a file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from protocol.errors import UnknownBot
+from protocol.strategy import find, house_bots, load_file
+
+BOT = """
+class Bot:
+    game = "ace_king_queen"
+    def decide(self, question):
+        return question.legal[0]
+    def hear(self, news):
+        pass
+    def reset(self):
+        pass
+"""
+
+
+def write(folder: Path, text: str, name: str = "mine.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_house_bots_are_found_by_game_in_alphabetical_order() -> None:
+    assert list(house_bots("ace_king_queen")) == [
+        "bluffer",
+        "honest",
+        "learner",
+        "nash",
+        "random",
+    ]
+
+
+def test_a_game_without_house_bots_has_none() -> None:
+    assert house_bots("ace_king") == {}
+
+
+def test_a_house_bot_is_found_by_its_name() -> None:
+    cls = find("ace_king_queen", "nash")
+
+    assert cls.__name__ == "Nash"
+    assert cls.game == "ace_king_queen"
+
+
+def test_an_unknown_house_bot_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UnknownBot, match=r"no house bot 'hero' .* bluffer, honest"):
+        find("ace_king_queen", "hero")
+
+
+def test_an_unknown_game_has_no_bots() -> None:
+    with pytest.raises(UnknownBot, match="none is installed"):
+        find("poker", "nash")
+
+
+def test_a_file_with_one_class_is_a_bot(tmp_path: Path) -> None:
+    cls = find("ace_king_queen", str(write(tmp_path, BOT)))
+
+    assert cls.__name__ == "Bot"
+
+
+def test_a_file_may_be_for_another_game(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT)
+
+    with pytest.raises(
+        UnknownBot, match="plays ace_king_queen, expected a bot for gin"
+    ):
+        find("gin_rummy", str(path))
+
+
+def test_a_bot_may_be_built_on_one_of_ours(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "from bots.ace_king_queen import Nash, PlayerStrategy\nclass Mine(Nash): pass",
+    )
+
+    assert load_file(path).__name__ == "Mine"
+
+
+def test_of_a_family_of_classes_the_last_descendant_is_the_bot(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT + "class Better(Bot): pass\nclass Best(Better): pass")
+
+    assert load_file(path).__name__ == "Best"
+
+
+def test_a_class_with_two_names_is_one_bot(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT + "Player = Bot")
+
+    assert load_file(path).__name__ == "Bot"
+
+
+def test_other_classes_do_not_count(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT + "class Memory: game = 'ace_king_queen'")
+
+    assert load_file(path).__name__ == "Bot"
+
+
+def test_a_dataclass_may_be_a_bot(tmp_path: Path) -> None:
+    text = "from dataclasses import dataclass\n" + BOT.replace(
+        "class", "@dataclass\nclass", 1
+    )
+
+    assert load_file(write(tmp_path, text))().decide is not None
+
+
+def test_two_bots_in_a_file_are_refused_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path, BOT + BOT.replace("Bot", "Another"))
+
+    with pytest.raises(UnknownBot, match=r"found Another, Bot$"):
+        load_file(path)
+
+
+def test_a_file_without_a_bot_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBot, match=r"found none$"):
+        load_file(write(tmp_path, "x = 1"))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBot, match="found no file"):
+        load_file(tmp_path / "nobody.py")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").mkdir()
+
+    with pytest.raises(UnknownBot, match="found no file"):
+        load_file(tmp_path / "bot.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("def", "SyntaxError: "),
+        ("import no_such_module", "ModuleNotFoundError: "),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("exit(3)", "SystemExit: 3"),
+        ("import sys; sys.exit()", "SystemExit: "),
+        ("raise ValueError('a\\nb')", "ValueError: a\N{REPLACEMENT CHARACTER}b"),
+        ("\0", ""),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_refused_on_one_line(
+    tmp_path: Path, text: str, error: str
+) -> None:
+    with pytest.raises(UnknownBot) as refused:
+        load_file(write(tmp_path, text))
+
+    assert f"cannot be run: {error}" in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_ctrl_c_still_ends_us(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        load_file(write(tmp_path, "raise KeyboardInterrupt"))
+
+
+def test_a_bot_may_import_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path, "CHOICE = 1", "neighbour_of_a_test_bot.py")
+    path = write(tmp_path, "import neighbour_of_a_test_bot as n\n" + BOT)
+
+    assert load_file(path).game == "ace_king_queen"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        BOT,
+        "1 / 0",
+        "import sys; sys.path.insert(0, 'elsewhere')",
+        "import sys; sys.path.pop(0)",
+    ],
+)
+def test_loading_leaves_the_search_path_to_others(
+    tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", before := list(sys.path))
+    with suppress(UnknownBot):
+        load_file(write(tmp_path, text))
+
+    assert str(tmp_path) not in before
