@@ -1,8 +1,9 @@
 """Where a match meets time and the network: chairs are asked, answers are taken, deadlines are kept.
 
 The hot path (design §4): an answer goes in, the rules advance, the next question is put into its player's outbox, all in one
-synchronous pass and without a task, future or timer per decision. Deadlines lie in one heap, one entry per chair, that
-`tick` looks at; an entry whose chair has answered meanwhile is put back with its new deadline or dropped.
+synchronous pass and without a task, future or timer per decision. Deadlines lie in one heap that `tick` looks at. A chair is in it
+once, with a time that is never later than its deadline: as deadlines mostly move on, most answers need not touch the heap, and
+an entry whose chair has answered meanwhile is put back with its new deadline or dropped.
 
 A seat's time (J7) runs from the writing of the frame that carries the question, or from the bot's latest answer if that is
 later, as a bot with many tables is one worker, to the arrival of the answer.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -44,7 +46,6 @@ class Chair:
         "asked_at",
         "clock",
         "id",
-        "in_heap",
         "invitation",
         "news",
         "nonce",
@@ -52,6 +53,7 @@ class Chair:
         "player",
         "seat",
         "table",
+        "watched_until",
     )
 
     def __init__(self, table: Table, seat: int, player: Player, limits: Limits) -> None:
@@ -67,7 +69,7 @@ class Chair:
         self.asked = 0
         self.asked_at = 0.0
         self.pending_before = 0
-        self.in_heap = False
+        self.watched_until = math.inf
 
     def repeat(self) -> None:
         """Send the invitation or the question again to a bot that has come back."""
@@ -253,8 +255,10 @@ class Conduct:
         now = self._clock()
         heap = self._deadlines
         while heap and heap[0][0] <= now:
-            _, _, chair = heapq.heappop(heap)
-            chair.in_heap = False
+            due, _, chair = heapq.heappop(heap)
+            if due != chair.watched_until:
+                continue  # an earlier deadline has taken this one's place
+            chair.watched_until = math.inf
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
@@ -300,11 +304,12 @@ class Conduct:
         self._watch(chair)
 
     def _watch(self, chair: Chair) -> None:
-        if not chair.in_heap:
-            chair.in_heap = True
+        """See to it that a tick looks at the chair when it is due, at the latest."""
+        due = chair.due_at()
+        if due < chair.watched_until:
+            chair.watched_until = due
             self._entries += 1
-            entry = (chair.due_at(), self._entries, chair)
-            heapq.heappush(self._deadlines, entry)
+            heapq.heappush(self._deadlines, (due, self._entries, chair))
 
     def _late(self, chair: Chair, now: float) -> None:
         taken_ms = (now - max(chair.asked_at, chair.player.last_answer)) * 1000

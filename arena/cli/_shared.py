@@ -219,7 +219,7 @@ def entrant(
 
 
 def _told(error: BaseException) -> str:
-    return one_line(f"{type(error).__name__}: {error}")
+    return one_line(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 @contextmanager

@@ -18,7 +18,6 @@ from arena.cli import _shared as shared
 from arena.director import Plan
 from arena.games import GAMES, game_named
 from arena.host import Host
-from arena.rules import Game
 from arena.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -100,8 +99,8 @@ def command(
         raise UsageError(
             f"anybody could connect to {host}; expected --open if that is meant"
         )
-    plans = {
-        game: Plan(
+    plans = [
+        Plan(
             game=game,
             settings=game.vocabulary.read_settings(
                 {**_COMPETITION.get(game.name, {}), **settings}
@@ -111,7 +110,7 @@ def command(
             with_itself=game.name == "ace_king_queen",
         )
         for game in chosen
-    }
+    ]
     with Store(db) as store:
         try:
             asyncio.run(_serve(store, plans, host, port, players, once, as_json))
@@ -123,7 +122,7 @@ def command(
 
 async def _serve(
     store: Store,
-    plans: dict[Game, Plan],
+    plans: Sequence[Plan],
     host: str,
     port: int,
     players: int | None,
@@ -136,10 +135,13 @@ async def _serve(
         loop.add_signal_handler(signal.SIGTERM, me.cancel)
     async with Host(store, address=host, port=port, limits=Limits()) as arena:
         click.echo(f"arena at {arena.url} · Ctrl-C stops it", err=True)
-        async with asyncio.TaskGroup() as group:
-            for game, plan in plans.items():
-                least = players or game.seats
-                group.create_task(_compete(arena, plan, least, once, as_json))
+        # Not a task group: what goes wrong in one is to be told as it is, not in a group of errors.
+        await asyncio.gather(
+            *(
+                _compete(arena, plan, players or plan.game.seats, once, as_json)
+                for plan in plans
+            )
+        )
 
 
 async def _compete(

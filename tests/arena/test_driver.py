@@ -138,10 +138,11 @@ def test_B13_a_push() -> None:
 
 def test_B13_the_hands_line_comes_before_a_reshuffle() -> None:
     # From 2c 2s 3c 3s … five busts take 33 cards, which leaves 19.
-    busts = [[5, *["hit"] * hits] for hits in (4, 2, 1, 1, 5)]
-    script = [answer for bust in busts for answer in bust]
+    script: list[int | str] = []
+    for hits in (4, 2, 1, 1, 5):
+        script += [5, *["hit"] * hits]
 
-    lines = transcript(HALVES + [0, 1, 2, 3, 4, 5, 52], *script, 5, "stand", hands=6)
+    lines = transcript([*HALVES, 0, 1, 2, 3, 4, 5, 52], *script, 5, "stand", hands=6)
 
     start = lines.index("Hand 6 bankroll 75")
     assert lines[start - 1 : start + 10] == [

@@ -326,9 +326,9 @@ def test_B6_with_19_cards_left_the_deck_is_shuffled_before_the_bet() -> None:
 def test_B6_a_reshuffle_keeps_the_order_in_which_the_deck_stands() -> None:
     cuts = [26, 0, 0, 0, 0, 0, 0] + [0] * 7
     # From 2c 2s 3c 3s … five busts take 8 + 6 + 5 + 5 + 9 = 33 cards.
-    busts = [[5, *["hit"] * hits] for hits in (4, 2, 1, 1, 5)]
+    busts = [answer for hits in (4, 2, 1, 1, 5) for answer in (5, *["hit"] * hits)]
 
-    table, result = riffle(cuts, *sum(busts, []), 5, "stand", hands=6)
+    table, result = riffle(cuts, *busts, 5, "stand", hands=6)
 
     assert [hand.outcome for hand in table.hands] == ["bust"] * 5 + ["lose"]
     assert table.story[-3:] == ["hand_over", "shuffled", "hand_over"]
@@ -555,8 +555,12 @@ def test_an_offence_costs_the_whole_bankroll() -> None:
 
 # --- Properties of any match -------------------------------------------------------------------------------------
 
-WRONG_BETS = st.sampled_from([4, 10**9, True, 5.0, "5", None, -5, [5]])
-WRONG_DRAWS = st.sampled_from([True, 1, "HIT", b"hit", None, 17, ["hit"], {}])
+WRONG_BETS: st.SearchStrategy[object] = st.sampled_from(
+    [4, 10**9, True, 5.0, "5", None, -5, [5]]
+)
+WRONG_DRAWS: st.SearchStrategy[object] = st.sampled_from(
+    [True, 1, "HIT", b"hit", None, 17, ["hit"], {}]
+)
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from arena.games import GAMES
+from protocol.strategy import house_bots
+
+Run = Callable[..., Any]
+
+SHORT = {
+    "ace_king_queen": ["--hands", "20"],
+    "gin_rummy": ["--games", "2"],
+    "high_low": ["--games", "2", "--set", "max_shuffles=2"],
+    "three_card_poker": ["--games", "3", "--set", "rounds=20"],
+    "blackjack": ["--games", "3", "--hands", "20"],
+}
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_all_house_bots_of_every_game(run: Run, game: str) -> None:
+    status, out, err = run("cross", game, *SHORT[game], "--seed", "1")
+
+    assert (status, err) == (0, "")
+    assert all(name in out for name in house_bots(game))
+    assert "±" in out
+    assert "total" in out
+    assert "seed 1" in out
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_as_json_and_repeatable(run: Run, game: str) -> None:
+    argv = ["cross", game, *SHORT[game], "--seed", "1", "--json"]
+    document = run(*argv).document
+
+    assert document == run(*argv).document
+    assert list(document) == [
+        "game",
+        "settings",
+        "matches",
+        "seed",
+        "unit",
+        "bots",
+        "tables",
+    ]
+    assert {bot["name"] for bot in document["bots"]} == set(house_bots(game))
+    totals = [bot["total"] for bot in document["bots"]]
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_A10_every_bot_meets_every_bot_and_itself(run: Run) -> None:
+    argv = ["cross", "akq", "nash", "honest", "bluffer", "--hands", "10", "--json"]
+    document = run(*argv).document
+
+    assert [table["bots"] for table in document["tables"]] == [
+        ["nash", "nash"],
+        ["nash", "honest"],
+        ["nash", "bluffer"],
+        ["honest", "honest"],
+        ["honest", "bluffer"],
+        ["bluffer", "bluffer"],
+    ]
+    assert all(sum(table["scores"]) == 0 for table in document["tables"])
+    assert {bot["units"] for bot in document["bots"]} == {20}
+
+
+def test_A8_a_thousand_hands_unless_told(run: Run) -> None:
+    document = run("cross", "akq", "honest", "bluffer", "--json").document
+
+    assert {table["units"] for table in document["tables"]} == {1000}
+
+
+def test_hands_and_games_multiply(run: Run) -> None:
+    argv = ["cross", "akq", "honest", "bluffer", "--hands", "10", "--games", "4"]
+
+    assert {t["units"] for t in run(*argv, "--json").document["tables"]} == {40}
+
+
+@pytest.mark.stats
+def test_G16_a_thousand_games_unless_told(run: Run) -> None:
+    argv = ["cross", "gin", "simple", "random", "--set", "target=1"]
+    document = run(*argv, "--seed", "1", "--json").document
+
+    assert document["settings"]["games"] == 1000
+    assert document["tables"][0]["units"] == 1000
+
+
+def test_games_may_be_a_setting(run: Run) -> None:
+    argv = ["cross", "gin", "simple", "random", "--set", "games=2", "--json"]
+
+    assert run(*argv).document["settings"]["games"] == 2
+
+
+def test_one_bot_meets_itself(run: Run) -> None:
+    ran = run("cross", "akq", "nash", "--hands", "10")
+
+    row = next(line for line in ran.out.splitlines() if "nash" in line and "±" in line)
+    assert row.count("–") == 2
+
+
+def test_J3_an_offender_is_out_and_harms_nobody(
+    run: Run, bot_file: Callable[..., str]
+) -> None:
+    path = bot_file(answer="'raise'")
+    argv = ["cross", "akq", path, "nash", "honest", "--hands", "20", "--seed", "4"]
+    status, out, err = run(*argv, "--json")
+
+    document = json.loads(out)
+    assert status == 1
+    assert len(err.splitlines()) == 1
+    assert "mine.py is eliminated in match 1: illegal: " in err
+    assert [bot["units"] for bot in document["bots"]] == [20, 20, 0]
+    assert document["bots"][2]["eliminated"]["kind"] == "illegal"
+    assert "eliminated" in run(*argv).out
+
+
+def test_an_offender_against_the_dealer(run: Run, bot_file: Callable[..., str]) -> None:
+    path = bot_file(answer="0", game="blackjack")
+    status, out, _ = run("cross", "blackjack", path, "simple", *SHORT["blackjack"])
+
+    assert status == 1
+    assert "eliminated" in out
+    assert "illegal" in out

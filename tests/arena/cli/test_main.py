@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from arena.cli import COMMANDS, main
+from arena.cli import _shared as shared
+from protocol.version import __version__
+
+Run = Callable[..., Any]
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"arena {__version__}\n", "")
+
+
+def test_without_a_command_it_shows_its_help(run: Run) -> None:
+    assert run() == run("--help")
+    assert "Card Arena" in run().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_there(run: Run, name: str) -> None:
+    command = import_module(f"arena.cli.{name}").command
+
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    assert COMMANDS[name] in run("--help").out
+
+
+@pytest.mark.parametrize("name", ["play", "cross", "odds", "ruin", "driver"])
+def test_every_command_has_help(run: Run, name: str) -> None:
+    status, out, err = run(name, "--help")
+
+    assert (status, err) == (0, "")
+    assert out.startswith(f"Usage: arena {name} ")
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = "import sys, arena.cli as c; c.main(['--help']); print([m for m in sys.modules if m.startswith('arena.cli.') or m == 'rich'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["bogus"], "no such command 'bogus'; see 'arena --help'"),
+        (["--bogus"], "no such option"),
+        (["play"], "missing argument 'GAME'; see 'arena play --help'"),
+        (["play", "akq", "nash", "nash", "--bogus"], "no such option"),
+        (["play", "akq", "nash", "nash", "--games"], "requires an argument"),
+        (["play", "akq", "nash", "nash", "--games", "0"], "0 is not in the range"),
+        (["play", "akq", "nash", "nash", "--games", "-3"], "-3 is not in the range"),
+        (["play", "akq", "nash", "nash", "--games", "many"], "'many' is not a valid"),
+        (["play", "akq", "nash", "nash", "--games", "1.5"], "'1.5' is not a valid"),
+        (["play", "akq", "nash", "nash", "--seed", "x"], "'x' is not a valid integer"),
+        (["play", "poker", "a", "b"], "unknown game 'poker'; expected one of: ace_k"),
+        (["play", "akq", "nash", "nobody"], "no house bot 'nobody' for ace_king_queen"),
+        (["play", "akq", "nash", "no.py"], "found no file no.py"),
+        (["play", "akq", "nash"], "ace_king_queen is played by 2 bots, got 1"),
+        (["play", "akq"], "ace_king_queen is played by 2 bots, got 0"),
+        (["play", "tcp", "q64", "q64"], "three_card_poker is played by 1 bot, got 2"),
+        (["cross", "poker"], "unknown game 'poker'"),
+        (["cross", "akq", "nash", "nash"], "expected each bot once, got 'nash' twice"),
+        (["cross", "gin", "simple"], "gin_rummy needs at least 2 bots, got 1"),
+        (["cross", "high_low", "bold"], "high_low needs at least 2 bots, got 1"),
+        (["cross", "akq", "--hands", "0"], "0 is not in the range"),
+        (["cross", "gin", "--hands", "5"], "a match of gin_rummy has no --hands"),
+        (["cross", "gin", "--games", "5", "--set", "games=6"], "got both"),
+        (
+            ["play", "akq", "nash", "nash", "--set", "hands"],
+            "expected --set NAME=VALUE",
+        ),
+        (["play", "akq", "nash", "nash", "--set", "=3"], "expected --set NAME=VALUE"),
+        (["play", "akq", "nash", "nash", "--set", "hands=0"], "expected `int` >= 1"),
+        (["play", "akq", "nash", "nash", "--set", "hands=many"], "expected `int`"),
+        (["play", "akq", "nash", "nash", "--set", "cards=3"], "unknown field `cards`"),
+        (
+            ["play", "akq", "nash", "nash", "--set", "hands=2", "--set", "hands=4"],
+            "the setting 'hands' is given twice",
+        ),
+        (["odds", "gin"], "odds are of three_card_poker only, got gin_rummy"),
+        (["odds", "tcp", "--trials", "0"], "0 is not in the range"),
+        (["ruin", "tcp", "q64"], "missing option '--stake'"),
+        (["ruin", "tcp", "q64", "--stake", "9", "--goal", "9"], "goal above the stake"),
+        (
+            ["ruin", "gin", "random", "--stake", "9", "--goal", "10"],
+            "not played against",
+        ),
+        (["driver", "100", "10"], "missing argument"),
+        (["driver", "100", "10", "nobody"], "'nobody' is not one of 'simple'"),
+        (["driver", "much", "10", "simple"], "'much' is not a valid"),
+        (["driver", "99999999999", "1", "simple"], "expected `int` <="),
+    ],
+)
+def test_called_wrong_is_one_line_and_status_2(
+    run: Run, argv: list[str], said: str
+) -> None:
+    assert said in run(*argv).refusal(status=2)
+
+
+def test_a_file_without_a_bot(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("x = 1\n")
+
+    assert "found none" in run("play", "akq", "nash", str(path)).refusal()
+
+
+def test_a_file_with_a_syntax_error(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("class Mine(:\n")
+
+    assert "SyntaxError" in run("play", "akq", "nash", str(path)).refusal()
+
+
+def test_a_file_that_leaves_python(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "leaves.py"
+    path.write_text("raise SystemExit(0)\n")
+
+    assert "SystemExit" in run("play", "akq", "nash", str(path)).refusal()
+
+
+def test_a_bot_for_another_game(run: Run, bot_file: Callable[..., str]) -> None:
+    path = bot_file(game="gin_rummy")
+
+    assert "plays gin_rummy, expected" in run("play", "akq", "nash", path).refusal()
+
+
+@pytest.mark.parametrize("init", ["raise ValueError('a\\nb')", "raise SystemExit(3)"])
+def test_a_bot_that_cannot_be_constructed(
+    run: Run, bot_file: Callable[..., str], init: str
+) -> None:
+    line = run("play", "akq", "nash", bot_file(init=init)).refusal()
+
+    assert "mine.py cannot be started: " in line
+
+
+def test_a_house_bot_that_cannot_be_imported(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(game: str, bot: str) -> None:
+        raise ImportError("no module of that name")
+
+    monkeypatch.setattr(shared, "find", find)
+    line = run("play", "akq", "nash", "nash").refusal()
+
+    assert line == "nash cannot be loaded: ImportError: no module of that name"
+
+
+def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shared, "find", interrupted)
+
+    assert run("play", "akq", "nash", "nash").refusal(status=130) == "interrupted"
+
+
+def test_a_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shared, "print_json", full)
+    line = run("odds", "tcp", "--trials", "1", "--json").refusal(status=1)
+
+    assert line == "No space left on device"
+
+
+def test_a_name_that_the_output_cannot_encode(
+    run_process: Run, tmp_path: Path, bot_file: Callable[..., str]
+) -> None:
+    path = bot_file("ж.py")
+    ran = run_process(
+        "cross", "akq", path, "--hands", "2", env={"PYTHONIOENCODING": "ascii"}
+    )
+
+    assert ran.status == 0
+    assert "?.py" in ran.out
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "argv", [["play", "akq", "nash", "nobody"], ["cross", "nothing"], ["--bogus"]]
+)
+def test_errors_in_a_process_of_its_own(run_process: Run, argv: list[str]) -> None:
+    run_process(*argv).refusal(status=2)
+
+
+@pytest.mark.e2e
+def test_a_reader_that_goes_away() -> None:
+    argv = [sys.executable, "-m", "arena", "driver", "1000000", "100000", "simple"]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert process.returncode == 1
+    assert said == "arena: nobody reads the output any more\n"
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
+    path = bot_file(init="import sys; print('ready', file=sys.stderr, flush=True)")
+    argv = [sys.executable, "-m", "arena", "cross", "akq", path, "nash"]
+    with subprocess.Popen(
+        [*argv, "--hands", "10000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr.readline() == "ready\n"
+        assert process.stderr.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+        out = process.stdout.read()
+
+    assert process.returncode == 130
+    assert out == ""
+    assert len(said.splitlines()) == 1
+    assert said.startswith("arena: interrupted after ")
+    assert "--seed " in said
+
+
+def test_main_reads_the_process_arguments(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["arena", "--version"])
+
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("arena ")

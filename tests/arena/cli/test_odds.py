@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_T9_dealt_beside_exact(run: Run) -> None:
+    status, out, err = run(
+        "odds", "three_card_poker", "--trials", "1000", "--seed", "1"
+    )
+
+    assert (status, err) == (0, "")
+    for count in ("16,440", "3,744", "1,096", "720", "52", "48"):
+        assert count in out
+    assert "74.389" in out
+
+
+def test_as_json(run: Run) -> None:
+    argv = ["odds", "tcp", "--trials", "500", "--seed", "1", "--json"]
+    document = run(*argv).document
+
+    assert document == run(*argv).document
+    assert list(document) == ["game", "trials", "seed", "dealt", "exact", "counts"]
+    assert sum(document["dealt"].values()) == pytest.approx(100)
+    assert sum(document["counts"].values()) == 22_100
+    assert document["exact"]["Pair"] == pytest.approx(100 * 3744 / 22_100)

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+Run = Callable[..., Any]
+
+SMALL = ["--stake", "20", "--goal", "40", "--trials", "30", "--seed", "1"]
+
+
+def test_T10_the_share_with_its_error(run: Run) -> None:
+    status, out, err = run("ruin", "three_card_poker", "q64", *SMALL)
+
+    assert (status, err) == (0, "")
+    assert "reached the goal" in out
+    assert "went broke" in out
+    assert "±" in out
+    assert "undecided" not in out
+
+
+def test_as_json_and_repeatable(run: Run) -> None:
+    argv = ["ruin", "tcp", "q64", *SMALL, "--ante", "5", "--json"]
+    document = run(*argv).document
+
+    assert document == run(*argv).document
+    assert document["ante"] == 5
+    assert document["reached"] + document["broke"] == document["trials"] == 30
+    assert document["share"] == document["reached"] / 30
+    assert document["standard_error"] > 0
+
+
+def test_the_ante_is_the_bots(run: Run) -> None:
+    argv = ["ruin", "tcp", "always", *SMALL, "--json", "--ante"]
+
+    assert run(*argv, "1").document["reached"] != run(*argv, "10").document["reached"]
+    assert "with an ante of 5" in run("ruin", "tcp", "q64", *SMALL, "--ante", "5").out
+
+
+def test_a_bot_without_an_ante(run: Run) -> None:
+    line = run("ruin", "blackjack", "simple", *SMALL, "--ante", "5").refusal()
+
+    assert line.startswith("simple cannot be started: TypeError")
+
+
+def test_blackjack(run: Run) -> None:
+    argv = ["ruin", "blackjack", "simple", *SMALL, "--json"]
+
+    assert run(*argv, "--set", "shuffle=uniform").document["game"] == "blackjack"
+
+
+def test_J3_trials_lost_by_an_offence(run: Run, bot_file: Callable[..., str]) -> None:
+    path = bot_file(answer="0", game="three_card_poker")
+    status, out, err = run("ruin", "tcp", path, *SMALL, "--json")
+
+    assert status == 1
+    assert json.loads(out)["offences"] == 30
+    [line] = err.splitlines()
+    assert (
+        "mine.py offended in 30 of 30 trials, first: illegal: seat 1 answered 0" in line
+    )
+    assert "offended" in run("ruin", "tcp", path, *SMALL).out

@@ -1,0 +1,414 @@
+"""The house bots of blackjack (B12), and the interface that they share.
+
+The tests of the play and of the count take the class from a fixture; `tests/arena/games/test_blackjack_mutants.py` runs
+them against faulty counting players.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pytest
+
+import arena
+from arena.games.blackjack import GAME
+from arena.match import Match
+from bots.blackjack import Competitor, Counting, PlayerStrategy, Simple
+from protocol.ace_king_queen import Open
+from protocol.blackjack import (
+    NEW_DECK,
+    Bet,
+    BlackjackSettings,
+    Draw,
+    Exposed,
+    HandOver,
+    Shuffled,
+    hand_value,
+)
+from protocol.cards import Card
+from protocol.strategy import house_bots
+from protocol.vocabulary import Range
+
+UPCARDS = "23456789TJQKA"
+
+
+@pytest.fixture(params=[Simple, Counting])
+def player_class(request: pytest.FixtureRequest) -> type[PlayerStrategy]:
+    """Counting plays like Simple."""
+    cls: type[PlayerStrategy] = request.param
+    return cls
+
+
+@pytest.fixture
+def counting_class() -> type[PlayerStrategy]:
+    return Counting
+
+
+def hits(player: PlayerStrategy, hand: str) -> str:
+    """The up-cards against which the player hits this hand."""
+    cards = tuple(hand.split())
+    total, soft = hand_value(cards)
+    return "".join(
+        rank
+        for rank in UPCARDS
+        if player.decide(Draw(rank + "d", cards, total, soft)) == "hit"
+    )
+
+
+def bet_after(player: PlayerStrategy, seen: str, bankroll: int = 100) -> object:
+    """What the player bets on a deck from which it has seen these cards, the dealer's in brackets."""
+    player.reset()
+    player.hear(Shuffled())
+    see(player, seen.split())
+    return bet(player, bankroll)
+
+
+def see(player: PlayerStrategy, cards: Iterable[str]) -> None:
+    for card in cards:
+        to = "dealer" if card.startswith("(") else "player"
+        player.hear(Exposed(card.strip("()"), to))  # type: ignore[arg-type]
+
+
+def bet(player: PlayerStrategy, bankroll: int = 100) -> object:
+    return player.decide(Bet(1, bankroll, Range(5, bankroll)))
+
+
+# --- The play of Simple and Counting ------------------------------------------------------------------------------
+
+
+def test_B12_hits_a_hard_11_or_less(player_class: type[PlayerStrategy]) -> None:
+    player = player_class()
+
+    for hand in ("2s 3s", "5s 5h", "6s 4s", "9s 2s", "2s 3s 6s"):
+        assert hits(player, hand) == UPCARDS
+
+
+def test_B12_a_hard_12_stands_on_4_to_6(player_class: type[PlayerStrategy]) -> None:
+    for hand in ("Ts 2s", "7s 5s", "As 9s 2s"):
+        assert hits(player_class(), hand) == "23789TJQKA"
+
+
+def test_B12_a_hard_13_to_16_stands_on_2_to_6(
+    player_class: type[PlayerStrategy],
+) -> None:
+    for hand in ("Ts 3s", "Ts 4s", "9s 6s", "Ts 6s", "As Ts 5s"):
+        assert hits(player_class(), hand) == "789TJQKA"
+
+
+def test_B12_stands_on_a_hard_17_or_more(player_class: type[PlayerStrategy]) -> None:
+    for hand in ("Ts 7s", "Ts 8s", "Ts Js", "9s 7s 5s", "As 9s 7s"):
+        assert hits(player_class(), hand) == ""
+
+
+def test_B12_hits_a_soft_17_or_less(player_class: type[PlayerStrategy]) -> None:
+    for hand in ("As Ah", "As 2s", "As 5s", "As 6s", "As 2s 4s"):
+        assert hits(player_class(), hand) == UPCARDS
+
+
+def test_B12_a_soft_18_stands_on_2_7_8(player_class: type[PlayerStrategy]) -> None:
+    for hand in ("As 7s", "As 3s 4s"):
+        assert hits(player_class(), hand) == "34569TJQKA"
+
+
+def test_B12_stands_on_a_soft_19_or_more(player_class: type[PlayerStrategy]) -> None:
+    for hand in ("As 8s", "As 9s", "As 5s 5h"):
+        assert hits(player_class(), hand) == ""
+
+
+def test_B12_simple_bets_the_minimum_whatever_it_has_seen() -> None:
+    assert bet_after(Simple(), "2s 3s 4s 5s 6s") == 5
+
+
+# --- The count ----------------------------------------------------------------------------------------------------
+
+
+def test_B12_counting_bets_the_minimum_on_a_new_deck(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    assert bet_after(counting_class(), "") == 5
+
+
+def test_B12_counting_bets_twice_the_minimum_at_2_or_more(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    assert bet_after(counting_class(), "2s") == 5
+    assert bet_after(counting_class(), "2s 3s") == 10
+    assert bet_after(counting_class(), "2s 3s 4s") == 10
+
+
+def test_B12_counting_adds_1_for_each_2_to_6(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    for rank in "23456":
+        assert bet_after(counting_class(), f"{rank}s {rank}h") == 10
+
+
+def test_B12_counting_takes_1_off_for_each_ten_face_and_ace(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    for rank in "TJQKA":
+        assert bet_after(counting_class(), f"2s 3s {rank}s") == 5
+        assert bet_after(counting_class(), f"2s 3s 4s {rank}s") == 10
+
+
+def test_B12_counting_passes_over_7_8_and_9(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    for rank in "789":
+        assert bet_after(counting_class(), f"2s {rank}s {rank}h") == 5
+        assert bet_after(counting_class(), f"2s 3s {rank}s {rank}h") == 10
+
+
+def test_B12_counting_counts_whoever_was_dealt_the_card(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    assert bet_after(counting_class(), "2s 3s") == 10
+    assert bet_after(counting_class(), "(2s) (3s)") == 10
+
+
+def test_B12_counting_starts_from_0_at_a_shuffle(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    player = counting_class()
+    assert bet_after(player, "2s 3s 4s") == 10
+
+    player.hear(Shuffled())
+
+    assert bet(player) == 5
+    see(player, ["5s", "6s"])
+    assert bet(player) == 10
+
+
+def test_B12_counting_may_go_below_0(counting_class: type[PlayerStrategy]) -> None:
+    assert bet_after(counting_class(), "Ts Js Qs 2s 3s 4s") == 5
+    assert bet_after(counting_class(), "Ts 2s 3s 4s") == 10
+
+
+def test_B12_counting_doubles_only_if_it_can_afford_it(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    assert bet_after(counting_class(), "2s 3s", bankroll=9) == 5
+    assert bet_after(counting_class(), "2s 3s", bankroll=10) == 10
+
+
+def test_B12_counting_is_built_on_simple_without_repeating_it() -> None:
+    assert issubclass(Counting, Simple)
+    assert "draw" not in vars(Counting)
+
+
+def test_reset_forgets_the_last_match() -> None:
+    counting, competitor = Counting(), Competitor()
+    for player in (counting, competitor):
+        fresh = bet(player, 1000)
+        see(player, ["2s", "3s", "4s", "5s", "6s", "2h", "3h", "4h", "5h", "6h"])
+        assert bet(player, 1000) != fresh
+        player.reset()
+        assert bet(player, 1000) == fresh
+
+
+# --- Competitor ---------------------------------------------------------------------------------------------------
+
+
+def test_B12_competitor_bets_more_the_more_it_is_favoured() -> None:
+    low = "2s 3s 4s 5s 6s 2h 3h 4h 5h 6h"
+
+    assert bet_after(Competitor(), "As Ah Ts Ks Qs Js") == 5
+    assert bet_after(Competitor(), "") == 6  # even: a natural pays 9
+    assert bet_after(Competitor(), low) == 20
+    assert bet_after(Competitor(), low, bankroll=10_000) == 860
+
+
+def test_B12_competitor_never_bets_more_than_it_has() -> None:
+    assert bet_after(Competitor(), "", bankroll=5) == 5
+    assert bet_after(Competitor(), "2s 3s 4s 5s 6s 2h 3h 4h", bankroll=13) == 13
+
+
+def test_B12_competitor_draws_what_the_unseen_cards_favour() -> None:
+    """On 16 against a ten a fresh deck says hit; with the small cards gone, stand."""
+    player = Competitor()
+    see(player, ["Ts", "Th", "6s"])
+    assert hits(player, "Ts 6s")[8] == "T"
+
+    see(player, ["2s", "3s", "4s", "5s", "2h", "3h", "4h", "5h", "2c", "3c", "4c"])
+
+    assert "T" not in hits(player, "Ts 6s")
+
+
+def test_B12_competitor_plays_the_clear_hands_like_anybody() -> None:
+    player = Competitor()
+
+    assert hits(player, "5s 6s") == UPCARDS
+    assert hits(player, "As 6s") == UPCARDS
+    assert hits(player, "Ts 6s") == "789TJQKA"
+    assert hits(player, "Ts 2s") == "23789TJQKA"
+    assert hits(player, "Ts 7s") == ""
+    assert hits(player, "As 8s") == ""
+    assert hits(player, "As 7s") == "9TJQK"
+
+
+# --- The interface ------------------------------------------------------------------------------------------------
+
+
+def test_the_house_bots_are_found_by_name() -> None:
+    assert list(house_bots("blackjack")) == ["competitor", "counting", "simple"]
+    for point in house_bots("blackjack").values():
+        assert point.load().game == "blackjack"
+
+
+def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
+    class Noting(PlayerStrategy):
+        def __init__(self) -> None:
+            self.notes: list[object] = []
+
+        def bet(self, bankroll: int, minimum: int) -> int:
+            self.notes.append(("bet", bankroll, minimum))
+            return minimum
+
+        def draw(
+            self, upcard: Card, hand: tuple[Card, ...], total: int, soft: bool
+        ) -> bool:
+            self.notes.append(("draw", upcard, hand, total, soft))
+            return super().draw(upcard, hand, total, soft)
+
+        def shuffled(self) -> None:
+            self.notes.append("shuffled")
+
+        def exposed(self, card: Card, to: str) -> None:
+            self.notes.append((card, to))
+
+        def hand_over(self, hand: HandOver) -> None:
+            self.notes.append((hand.outcome, hand.payoff))
+
+    player = Noting()
+    arena.play(
+        "blackjack",
+        [player],
+        settings={"hands": 1, "shuffle": "uniform"},
+        decks=["As 9h 3s 9c 4d".split()],
+    )
+
+    assert player.notes == [
+        "shuffled",
+        ("bet", 100, 5),
+        ("As", "player"),
+        ("9h", "dealer"),
+        ("3s", "player"),
+        ("draw", "9h", ("As", "3s"), 14, True),
+        ("4d", "player"),
+        ("draw", "9h", ("As", "3s", "4d"), 18, True),
+        ("9c", "dealer"),
+        ("push", 0),
+    ]
+
+
+def test_a_strategy_that_overrides_nothing_plays() -> None:
+    result = arena.play("blackjack", [PlayerStrategy()], seed=1)
+
+    assert result.termination.kind == "completed"
+
+
+def test_a_question_of_another_game_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(AssertionError, match="rules B ask nothing else"):
+        PlayerStrategy().decide(Open(1, "A"))
+
+
+@pytest.mark.parametrize("shuffle", ["riffle", "uniform"])
+def test_the_house_bots_answer_legally_to_the_end(shuffle: str) -> None:
+    for cls in (Simple, Counting, Competitor):
+        for seed in range(5):
+            result = arena.play(
+                "blackjack",
+                [cls()],
+                settings={"shuffle": shuffle, "hands": 200},
+                seed=seed,
+            )
+            assert result.termination.kind == "completed"
+
+
+# --- In the long run ----------------------------------------------------------------------------------------------
+
+
+class _Ledger:
+    """Plays matches and adds up what was bet and paid."""
+
+    def __init__(self, player: PlayerStrategy) -> None:
+        self.player = player
+        self.hands = self.bet = self.paid = self.squares = 0
+
+    def play(self, hands: int, bankroll: int, shuffle: str, seed: int) -> int:
+        """One match; returns the chips at its end."""
+        settings = {"bankroll": bankroll, "hands": hands, "shuffle": shuffle}
+        return bankroll + arena.play(
+            "blackjack", [self], settings=settings, seed=seed
+        ).scores[0]  # fmt: skip
+
+    def decide(self, question: Bet | Draw) -> object:
+        return self.player.decide(question)
+
+    def hear(self, news: Shuffled | Exposed | HandOver) -> None:
+        self.player.hear(news)
+        if type(news) is HandOver:
+            self.hands += 1
+            self.bet += news.bet
+            self.paid += news.payoff
+            self.squares += news.payoff**2
+
+    def reset(self) -> None:
+        self.player.reset()
+
+    @property
+    def error(self) -> float:
+        """The standard error of `paid`."""
+        return math.sqrt(self.squares - self.paid**2 / self.hands)
+
+
+@pytest.mark.stats
+def test_B12_simple_loses_0_0967_chips_a_hand() -> None:
+    hands = 1_000_000
+    result = arena.play(
+        "blackjack",
+        [Simple()],
+        settings={"bankroll": 100_000_000, "hands": hands},
+        seed=2024,
+    )
+
+    # A hand of 5 chips has a standard deviation of 4.8.
+    assert abs(result.scores[0] / hands - -0.0967) < 4 * 4.8 / math.sqrt(hands)
+
+
+@pytest.mark.stats
+def test_B12_competitor_wins_more_per_chip_and_ends_with_more() -> None:
+    per_chip: dict[str, tuple[float, float]] = {}
+    final: dict[str, tuple[float, float]] = {}
+    for cls, matches in ((Simple, 400), (Counting, 400), (Competitor, 400)):
+        ledger = _Ledger(cls())
+        ends = [ledger.play(1000, 100, "uniform", seed) for seed in range(matches)]
+        mean = sum(ends) / matches
+        spread = math.sqrt(sum((end - mean) ** 2 for end in ends)) / matches
+        final[cls.__name__] = (mean, spread)
+        per_chip[cls.__name__] = (
+            ledger.paid / ledger.bet,
+            ledger.error / ledger.bet,
+        )
+
+    for other in ("Simple", "Counting"):
+        for (best, error), (mean, its) in (
+            (per_chip["Competitor"], per_chip[other]),
+            (final["Competitor"], final[other]),
+        ):
+            assert best - mean > 3 * math.hypot(error, its)
+
+
+def test_B12_all_52_cards_are_accounted_for_between_shuffles() -> None:
+    """What the competitor has not seen is what the deck still holds, and the hole cards that stayed down."""
+    player = Competitor()
+    deck = list(reversed(NEW_DECK))
+    match = Match(GAME, BlackjackSettings(shuffle="uniform", hands=5), decks=[deck])
+    seen = 0
+    while match.pending is not None:
+        for tell in match.take_news():
+            player.hear(tell.news)
+            seen += isinstance(tell.news, Exposed)
+        assert sum(player._unseen) == 52 - seen
+        match.answer(player.decide(match.pending.question))
