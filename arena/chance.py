@@ -60,7 +60,7 @@ class Stream:
         """`count` of the cards, in a fair random order: a shuffle that ends once they lie at the back, last first."""
         deck = list(cards)
         below = self.below
-        for left in range(len(deck), len(deck) - count, -1):
+        for left in range(len(deck), max(len(deck) - count, 1), -1):
             other = below(left)
             deck[left - 1], deck[other] = deck[other], deck[left - 1]
         return deck[: -count - 1 : -1]

@@ -7,6 +7,7 @@ errors mean is said in `arena/statistics.py`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from typing import TypeVar
@@ -91,7 +92,7 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     eliminated: Termination | None = None
 
 
-class _Standings:
+class _Standings(ABC):
     """What both forms share: who takes part, who is out, which outcomes count."""
 
     def __init__(self, players: Sequence[str]) -> None:
@@ -113,8 +114,9 @@ class _Standings:
         """Strike a bot, for what it did in a match or outside; only its first offence is told (J2)."""
         self._eliminated.setdefault(name, termination)
 
+    @abstractmethod
     def _count(self, players: tuple[str, ...], result: MatchResult) -> None:
-        raise NotImplementedError
+        """Count a match that ran its course."""
 
     def _remaining(self) -> list[str]:
         return [name for name in self._players if name not in self._eliminated]

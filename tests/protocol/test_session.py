@@ -411,7 +411,7 @@ class Wire:
                 self.missed.append(over(chair))
 
 
-@settings(max_examples=300)
+@settings(max_examples=1000)
 @given(st.lists(st.sampled_from("abdoqel"), max_size=60))
 def test_two_ends_that_keep_to_the_table_never_blame_each_other(
     moves: list[str],

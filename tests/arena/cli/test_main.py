@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
@@ -216,7 +217,12 @@ def test_a_reader_that_goes_away() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
     path = bot_file(init="import sys; print('ready', file=sys.stderr, flush=True)")
-    argv = [sys.executable, "-m", "arena", "cross", "akq", path, "nash"]
+    # Where the tests run in the background, Ctrl-C would be ignored by inheritance.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from arena.cli import main; sys.exit(main())"
+    )
+    argv = [sys.executable, "-c", code, "cross", "akq", path, "nash"]
     with subprocess.Popen(
         [*argv, "--hands", "10000000"],
         stdout=subprocess.PIPE,
@@ -236,6 +242,28 @@ def test_ctrl_c_in_a_process_of_its_own(bot_file: Callable[..., str]) -> None:
     assert len(said.splitlines()) == 1
     assert said.startswith("arena: interrupted after ")
     assert "--seed " in said
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with shared.progress("Gin rummy", total=2) as progress:
+        progress.tick()
+
+    assert progress.done == 1
+    assert "Gin rummy" in terminal.getvalue()
+
+
+def test_progress_is_quiet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with shared.progress("Gin rummy", total=2) as progress:
+        progress.tick()
+
+    assert progress.done == 1
+    assert capsys.readouterr() == ("", "")
 
 
 def test_main_reads_the_process_arguments(
