@@ -112,6 +112,8 @@ class Table:
         self.limits = limits
         self.on_over = on_over
         self.opened_at = now
+        # Whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
+        self.look_s = min(limits.decision_ms, limits.hard_ms) / 1000
         self.seed = secrets.token_bytes(32)
         self.match: Match | None = None
         self.chairs = [
@@ -217,9 +219,10 @@ class Conduct:
             return
         match = chair.table.match
         assert match is not None, "it is being played: something was asked"
-        in_time = arrived <= chair.due_at()
         taken_ms = (arrived - max(chair.asked_at, player.last_answer)) * 1000
-        in_time = chair.clock.charge(taken_ms) and in_time
+        in_time = arrived - chair.asked_at <= chair.table.look_s or (
+            arrived <= chair.due_at() and chair.clock.charge(taken_ms)
+        )
         player.last_answer = arrived
         if not in_time:
             self._late(chair, arrived)
@@ -262,8 +265,9 @@ class Conduct:
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
-            if chair.due_at() > now:
-                self._watch(chair)
+            due = chair.due_at()
+            if due > now:
+                self._look(chair, due)
             else:
                 self._late(chair, now)
 
@@ -304,12 +308,15 @@ class Conduct:
         self._watch(chair)
 
     def _watch(self, chair: Chair) -> None:
-        """See to it that a tick looks at the chair when it is due, at the latest."""
-        due = chair.due_at()
-        if due < chair.watched_until:
-            chair.watched_until = due
-            self._entries += 1
-            heapq.heappush(self._deadlines, (due, self._entries, chair))
+        """See to it that a tick looks at the chair as soon as it can be late."""
+        look_at = chair.asked_at + chair.table.look_s
+        if look_at < chair.watched_until:
+            self._look(chair, look_at)
+
+    def _look(self, chair: Chair, at: float) -> None:
+        chair.watched_until = at
+        self._entries += 1
+        heapq.heappush(self._deadlines, (at, self._entries, chair))
 
     def _late(self, chair: Chair, now: float) -> None:
         taken_ms = (now - max(chair.asked_at, chair.player.last_answer)) * 1000

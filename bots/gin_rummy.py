@@ -30,7 +30,7 @@ from protocol.gin_rummy import (
 )
 from protocol.vocabulary import News, Question
 
-__all__ = ["Expert", "Patient", "PlayerStrategy", "Random", "Simple"]
+__all__ = ["Patient", "PlayerStrategy", "Random", "Simple"]
 
 
 class PlayerStrategy(BaseStrategy):
@@ -106,9 +106,8 @@ class PlayerStrategy(BaseStrategy):
         self.seat = 0
         self.starter = 0
         self.top: Card = ""
-        self.turns = 0
         self.scores = (0, 0)
-        self._offers = 0  # answers to the up-card in this round, by either seat
+        self._up_card_heard = False
 
     def offer_feedback(self, card: Card, took: bool) -> None:
         """Whether the other seat took the up-card that it was offered (G5)."""
@@ -126,7 +125,8 @@ class PlayerStrategy(BaseStrategy):
             take = self.will_take_top_discard(question.discard)
             return "discard" if take else "stock"
         if type(question) is Offer:
-            self.seat = self.starter if self._offers == 0 else 1 - self.starter
+            if not self._up_card_heard:
+                self.seat = self.starter
             return "take" if self.will_take_top_discard(question.upcard) else "pass"
         assert type(question) is Melds, "rules G ask nothing else"
         return self.get_melds()
@@ -135,17 +135,49 @@ class PlayerStrategy(BaseStrategy):
         self.hand = list(question.hand)
         discard = self.take_turn(question.drawn)
         self.hand.remove(discard)
-        knocks = TurnAnswer(discard, True) in question.legal and self.knock()
-        return TurnAnswer(discard, knocks, self.get_melds() if knocks else None)
+        may_knock = TurnAnswer(discard, True) in question.legal
+        knock = may_knock and self.knock()
+        return TurnAnswer(discard, knock, self.get_melds() if knock else None)
 
     def hear(self, news: News) -> None:
         """Keep the facts, and pass the news on to the calls above."""
         if type(news) is TurnTaken:
-            self._hear_turn(news)
+            left, self.top = self.top, news.discarded
+            if news.seat != self.seat:
+                drew_discard = news.drew == "discard"
+                self.opponent_end_turn_feedback(drew_discard, left, news.discarded)
         elif type(news) is Dealt:
             self.hand = list(news.hand)
             self.starter, self.top = news.starter, news.upcard
-            self.turns = self._offers = 0
+            self.seat = 1 - news.starter  # until it turns out to be asked first
+            self._up_card_heard = False
             self.receive_initial_hand(news.hand)
         elif type(news) is Offered:
-            ...
+            self._up_card_heard = True
+            if news.seat != self.seat:
+                self.offer_feedback(self.top, news.took)
+        elif type(news) is RoundOver:
+            self.scores = news.scores
+            other = 1 - self.seat
+            self.opponent_end_round_feedback(news.hands[other], news.melds[other])
+        else:
+            assert type(news) is GameOver, "rules G tell nothing else"
+            self.scores = (0, 0)
+            won = None if news.winner is None else news.winner == self.seat
+            self.end_game_feedback(won)
+
+
+class Random(RandomMixin, PlayerStrategy):
+    """Any legal answer."""
+
+
+class Simple(PlayerStrategy):
+    """Takes what goes into a meld, discards what leaves the least deadwood, knocks as soon as it may."""
+
+
+class Patient(PlayerStrategy):
+    """Plays like Simple but for gin: it never knocks with any deadwood."""
+
+    def knock(self) -> bool:
+        """Only with gin."""
+        return deadwood(self.hand) == 0

@@ -11,7 +11,9 @@ them, in silence; and an answer to a question that has been answered counts once
 from __future__ import annotations
 
 from collections import OrderedDict
-from enum import Enum, auto
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from typing import cast
 
 from protocol.errors import OutOfTurn
 from protocol.messages import (
@@ -38,8 +40,8 @@ _REMEMBERED = (
 _DIGITS = 18  # no chair is asked more often, and `int` refuses thousands of digits
 
 
-class State(Enum):
-    """Where a connection stands."""
+class State(IntEnum):
+    """Where a connection stands. An `IntEnum`, as its hash is a C function and the tables are looked up per message."""
 
     NEW = auto()
     GREETED = auto()
@@ -48,7 +50,7 @@ class State(Enum):
     CLOSED = auto()
 
 
-class Chair(Enum):
+class Chair(IntEnum):
     """Where one chair of the session stands."""
 
     FREE = auto()
@@ -101,13 +103,39 @@ CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
 }
 
 
+_STATES = {
+    state: {
+        kind: after
+        for (before, kind), after in SESSION_TABLE.items()
+        if before is state
+    }
+    for state in State
+}
+_CHAIRS = {
+    chair: {
+        kind: after for (before, kind), after in CHAIR_TABLE.items() if before is chair
+    }
+    for chair in Chair
+}
+"""The tables by row: a look-up per message then makes no tuple. It is the hot path of both ends."""
+
+_ABOUT_A_CHAIR = frozenset({Answer, Ask, Match, Over, Ready})
+
+
+@dataclass(slots=True)
+class _Standing:
+    """Where a chair stands, and what it was asked last."""
+
+    chair: Chair = Chair.FREE
+    asked: str = ""
+
+
 class Session:
     """One bot's session, as one end of the wire sees it."""
 
     def __init__(self) -> None:
         self.state = State.NEW
-        self._chairs: dict[str, Chair] = {}
-        self._asked: dict[str, str] = {}
+        self._standings: dict[str, _Standing] = {}
         self._over: OrderedDict[str, None] = OrderedDict()
 
     def note(self, message: BotMessage | ArenaMessage) -> bool:
@@ -117,14 +145,14 @@ class Session:
             OutOfTurn: the message may not be sent now; nothing has changed.
         """
         kind = type(message)
-        state = SESSION_TABLE.get((self.state, kind))
+        state = _STATES[self.state].get(kind)
         if state is None:
             raise OutOfTurn(
                 f"{kind.__name__.lower()} may not be sent in state {self.state.name.lower()}"
             )
-        counts = True
-        if isinstance(message, Answer | Ask | Match | Ready | Over):
-            counts = self._note_chair(message)
+        counts = kind not in _ABOUT_A_CHAIR or self._note_chair(
+            cast(Answer | Ask | Match | Over | Ready, message)
+        )
         self.state = state
         return counts
 
@@ -134,47 +162,44 @@ class Session:
 
     def chair(self, match: str) -> Chair:
         """Where the chair of that id stands."""
-        if match in self._over:
-            return Chair.OVER
-        return self._chairs.get(match, Chair.FREE)
+        if match in self._standings:
+            return self._standings[match].chair
+        return Chair.OVER if match in self._over else Chair.FREE
 
-    def _note_chair(self, message: Answer | Ask | Match | Ready | Over) -> bool:
-        match = message.match
-        before = self._chairs.get(match) or self.chair(match)
-        after = CHAIR_TABLE.get((before, type(message)))
+    def _note_chair(self, message: Answer | Ask | Match | Over | Ready) -> bool:
+        kind, match = type(message), message.match
+        standing = self._standings.get(match)
+        before = self.chair(match) if standing is None else standing.chair
+        after = _CHAIRS[before].get(kind)
         if after is None:
             raise OutOfTurn(
-                f"{type(message).__name__.lower()} may not be sent for match "
+                f"{kind.__name__.lower()} may not be sent for match "
                 f"{match!r}, whose chair is {before.name.lower()}"
             )
-        if type(message) is Answer:
-            if before is Chair.OVER:
-                return False
-            asked = self._asked.get(match)
-            if message.ask != asked:
-                return self._stale(message, asked)
-            self._chairs[match] = after
-            return before is Chair.ASKED
-        if type(message) is Ask:
-            self._asked[match] = message.ask
-        elif after is Chair.OVER:
-            self._forget(match)
-            return before not in (Chair.FREE, Chair.OVER)
-        self._chairs[match] = after
-        return before is not after or type(message) is not Ready
+        if after is Chair.OVER:
+            if kind is Over:
+                self._forget(match)
+            return kind is Over and before is not Chair.OVER
+        if standing is None:
+            standing = self._standings[match] = _Standing()
+        if isinstance(message, Answer) and message.ask != standing.asked:
+            return self._stale(message, standing.asked)
+        if isinstance(message, Ask):
+            standing.asked = message.ask
+        standing.chair = after
+        return before is not after or kind is Ask or kind is Match
 
-    def _stale(self, message: Answer, asked: str | None) -> bool:
+    def _stale(self, message: Answer, asked: str) -> bool:
         """An earlier ask of this chair was answered before and counts no more; any other was never asked."""
         number, latest = _number(message.ask, message.match), asked or "none"
-        if asked is not None and 0 < number < _number(asked, message.match):
+        if 0 < number < _number(asked, message.match):
             return False
         raise OutOfTurn(
             f"{message.ask!r} was never asked in match {message.match!r}; the latest ask is {latest!r}"
         )
 
     def _forget(self, match: str) -> None:
-        self._chairs.pop(match, None)
-        self._asked.pop(match, None)
+        self._standings.pop(match, None)
         self._over[match] = None
         if len(self._over) > _REMEMBERED:
             self._over.popitem(last=False)

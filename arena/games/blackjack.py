@@ -28,7 +28,9 @@ __all__ = ["GAME", "Deck", "DeckEmpty", "match", "outcome", "payoff"]
 
 PLAYER = 0
 CUTS = 7
-RESHUFFLE_BELOW = 20  # no hand can need more: twelve cards bust, and eleven leave the dealer few to draw (B6)
+RESHUFFLE_BELOW = (
+    20  # enough for any hand: no two reach their totals in more than 17 cards
+)
 DEALER_STANDS = 17
 
 Deal: TypeAlias = int | Sequence[Card]
@@ -180,15 +182,11 @@ def outcome(player: int, dealer: int) -> Outcome:
 
 def payoff(ended: Outcome, bet: int) -> int:
     """What an outcome pays: whole chips, a natural three for two, rounded down (B8–B10)."""
-    match ended:
-        case "natural":
-            return bet * 3 // 2
-        case "win" | "dealer_busts":
-            return bet
-        case "push":
-            return 0
-        case "bust" | "lose":
-            return -bet
+    if ended == "natural":
+        return bet * 3 // 2
+    if ended == "push":
+        return 0
+    return bet if ended in ("win", "dealer_busts") else -bet
 
 
 def deals(settings: BlackjackSettings, stream: Stream) -> Iterator[Deal]:

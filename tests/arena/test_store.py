@@ -468,6 +468,27 @@ def test_a_full_disk_is_reported_by_every_later_call(
             call()
 
 
+def test_whoever_waits_while_writing_fails_is_told(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    def fail(changes: list[Any]) -> None:
+        assert release.wait(10)
+        raise OSError("no space left on device")
+
+    store = Store(file)
+    monkeypatch.setattr(store._writer, "_commit", fail)
+    start(store)
+    barrier = store._writer.barrier()
+    release.set()
+
+    with pytest.raises(StoreFailed, match="no space left on device"):
+        barrier.result(10)
+    with pytest.raises(StoreFailed, match="no space left on device"):
+        store.close()
+
+
 def test_a_failed_transaction_leaves_nothing_of_it(file: Path) -> None:
     store = Store(file)
     competition = start(store)
