@@ -12,7 +12,7 @@ This module draws no random number itself: seeds come in as arguments.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 __all__ = ["Stream", "commitment", "match_key", "seed_from_int"]
@@ -28,24 +28,21 @@ _LIMITS = tuple(256 - 256 % n if n else 0 for n in range(257))
 class Stream:
     """The bytes of one key, in order, and what is drawn from them."""
 
-    __slots__ = ("_buffer", "_counter", "_key", "_next")
+    __slots__ = ("_bytes", "_counter", "_key")
 
     def __init__(self, key: bytes) -> None:
         self._key = key
         self._counter = 0
-        self._buffer = b""
-        self._next = 0
+        self._bytes: Iterator[int] = iter(b"")
 
     def below(self, n: int) -> int:
         """A number in 0..n−1, each equally likely; 1 ≤ n ≤ 256."""
         limit = _LIMITS[n]
         while True:
-            if self._next == len(self._buffer):
-                self._refill()
-            byte = self._buffer[self._next]
-            self._next += 1
-            if byte < limit:
-                return byte % n
+            for byte in self._bytes:  # goes on where it last stopped
+                if byte < limit:
+                    return byte % n
+            self._refill()
 
     def shuffled(self, cards: Sequence[Item]) -> list[Item]:
         """The cards in a fair random order; at most 256 of them."""
@@ -68,10 +65,11 @@ class Stream:
     def _refill(self) -> None:
         first = self._counter
         self._counter += _BLOCKS_AT_ONCE
-        self._next = 0
-        self._buffer = b"".join(
-            hashlib.sha256(self._key + block.to_bytes(8, "big")).digest()
-            for block in range(first, self._counter)
+        self._bytes = iter(
+            b"".join(
+                hashlib.sha256(self._key + block.to_bytes(8, "big")).digest()
+                for block in range(first, self._counter)
+            )
         )
 
 

@@ -76,20 +76,22 @@ def drive(
             strategy.reset()
         except _CRASHES as error:
             return _crashed(match, seat, error)
+    everyone = tuple(range(len(strategies)))
+    decides = [strategy.decide for strategy in strategies]
+    hears = [strategy.hear for strategy in strategies]
     while True:
         if match.news:
             for tell in match.take_news():
-                told = range(len(strategies)) if tell.seat == EVERYONE else (tell.seat,)
-                for seat in told:
+                for seat in everyone if tell.seat == EVERYONE else (tell.seat,):
                     try:
-                        strategies[seat].hear(tell.news)
+                        hears[seat](tell.news)
                     except _CRASHES as error:
                         return _crashed(match, seat, error)
         asked = match.pending
         if asked is None or (until is not None and until()):
             return None
         try:
-            value = strategies[asked.seat].decide(asked.question)
+            value = decides[asked.seat](asked.question)
         except _CRASHES as error:
             return _crashed(match, asked.seat, error)
         try:

@@ -10,20 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bots.strategy import BaseStrategy
+from bots.strategy import BaseStrategy, RandomMixin
 from protocol.cards import Card
 from protocol.gin_melds import (
     Meld,
     arrange,
+    deadwood,
     deadwood_value,
     discard_deadwoods,
 )
 from protocol.gin_rummy import (
     Dealt,
     Draw,
+    GameOver,
     Melds,
     Offer,
     Offered,
+    RoundOver,
     Turn,
     TurnAnswer,
     TurnTaken,

@@ -56,16 +56,15 @@ class Question(_Kinded, Generic[Answer], frozen=True, gc=False):
         Raises:
             IllegalAnswer: it is not among the legal answers; `True`, `4.0` and `"4"` are not 4 (J1).
         """
-        legal = self.choices
+        legal: Any = self.legal  # type: ignore[attr-defined]
         given: Any = value
         exact = type(given)
-        if isinstance(legal, Range):
-            if exact is int and legal.min <= given <= legal.max:
-                return given  # type: ignore[no-any-return]
-        else:
+        if type(legal) is tuple:
             for choice in legal:
                 if type(choice) is exact and choice == given:
                     return choice  # type: ignore[no-any-return]
+        elif exact is int and legal.min <= given <= legal.max:
+            return given  # type: ignore[no-any-return]
         raise self.refusal(value)
 
     def refusal(self, value: object) -> IllegalAnswer:
