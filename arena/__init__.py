@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from arena.local import play
 from arena.match import MatchResult, Record, replay
+from arena.odds import odds
 from protocol.version import __version__
 
-__all__ = ["MatchResult", "Record", "__version__", "play", "replay"]
+__all__ = ["MatchResult", "Record", "__version__", "odds", "play", "replay"]

@@ -1,0 +1,285 @@
+"""The interface for Ace-King-Queen strategies, and the house bots: what they do and what it earns them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from math import sqrt
+from statistics import fmean, stdev
+from typing import Any
+
+import pytest
+
+import arena
+from bots.ace_king_queen import Bluffer, Honest, Learner, Nash, PlayerStrategy, Random
+from protocol.ace_king_queen import Card, HandOver, Open, Respond
+
+HANDS = 1000
+
+
+class Always(PlayerStrategy):
+    """Always bets and always calls."""
+
+    def bet(self, card: Card) -> bool:
+        return True
+
+    def call(self, card: Card) -> bool:
+        return True
+
+
+class Listening(Always):
+    """Keeps what it is fed back."""
+
+    def __init__(self, bets: bool = True, calls: bool = True) -> None:
+        self.bets, self.calls = bets, calls
+        self.fed: list[tuple[object, ...]] = []
+
+    def bet(self, card: Card) -> bool:
+        return self.bets
+
+    def call(self, card: Card) -> bool:
+        return self.calls
+
+    def feedback(self, *hand: object) -> None:
+        self.fed.append(hand)
+
+
+def meet(
+    first: PlayerStrategy, second: PlayerStrategy, decks: list[str]
+) -> arena.MatchResult:
+    return arena.play(
+        "akq", [first, second], settings={"hands": len(decks)}, decks=decks
+    )
+
+
+def per_hand(
+    make: Callable[[], PlayerStrategy],
+    other: Callable[[], PlayerStrategy],
+    matches: int,
+) -> tuple[float, float]:
+    """What a bot wins per hand over matches of 1,000 hands against another, and its standard error."""
+    means = []
+    for number in range(matches):
+        bots = [make(), other()]
+        for seat, bot in enumerate(bots):
+            bot.seed(f"{number}/{seat}")
+        result = arena.play("akq", bots, settings={"hands": HANDS}, seed=number)
+        assert result.termination.kind == "completed"
+        means.append(result.scores[0] / HANDS)
+    return fmean(means), stdev(means) / sqrt(matches)
+
+
+def share(bot: PlayerStrategy, question: Open | Respond, trials: int = 9000) -> float:
+    """How often a bot bets or calls."""
+    done = Counter(bot.decide(question) for _ in range(trials))
+    return (done["bet"] + done["call"]) / trials
+
+
+# ---- The interface
+
+
+@pytest.mark.parametrize(("will", "said"), [(True, "bet"), (False, "check")])
+def test_A3_bet_says_whether_to_bet(will: bool, said: str) -> None:
+    assert Listening(bets=will).decide(Open(1, "K")) == said
+
+
+@pytest.mark.parametrize(("will", "said"), [(True, "call"), (False, "fold")])
+def test_A4_call_says_whether_to_call(will: bool, said: str) -> None:
+    assert Listening(calls=will).decide(Respond(1, "K")) == said
+
+
+def test_A6_feedback_sees_each_hand_from_its_own_side() -> None:
+    first, second = Listening(), Listening(calls=False)
+    meet(first, second, ["AK", "QA", "KQ"])
+
+    assert first.fed == [
+        ("A", "K", "bet", "fold", True),
+        ("Q", "A", "bet", "call", False),
+        ("K", "Q", "bet", "fold", True),
+    ]
+    assert second.fed == [
+        ("K", "A", "bet", "fold", False),
+        ("A", "Q", "bet", "call", True),
+        ("Q", "K", "bet", "fold", False),
+    ]
+
+
+def test_A6_feedback_sees_the_right_side_even_if_it_was_never_asked() -> None:
+    first, second = Listening(bets=False), Listening(bets=False)
+    meet(first, second, ["AK", "AQ"])
+
+    assert first.fed == [
+        ("A", "K", "check", None, True),
+        ("A", "Q", "check", None, False),
+    ]
+    assert second.fed == [
+        ("K", "A", "check", None, False),
+        ("Q", "A", "check", None, True),
+    ]
+
+
+def test_A9_after_a_reset_the_sides_are_right_again() -> None:
+    bot = Listening(bets=False)
+    meet(bot, Always(), ["AK"])
+    bot.fed.clear()
+    meet(Listening(bets=False), bot, ["AK"])
+
+    assert bot.fed == [("K", "A", "check", None, False)]
+
+
+def test_a_strategy_that_overrides_nothing_plays_its_aces() -> None:
+    bot = PlayerStrategy()
+
+    assert [bot.decide(Open(1, card)) for card in ("A", "K", "Q")] == [
+        "bet",
+        "check",
+        "check",
+    ]
+    assert [bot.decide(Respond(1, card)) for card in ("A", "K", "Q")] == [
+        "call",
+        "fold",
+        "fold",
+    ]
+    assert bot.hear(HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))) is None  # type: ignore[func-returns-value]
+
+
+def test_a_question_of_another_game_is_a_mistake() -> None:
+    with pytest.raises(AssertionError, match="rules A"):
+        Always().decide(object())  # type: ignore[arg-type]
+
+
+# ---- The house bots
+
+
+@pytest.mark.parametrize(
+    ("bot", "bets", "calls"),
+    [
+        (Honest(), {"A": 1, "K": 0, "Q": 0}, {"A": 1, "K": 0, "Q": 0}),
+        (Bluffer(), {"A": 1, "K": 0, "Q": 1}, {"A": 1, "K": 1, "Q": 0}),
+        (Nash(), {"A": 1, "K": 0, "Q": 1 / 3}, {"A": 1, "K": 1 / 3, "Q": 0}),
+        (
+            Random(),
+            {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2},
+            {"A": 1 / 2, "K": 1 / 2, "Q": 1 / 2},
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_how_often_the_bots_bet_and_call(
+    bot: PlayerStrategy, bets: dict[Card, float], calls: dict[Card, float]
+) -> None:
+    bot.seed(1)
+    error = 4 * sqrt(1 / 4 / 9000)
+    for card, expected in bets.items():
+        tolerance = error if 0 < expected < 1 else 0
+        assert abs(share(bot, Open(1, card)) - expected) <= tolerance
+    for card, expected in calls.items():
+        tolerance = error if 0 < expected < 1 else 0
+        assert abs(share(bot, Respond(1, card)) - expected) <= tolerance
+
+
+def test_the_same_seed_makes_the_same_bot() -> None:
+    def play(seed: int) -> list[object]:
+        bot = Nash()
+        bot.seed(seed)
+        return [bot.decide(Open(1, "Q")) for _ in range(50)]
+
+    assert play(1) == play(1)
+    assert play(1) != play(2)
+
+
+def hand(
+    mine: Card, other: Card, opened: Any, response: Any, bettor: bool
+) -> tuple[Any, ...]:
+    return (mine, other, opened, response, bettor)
+
+
+def test_the_learner_bluffs_who_is_afraid() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("A", "K", "bet", "fold", True))
+
+    assert share(bot, Open(1, "Q"), 100) == 1
+
+
+def test_the_learner_never_bluffs_who_calls() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("A", "K", "bet", "call", True))
+
+    assert share(bot, Open(1, "Q"), 100) == 0
+
+
+def test_the_learner_calls_who_bluffs() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("K", "Q", "bet", "fold", False))
+
+    assert share(bot, Respond(1, "K"), 100) == 1
+
+
+def test_the_learner_believes_who_bets_aces_alone() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("K", "Q", "check", None, False))
+        bot.feedback(*hand("K", "A", "bet", "fold", False))
+
+    assert share(bot, Respond(1, "K"), 100) == 0
+
+
+def test_the_learner_calls_who_checks_his_aces() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("K", "A", "check", None, False))
+
+    assert share(bot, Respond(1, "K"), 100) == 1
+
+
+def test_A9_the_learner_forgets_when_it_is_reset() -> None:
+    bot = Learner()
+    bot.seed(1)
+    for _ in range(100):
+        bot.feedback(*hand("A", "K", "bet", "call", True))
+    bot.reset()
+
+    assert 0 < share(bot, Open(1, "Q"), 200) < 1
+
+
+# ---- What it earns them
+
+
+@pytest.mark.stats
+def test_nash_takes_a_sixth_per_hand_from_always_bet_always_call() -> None:
+    won, error = per_hand(Nash, Always, matches=200)
+
+    assert abs(won - 1 / 6) < 4 * error
+    assert error < 0.005
+
+
+@pytest.mark.stats
+def test_nash_takes_nothing_from_itself() -> None:
+    won, error = per_hand(Nash, Nash, matches=200)
+
+    assert abs(won) < 4 * error
+    assert error < 0.005
+
+
+@pytest.mark.stats
+@pytest.mark.parametrize("victim", [Honest, Bluffer])
+def test_the_learner_takes_more_than_nash_does(victim: type[PlayerStrategy]) -> None:
+    learner, learner_error = per_hand(Learner, victim, matches=60)
+    nash, nash_error = per_hand(Nash, victim, matches=60)
+
+    assert learner - nash > 4 * sqrt(learner_error**2 + nash_error**2)
+
+
+@pytest.mark.stats
+def test_the_learner_gives_nash_nothing() -> None:
+    won, error = per_hand(Learner, Nash, matches=60)
+
+    assert abs(won) < 4 * error

@@ -1,0 +1,85 @@
+"""CONTRIBUTING.md's recipe for adding a game, checked against the five that are there."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from arena.games import GAMES
+from bots.strategy import BaseStrategy
+from protocol.games import VOCABULARIES
+from protocol.strategy import house_bots
+
+ROOT = Path(__file__).parent.parent
+RECIPE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PATHS = re.findall(r"^\d+\. `([^`]+)`", RECIPE, re.MULTILINE)
+SECTIONS = {
+    "ace_king_queen": ("A", 10),
+    "gin_rummy": ("G", 16),
+    "high_low": ("H", 13),
+    "three_card_poker": ("T", 10),
+    "blackjack": ("B", 14),
+}
+"""The games' letters in the rulebook, and how many paragraphs each section has."""
+
+
+def test_the_recipe_names_the_files() -> None:
+    assert len(PATHS) == 9
+
+
+def test_the_five_games_are_these() -> None:
+    assert list(GAMES) == list(VOCABULARIES) == list(SECTIONS)
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+@pytest.mark.parametrize("path", PATHS)
+def test_every_game_has_every_file_of_the_recipe(game: str, path: str) -> None:
+    assert (ROOT / path.replace("GAME", game)).is_file()
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_paragraph_of_the_rules_has_a_test_named_after_it(game: str) -> None:
+    letter, paragraphs = SECTIONS[game]
+    # A section's tests may be spread over the mirrors: what a bot or the odds do is tested there.
+    sources = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")
+    )
+    named = set(re.findall(rf"def test_{letter}(\d+)_", sources))
+    missing = {str(number) for number in range(1, paragraphs + 1)} - named
+
+    assert not missing
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_game_has_a_player_strategy_and_house_bots(game: str) -> None:
+    module = importlib.import_module(f"bots.{game}")
+    bots = {name: point.load() for name, point in house_bots(game).items()}
+
+    assert issubclass(module.PlayerStrategy, BaseStrategy)
+    assert module.PlayerStrategy.game == game
+    assert all(cls.game == game for cls in bots.values())
+    assert "random" in bots or game == "blackjack"  # B12 has no random player
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_house_bot_is_in_pyproject(game: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    points = project["project"]["entry-points"]["arena.bots"]
+    ours = {name.partition(".")[2] for name in points if name.startswith(f"{game}.")}
+
+    assert ours <= set(house_bots(game))
+
+
+@pytest.mark.parametrize("game", SECTIONS)
+def test_every_word_of_a_game_has_its_kind(game: str) -> None:
+    words = VOCABULARIES[game]
+
+    for table in (words.questions, words.news):
+        for kind, cls in table.items():
+            assert cls.__struct_config__.tag == kind
+    for question in words.questions.values():
+        assert "legal" in question.__struct_fields__

@@ -1,0 +1,212 @@
+"""The shape of the code: who imports whom, where a game's files are, what every module shows, and that house bots play."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import arena
+from arena.games import GAMES
+from protocol.strategy import ENTRY_POINTS, find, house_bots
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("protocol", "arena", "bots")
+MAY_IMPORT = {
+    "protocol": {"protocol"},
+    "arena": {"arena", "protocol"},
+    "bots": {"bots", "protocol"},
+}
+HOUSE_BOTS = {
+    "ace_king_queen": "random honest bluffer nash learner",
+    "gin_rummy": "random simple patient expert",
+    "high_low": "random timid bold counter",
+    "three_card_poker": "random always q64 doubler",
+    "blackjack": "simple counting competitor",
+}
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"target": 10, "max_rounds": 3},
+    "high_low": {"max_shuffles": 2},
+    "three_card_poker": {"rounds": 20},
+    "blackjack": {"hands": 20},
+}
+
+MODULES = [
+    path.relative_to(ROOT)
+    for name in PACKAGES
+    for path in sorted((ROOT / name).rglob("*.py"))
+]
+EACH_MODULE = pytest.mark.parametrize("module", MODULES, ids=str)
+
+
+def tree_of(module: Path) -> ast.Module:
+    return ast.parse((ROOT / module).read_text(encoding="utf-8"), filename=str(module))
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """All modules that are imported anywhere in a file, inside functions and under `if TYPE_CHECKING` too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "we import by whole names"
+            assert node.module is not None, "only relative imports have none"
+            yield node.module
+
+
+# ---- Packages and modules
+
+
+@EACH_MODULE
+def test_packages_import_in_one_direction(module: Path) -> None:
+    ours = {name.split(".")[0] for name in imported(tree_of(module))} & {
+        *PACKAGES,
+        "tests",
+    }
+
+    assert ours <= MAY_IMPORT[module.parts[0]]
+
+
+def test_imports_are_found_wherever_they_stand() -> None:
+    tree = ast.parse(
+        "import a.b, c\ndef f():\n    from d.e import f\nif 0:\n    import g as h"
+    )
+
+    assert set(imported(tree)) == {"a.b", "c", "d.e", "g"}
+
+
+@EACH_MODULE
+def test_every_module_says_what_it_is_for(module: Path) -> None:
+    assert ast.get_docstring(tree_of(module))
+
+
+@EACH_MODULE
+def test_every_public_module_lists_what_is_public(module: Path) -> None:
+    body = tree_of(module).body
+    defines = any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for node in body
+    )
+    targets = {
+        target.id
+        for node in body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    is_public = defines and not module.name.startswith("_")
+    assert "__all__" in targets or not is_public
+
+
+# ---- Games
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "protocol/{}.py",
+        "arena/games/{}.py",
+        "bots/{}.py",
+        "tests/protocol/test_{}.py",
+        "tests/arena/games/test_{}.py",
+        "tests/bots/test_{}.py",
+    ],
+)
+def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
+    assert (ROOT / place.format(game)).is_file()
+
+
+def test_no_game_is_forgotten() -> None:
+    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")}
+
+    assert written == set(GAMES) == set(HOUSE_BOTS)
+
+
+# ---- House bots
+
+
+def house() -> list[EntryPoint]:
+    """Ours; another package may have installed its own."""
+    return [
+        point
+        for point in entry_points(group=ENTRY_POINTS)
+        if point.value.startswith("bots.")
+    ]
+
+
+EACH_BOT = pytest.mark.parametrize("point", house(), ids=lambda point: str(point.name))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_the_house_bots_are_those_of_the_manual(game: str) -> None:
+    ours = {point.name for point in house()}
+
+    assert ours & {f"{game}.{bot}" for bot in house_bots(game)} == {
+        f"{game}.{bot}" for bot in HOUSE_BOTS[game].split()
+    }
+
+
+@EACH_BOT
+def test_a_house_bot_is_a_class_without_arguments(point: EntryPoint) -> None:
+    game, bot = point.name.split(".")
+    cls: Any = point.load()
+
+    assert inspect.isclass(cls)
+    assert cls.__module__ == f"bots.{game}"
+    assert cls.game == game
+    assert cls() is not cls()
+    assert find(game, bot) is cls
+
+
+@EACH_BOT
+def test_a_house_bot_is_built_on_its_games_interface(point: EntryPoint) -> None:
+    game = point.name.split(".")[0]
+    cls: Any = point.load()
+    interface = import_module(f"bots.{game}").PlayerStrategy
+
+    assert issubclass(cls, interface)
+    assert interface.game == game
+    assert inspect.getdoc(cls)
+
+
+@EACH_BOT
+def test_a_house_bot_plays_a_match_legally_against_the_others(
+    point: EntryPoint,
+) -> None:
+    game = point.name.split(".")[0]
+    rivals = [find(game, name) for name in HOUSE_BOTS[game].split()]
+    seats = GAMES[game].seats
+    for shift in range(len(rivals) if seats > 1 else 1):
+        others = (rivals + rivals)[shift : shift + seats - 1]
+        bots: list[Any] = [point.load()(), *(cls() for cls in others)]
+        for seat, bot in enumerate(bots):
+            bot.seed(seat)
+        result = arena.play(game, bots, settings=SHORT[game], seed=shift)
+
+        assert result.termination.kind == "completed", result.termination.text
+
+
+@EACH_BOT
+def test_a_house_bot_plays_against_itself_and_the_same_again_after_a_reset(
+    point: EntryPoint,
+) -> None:
+    game = point.name.split(".")[0]
+    bots: list[Any] = [point.load()() for _ in range(GAMES[game].seats)]
+    records = []
+    for _ in range(2):
+        for seat, bot in enumerate(bots):
+            bot.seed(seat)
+        result = arena.play(game, bots, settings=SHORT[game], seed=1)
+        records.append(result.record.to_json())
+
+        assert result.termination.kind == "completed", result.termination.text
+    assert records[0] == records[1], "a reset forgets everything but the randomness"
