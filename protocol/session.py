@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from enum import IntEnum, auto
-from typing import cast
 
 from protocol.errors import OutOfTurn
 from protocol.messages import (
@@ -119,7 +118,7 @@ _CHAIRS = {
 }
 """The tables by row: a look-up per message then makes no tuple. It is the hot path of both ends."""
 
-_ABOUT_A_CHAIR = frozenset({Answer, Ask, Match, Over, Ready})
+_AboutAChair = (Answer, Ask, Match, Over, Ready)
 
 
 @dataclass(slots=True)
@@ -150,9 +149,7 @@ class Session:
             raise OutOfTurn(
                 f"{kind.__name__.lower()} may not be sent in state {self.state.name.lower()}"
             )
-        counts = kind not in _ABOUT_A_CHAIR or self._note_chair(
-            cast(Answer | Ask | Match | Over | Ready, message)
-        )
+        counts = not isinstance(message, _AboutAChair) or self._note_chair(message)
         self.state = state
         return counts
 
@@ -182,9 +179,10 @@ class Session:
             return kind is Over and before is not Chair.OVER
         if standing is None:
             standing = self._standings[match] = _Standing()
-        if isinstance(message, Answer) and message.ask != standing.asked:
-            return self._stale(message, standing.asked)
-        if isinstance(message, Ask):
+        if type(message) is Answer:
+            if message.ask != standing.asked:
+                return self._stale(message, standing.asked)
+        elif type(message) is Ask:
             standing.asked = message.ask
         standing.chair = after
         return before is not after or kind is Ask or kind is Match

@@ -160,7 +160,7 @@ def test_a_house_bot_is_a_class_without_arguments(point: EntryPoint) -> None:
     game, bot = point.name.split(".")
     cls: Any = point.load()
 
-    assert inspect.isclass(cls)
+    assert inspect.isclass(point.load())
     assert cls.__module__ == f"bots.{game}"
     assert cls.game == game
     assert cls() is not cls()
