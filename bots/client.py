@@ -11,7 +11,7 @@ import asyncio
 import random
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -117,6 +117,8 @@ class Client:
         self._session = Session()
         self._secret: str | None = None
         self._seats: dict[str, _Seat] = {}
+        self._outbox: list[bytes] = []
+        self._filled = asyncio.Event()
 
     async def run(self) -> None:
         """Play until the arena closes; cancelling says goodbye first.
@@ -165,21 +167,24 @@ class Client:
 
     async def _talk(self, websocket: ClientConnection) -> bool:
         """One connection from `hello` on; True if there is no reason to connect again."""
-        await self._send(websocket, [self._hello()])
+        self._outbox = []
+        self._say(self._hello())
+        writer = asyncio.create_task(self._write(websocket))
         try:
             while True:
-                replies = self._frame(await websocket.recv(decode=False))
-                if replies:
-                    await self._send(websocket, replies)
+                self._frame(await websocket.recv(decode=False))
         except ConnectionClosed:
             pass  # `close_code` below says what there is to say
         except asyncio.CancelledError:
+            writer.cancel()
             await self._leave(websocket)
             raise
         except StrategyFailed as error:
             reason = str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
             await websocket.close(CLOSE_CRASHED, reason)
             raise
+        finally:
+            writer.cancel()
         code = websocket.close_code
         if code == CLOSE_DONE:
             self._on_event("the arena has closed")
@@ -189,7 +194,8 @@ class Client:
 
     async def _leave(self, websocket: ClientConnection) -> None:
         try:
-            await self._send(websocket, [Goodbye()])
+            goodbye = encode(Goodbye(), self._encoding)
+            await websocket.send(goodbye, text=self._encoding is Encoding.JSON)
             await websocket.close()
         except ConnectionClosed:
             pass  # it is gone already, which is what we want
@@ -206,27 +212,38 @@ class Client:
             client=f"card-arena {__version__}",
         )
 
-    async def _send(
-        self, websocket: ClientConnection, messages: list[BotMessage]
-    ) -> None:
-        for message in messages:
-            self._session.note(message)
-        with _blaming("sending its answer"):  # which may be no thing that can be sent
-            frames = [encode(message, self._encoding) for message in messages]
-        if self._batch and len(frames) > 1:
-            frames = [join(frames, self._encoding)]
-        for frame in frames:
-            await websocket.send(frame, text=self._encoding is Encoding.JSON)
+    async def _write(self, websocket: ClientConnection) -> None:
+        """Send what gathers in the outbox.
 
-    def _frame(self, frame: bytes) -> list[BotMessage]:
-        """All that a frame asks for; the arena writes them as we do."""
-        replies: list[BotMessage] = []
+        A task of its own: it gets its turn when all frames that have come in are answered, so that they share a frame.
+        """
+        is_text = self._encoding is Encoding.JSON
+        with suppress(ConnectionClosed):  # the reader sees that, too
+            while True:
+                await self._filled.wait()
+                self._filled.clear()
+                frames, self._outbox = self._outbox, []
+                if self._batch and len(frames) > 1:
+                    frames = [join(frames, self._encoding)]
+                for frame in frames:
+                    await websocket.send(frame, text=is_text)
+
+    def _say(self, message: BotMessage) -> None:
+        """Put a message into the outbox."""
+        self._session.note(message)
+        try:
+            self._outbox.append(encode(message, self._encoding))
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise StrategyFailed(f"its answer cannot be sent: {error}") from error
+        self._filled.set()
+
+    def _frame(self, frame: bytes) -> None:
+        """Do all that a frame asks for; the arena writes frames as we do."""
         for message in decode_from_arena(frame, self._encoding, self._game_of):
             if self._session.note(message):
                 reply = self._take(message)
                 if reply is not None:
-                    replies.append(reply)
-        return replies
+                    self._say(reply)
 
     def _game_of(self, match: str) -> str:
         return self._seats[match].match.game
