@@ -43,7 +43,7 @@ VERSION = 1
 # How connections are closed; a bot need not come back after any of them but by its own will.
 CLOSE_DONE = 1000  # the arena has closed, or the bot has said goodbye
 CLOSE_PROTOCOL = 1002  # the bot broke the protocol; `refused` has said how
-CLOSE_CRASHED = 1011  # the bot's program failed; the close reason says how
+CLOSE_CRASHED = 1011  # the program that closes has failed; the reason says how
 CLOSE_REPLACED = 4000  # the session goes on over another connection
 CLOSE_REFUSED = 4001  # `hello` was not accepted; `refused` has said why
 
@@ -160,7 +160,12 @@ class Ready(
 
 
 class Answer(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="answer"
+    Struct,
+    frozen=True,
+    gc=False,
+    forbid_unknown_fields=True,
+    tag_field="type",
+    tag="answer",
 ):
     """A decision. `value` may be anything within `Value`: the question decides whether it is legal."""
 
@@ -201,7 +206,7 @@ class Match(Struct, frozen=True, tag_field="type", tag="match"):
     commitment: str
 
 
-class Ask(Struct, frozen=True):
+class Ask(Struct, frozen=True, gc=False):
     """A question with all that its seat may hear since its last answer.
 
     On the wire the question's own fields, its `kind` and its `legal` stand directly in the message.

@@ -143,6 +143,8 @@ class Session:
         Raises:
             OutOfTurn: the message may not be sent now; nothing has changed.
         """
+        if self.state is State.OPEN and self._note_turn(message):
+            return True
         kind = type(message)
         state = _STATES[self.state].get(kind)
         if state is None:
@@ -152,6 +154,24 @@ class Session:
         counts = not isinstance(message, _AboutAChair) or self._note_chair(message)
         self.state = state
         return counts
+
+    def _note_turn(self, message: BotMessage | ArenaMessage) -> bool:
+        """The two steps that nearly all messages are: a seated chair is asked, and answers just that; else False."""
+        if type(message) is Answer:
+            standing = self._standings.get(message.match)
+            if (
+                standing is not None
+                and standing.chair is Chair.ASKED
+                and standing.asked == message.ask
+            ):
+                standing.chair = Chair.SEATED
+                return True
+        elif type(message) is Ask:
+            standing = self._standings.get(message.match)
+            if standing is not None and standing.chair is Chair.SEATED:
+                standing.chair, standing.asked = Chair.ASKED, message.ask
+                return True
+        return False
 
     def disconnected(self) -> None:
         """The connection is gone: the next message is a `hello`, and the chairs stand as they stood."""
