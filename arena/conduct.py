@@ -32,9 +32,12 @@ from protocol.messages import Answer, Ask, Ending, Limits, Over, Ready, Reveal
 from protocol.session import ask_id
 from protocol.vocabulary import News, Question, Settings, shorten
 
-__all__ = ["Chair", "Conduct", "Table"]
+__all__ = ["FAULT", "Chair", "Conduct", "OnOver", "Table"]
 
 log = logging.getLogger(__name__)
+
+FAULT = "a fault of the arena; the match is played again"
+"""What all seats are told when it was nobody's doing (J5)."""
 
 
 class Chair:
@@ -366,7 +369,7 @@ class Conduct:
     def _failed(self, table: Table) -> None:
         """The rules raised: that is never charged to a bot (J5)."""
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
-        self.void(table, "a fault of the arena; the match is played again")
+        self.void(table, FAULT)
 
     def _end(self, table: Table, kind: Ending, seat: int | None, text: str) -> None:
         match = table.match or table.begin(start=False)
@@ -393,4 +396,7 @@ class Conduct:
                     reveal,
                 )
             )
-        table.on_over(table, result, verdict)
+        try:
+            table.on_over(table, result, verdict)
+        except Exception:  # it is no reason to stop the match of whoever's turn it is
+            log.exception("the result of match %s was not taken", table.id)

@@ -21,12 +21,10 @@ from protocol.messages import Limits
 
 __all__ = ["Connection", "Owner"]
 
-_READ_BYTES = (
-    64 * 1024
-)  # a buffer that is kept: asyncio else maps and unmaps 256 KiB at every receive
+_REASON_BYTES = 120  # RFC 6455 has room for 123
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
 
-GREETING = (
+_GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
     "see `arena connect --help`.\n"
 )
@@ -36,7 +34,7 @@ class Owner(Protocol):
     """What a connection tells of what happens on it."""
 
     def connected(self, connection: Connection) -> None:
-        """The opening handshake is done."""
+        """A socket was accepted; its peer has yet to say anything."""
 
     def received(
         self, connection: Connection, frame: bytes, encoding: Encoding, arrived: float
@@ -44,7 +42,7 @@ class Owner(Protocol):
         """A whole frame came in, at a time of the loop's monotonic clock, in seconds."""
 
     def misbehaved(self, connection: Connection, error: ProtocolError) -> None:
-        """The peer broke the WebSocket protocol or sent too large a frame; the connection is closing."""
+        """The peer broke the WebSocket protocol or sent too large a frame; last words can be sent, then it is closed."""
 
     def overflowed(self, connection: Connection, waiting: int) -> None:
         """More bytes wait for the peer to read than the limit allows; the connection has been cut."""
@@ -54,29 +52,44 @@ class Owner(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One peer; `owner` hears of its frames."""
+    """One peer; `owner` hears of its frames.
 
-    def __init__(self, owner: Owner, limits: Limits) -> None:
+    Args:
+        owner: what is told.
+        limits: what the peer is held to.
+        buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
+            kept because asyncio else maps and unmaps 256 KiB at every receive.
+
+    Attributes:
+        peer: its address, for people.
+        encoding: that of its first frame.
+        is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
+    """
+
+    def __init__(self, owner: Owner, limits: Limits, buffer: memoryview) -> None:
         self.peer = "?"
         self.encoding: Encoding | None = None
+        self.is_open = False
         self._owner = owner
         self._limits = limits
-        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._buffer = buffer
         self._websocket = ServerProtocol(max_size=limits.frame_bytes)
-        self._fragments: list[bytes] = []
+        self._fragments = bytearray()
         self._opcode = Opcode.TEXT
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._cut: asyncio.TimerHandle | None = None
-        self._blamed = False
+        self._deadline: asyncio.TimerHandle | None = None  # for `hello`, or to close
+        self._blamed = self._closing = False
 
     # --- what the owner calls ---
 
     @property
     def close_code(self) -> int | None:
-        """The code that the peer closed with, if it did."""
+        """The code that the peer closed with, if it was the peer who closed."""
         close = self._websocket.close_rcvd
-        return None if close is None else int(close.code)
+        if close is None or not self._websocket.close_rcvd_then_sent:
+            return None
+        return int(close.code)
 
     @property
     def close_reason(self) -> str:
@@ -84,49 +97,35 @@ class Connection(asyncio.BufferedProtocol):
         close = self._websocket.close_rcvd
         return "" if close is None else close.reason
 
-    @property
-    def is_open(self) -> bool:
-        """Whether frames can be sent."""
-        return self._transport is not None and self._websocket.state is State.OPEN
-
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write one frame; nothing happens if the connection is closing."""
-        if not self.is_open:
-            return
-        if encoding is Encoding.JSON:
-            self._websocket.send_text(frame)
-        else:
-            self._websocket.send_binary(frame)
-        self._flush()
-        assert self._transport is not None, "it is open"
-        waiting = self._transport.get_write_buffer_size()
-        if waiting > self._limits.buffer_bytes:
-            self._transport.abort()
-            self._owner.overflowed(self, waiting)
+        if self.is_open:
+            opcode = Opcode.TEXT if encoding is Encoding.JSON else Opcode.BINARY
+            self._write(Frame(opcode, frame).serialize(mask=False))
 
     def close(self, code: int, reason: str = "") -> None:
         """Start the closing handshake; the socket is cut if the peer does not answer it."""
-        if self._transport is None:
+        if not self.is_open:
+            if self._websocket.state is State.CONNECTING:
+                self.cut()
             return
-        if self._websocket.state is State.OPEN:
-            self._websocket.send_close(
-                code, reason.encode()[:120].decode(errors="ignore")
-            )
-            self._flush()
-            self._cut_later()
-        elif self._websocket.state is State.CONNECTING:
-            self._transport.abort()
+        if self._websocket.state is State.OPEN:  # else it is closing by itself
+            text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
+            self._websocket.send_close(code, text)
+        self._flush()
+        self._cut_later()
 
     def cut(self) -> None:
         """Drop the socket without a word."""
+        self.is_open = False
         if self._transport is not None:
             self._transport.abort()
 
     def hello_received(self) -> None:
         """The peer has said who it is: it may stay."""
-        if self._cut is not None:
-            self._cut.cancel()
-            self._cut = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
     # --- what asyncio calls ---
 
@@ -136,7 +135,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer)
-        self._cut = self._loop.call_later(self._limits.hello_ms / 1000, transport.abort)
+        self._deadline = self._loop.call_later(self._limits.hello_ms / 1000, self.cut)
+        self._owner.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
@@ -156,72 +156,86 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
+        self.is_open = False
         self._transport = None
-        if self._cut is not None:
-            self._cut.cancel()
+        self.hello_received()
         self._owner.lost(self)
 
     # --- within ---
 
     def _dispatch(self, arrived: float) -> None:
         for event in self._websocket.events_received():
-            if isinstance(event, Frame):
-                self._frame(event, arrived)
-            elif isinstance(event, Request):
+            if isinstance(event, Request):
                 self._handshake(event)
-        self._flush()
+            elif isinstance(event, Frame) and self.is_open:
+                self._frame(event, arrived)
         error = self._websocket.parser_exc
         if error is not None and not isinstance(error, EOFError) and not self._blamed:
             self._blamed = True
-            if isinstance(error, PayloadTooBig):
-                limit = self._limits.frame_bytes
-                self._owner.misbehaved(
-                    self, Oversize(f"expected frames of at most {limit} bytes: {error}")
-                )
-            else:
-                self._owner.misbehaved(
-                    self, Malformed(f"not a WebSocket frame: {error}")
-                )
+            self._owner.misbehaved(self, self._blame_for(error))
+        self._flush()
         if self._websocket.close_expected():
             self._cut_later()
+
+    def _blame_for(self, error: Exception) -> ProtocolError:
+        if isinstance(error, PayloadTooBig):
+            limit = self._limits.frame_bytes
+            return Oversize(f"expected frames of at most {limit} bytes: {error}")
+        return Malformed(f"not a WebSocket frame: {error}")
 
     def _frame(self, frame: Frame, arrived: float) -> None:
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
             self._opcode = frame.opcode
-            self._fragments = []
         elif frame.opcode is not Opcode.CONT:
             return  # the library answers pings and closes
-        payload = bytes(frame.data)
         if not frame.fin:
-            self._fragments.append(payload)
+            self._fragments += frame.data
             return
+        payload = bytes(frame.data)
         if self._fragments:
-            payload = b"".join((*self._fragments, payload))
-            self._fragments = []
+            payload = bytes(self._fragments + payload)
+            self._fragments.clear()
         encoding = Encoding.JSON if self._opcode is Opcode.TEXT else Encoding.MSGPACK
         self._owner.received(self, payload, encoding, arrived)
 
     def _handshake(self, request: Request) -> None:
+        if self._websocket.close_expected():
+            self.cut()  # it sent more, and nonsense, without waiting for our answer
+            return
         if "Upgrade" not in request.headers:
-            response = self._websocket.reject(200, GREETING)
+            response = self._websocket.reject(200, _GREETING)
         else:
             response = self._websocket.accept(request)
         self._websocket.send_response(response)
-        if self._websocket.state is State.OPEN:
-            self._owner.connected(self)
+        self.is_open = self._websocket.state is State.OPEN
+        self._flush()  # before any frame of ours
 
     def _flush(self) -> None:
-        if self._transport is None:
-            return
+        """Write what the library has to say: handshakes, pongs, closes."""
         for data in self._websocket.data_to_send():
-            if data:
-                self._transport.write(data)
-            elif self._transport.can_write_eof():
-                self._transport.write_eof()
-            else:
-                self._transport.close()
+            self._write(data)
+        if self._websocket.state is not State.OPEN:
+            self.is_open = False
+
+    def _write(self, data: bytes) -> None:
+        """Write some bytes, or the end of all writing if there are none; a peer that does not read them is cut."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if data:
+            transport.write(data)
+        elif transport.can_write_eof():
+            transport.write_eof()
+        else:
+            transport.close()
+        waiting = transport.get_write_buffer_size()
+        if waiting > self._limits.buffer_bytes:
+            self.cut()
+            self._owner.overflowed(self, waiting)
 
     def _cut_later(self) -> None:
-        if self._transport is not None:
+        """Give the peer some time to close; it does not get more by sending more."""
+        if self._transport is not None and not self._closing:
+            self._closing = True
             self.hello_received()
-            self._cut = self._loop.call_later(_CLOSE_S, self._transport.abort)
+            self._deadline = self._loop.call_later(_CLOSE_S, self.cut)

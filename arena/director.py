@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 import msgspec
 
 from arena.chance import Stream
-from arena.conduct import Table
+from arena.conduct import OnOver, Table
 from arena.gateway import Gateway
 from arena.match import Match, MatchResult
 from arena.player import Player
@@ -34,16 +32,15 @@ from arena.schedule import (
     league,
     round_robin,
 )
+from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
 from arena.verdict import Verdict
-from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits, Termination
 from protocol.vocabulary import Settings
 
 __all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
 
-_VOIDS = 3  # J5: then the match waits for the instructor
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
 
 
@@ -151,7 +148,7 @@ class Competition:
         )
         self._out: dict[str, Termination] = {}
         self._standings = _standings(plan)
-        self._stage: _Stage | None = None
+        self._stage: RunningStage | None = None
         self._house = tuple(
             f"house-{secrets.token_hex(2)}-{n}" for n in range(_HOUSE_SEATS)
         )
@@ -211,25 +208,31 @@ class Competition:
         """Whether one of them has been eliminated (J3)."""
         return any(name in self._out for name in pairing.players)
 
-    def open(self, pairing: Pairing, over: Callable[[MatchResult], None]) -> Table:
+    def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
-
-        def on_over(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
-            self._note(table.id, pairing, result, verdict)
-            over(result)
-
         return self._gateway.conduct.open(
             self.plan.game, self.plan.settings, players, self.plan.limits, on_over
         )
 
+    def note(
+        self,
+        pairing: Pairing,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """Write down what came of a match, and rule who is out."""
+        lasted_s = self._loop.time() - table.opened_at
+        self._note(table.id, pairing, result, verdict, lasted_s)
+
     def player(self, name: str) -> Player | None:
-        """The connected bot of that name, if there is one that can still be dealt to."""
+        """The bot of that name, if there is one that can still be dealt to."""
         player = self._gateway.players.get(name)
         return None if player is None or player.leaving else player
 
     def absent(self, pairing: Pairing, seat: int) -> MatchResult:
-        """The result of a match to which a bot did not come (J2)."""
+        """Rule that a bot did not come to its match (J2); the result of that."""
         limits, game = self.plan.limits, self.plan.game
         match = Match(
             game, self.plan.settings, seed=secrets.token_bytes(32), start=False
@@ -271,7 +274,7 @@ class Competition:
             for name in pairing.players:
                 if name in self._house:
                     await self._call_house(self.plan.game.name, name)
-        self._stage = _Stage(self, pairings)
+        self._stage = RunningStage(self, pairings)
         try:
             return await self._stage.outcomes()
         finally:
@@ -284,11 +287,12 @@ class Competition:
         pairing: Pairing,
         result: MatchResult,
         verdict: Verdict | None,
+        lasted_s: float = 0.0,
     ) -> None:
         """Write a match down, count it, and strike an offender."""
         now = self._wall()
         self._store.match_finished(
-            self._id, match, pairing.players, result, now, now, verdict
+            self._id, match, pairing.players, result, now - lasted_s, now, verdict
         )
         if self._standings is not None and not self.is_out(pairing):
             self._standings.add(Outcome(pairing, result))
@@ -297,146 +301,6 @@ class Competition:
         if verdict is not None and verdict.bot not in self._out:
             self.verdicts.append(verdict)
             self._out[verdict.bot] = result.termination
-
-
-class _Stage:
-    """The pairings of one stage, from waiting to their outcomes.
-
-    Every bot has a list of the pairings that it waits for, so that the end of a match costs a look at the lists of its own players
-    only, however large the competition is.
-    """
-
-    def __init__(self, competition: Competition, pairings: Stage) -> None:
-        self._competition = competition
-        self._pairings = pairings
-        self._waiting: dict[str, dict[int, Pairing]] = {}
-        self._tables: dict[int, Table] = {}
-        self._outcomes: dict[int, Outcome] = {}
-        self._voids: Counter[int] = Counter()
-        self._expected: dict[str, asyncio.TimerHandle] = {}
-        self._loop = asyncio.get_running_loop()
-        self._done: asyncio.Future[None] = self._loop.create_future()
-        for pairing in pairings:
-            self._list(pairing)
-
-    @property
-    def settled(self) -> int:
-        """How many pairings have their outcome."""
-        return len(self._outcomes)
-
-    async def outcomes(self) -> Outcomes:
-        """Play all pairings; their outcomes in order.
-
-        Raises:
-            ArenaError: a match was void three times (J5).
-        """
-        self.seat(tuple(self._waiting))
-        try:
-            await self._done
-        finally:
-            for timer in self._expected.values():
-                timer.cancel()
-        return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
-
-    def seat(self, names: Sequence[str]) -> None:
-        """Open what can be opened for these bots."""
-        for name in names:
-            for pairing in tuple(self._waiting.get(name, {}).values()):
-                self._try(pairing)
-                if self._free_tables(name) < 1:
-                    break
-
-    def _try(self, pairing: Pairing) -> None:
-        """Open a pairing's match if all its players are free, or see that it will never be played."""
-        if self._competition.is_out(pairing) or self._cannot_meet_itself(pairing):
-            self._settle(pairing, None)
-        elif all(
-            self._free_tables(name) >= pairing.players.count(name)
-            for name in pairing.players
-        ):
-            self._unlist(pairing)
-            self._tables[pairing.number] = self._competition.open(
-                pairing, partial(self._over, pairing)
-            )
-
-    def _free_tables(self, name: str) -> int:
-        """How many matches more the bot would take now; one that is away gets a deadline."""
-        player = self._competition.player(name)
-        if player is not None and player.connection is not None:
-            timer = self._expected.pop(name, None)
-            if timer is not None:
-                timer.cancel()
-            return player.tables - len(player.chairs)
-        if name not in self._expected:
-            wait_s = self._competition.patience_ms / 1000
-            self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
-        return 0
-
-    def _cannot_meet_itself(self, pairing: Pairing) -> bool:
-        """A bot with one table has no second chair for itself."""
-        name = pairing.players[0]
-        player = self._competition.player(name)
-        return player is not None and player.tables < pairing.players.count(name)
-
-    def _absent(self, name: str) -> None:
-        """A bot has not come in time to the matches that wait for it."""
-        del self._expected[name]
-        waiting = self._waiting.get(name)
-        if not waiting or self._free_tables(name) > 0:
-            return
-        pairing = next(iter(waiting.values()))
-        self._settle(
-            pairing, self._competition.absent(pairing, pairing.players.index(name))
-        )
-        self._strike(name)
-
-    def _over(self, pairing: Pairing, result: MatchResult) -> None:
-        """A match has ended: settle or repeat it, and go on with its players."""
-        del self._tables[pairing.number]
-        if result.termination.kind is not Ending.VOID:
-            self._settle(pairing, result)
-            if result.termination.seat is not None:
-                self._strike(pairing.players[result.termination.seat])
-        elif self._competition.is_out(pairing):
-            self._settle(pairing, None)
-        else:
-            self._repeat(pairing)
-        self.seat(pairing.players)
-
-    def _repeat(self, pairing: Pairing) -> None:
-        """A void match is played again, but not for ever (J5)."""
-        self._voids[pairing.number] += 1
-        if self._voids[pairing.number] < _VOIDS:
-            self._list(pairing)
-        elif not self._done.done():
-            names = " against ".join(pairing.players)
-            self._done.set_exception(
-                ArenaError(f"{names} was void {_VOIDS} times by faults of the arena")
-            )
-
-    def _strike(self, name: str) -> None:
-        """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
-        for number, table in tuple(self._tables.items()):
-            if number in self._tables and name in (
-                chair.player.name for chair in table.chairs
-            ):
-                self._competition.void(table, f"{name} has been eliminated")
-        for pairing in tuple(self._waiting.get(name, {}).values()):
-            self._settle(pairing, None)
-
-    def _settle(self, pairing: Pairing, result: MatchResult | None) -> None:
-        self._unlist(pairing)
-        self._outcomes[pairing.number] = Outcome(pairing, result)
-        if len(self._outcomes) == len(self._pairings) and not self._done.done():
-            self._done.set_result(None)
-
-    def _list(self, pairing: Pairing) -> None:
-        for name in pairing.players:
-            self._waiting.setdefault(name, {})[pairing.number] = pairing
-
-    def _unlist(self, pairing: Pairing) -> None:
-        for name in pairing.players:
-            self._waiting[name].pop(pairing.number, None)
 
 
 def _standings(plan: Plan) -> RoundRobin | League | None:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
+import secrets
 import ssl
 from collections.abc import Callable
 
-from arena.conduct import Conduct
+from arena.conduct import FAULT, Conduct
 from arena.connection import Connection
 from arena.games import GAMES
 from arena.player import Player
 from protocol.codec import Encoding, decode_from_bot, encode
-from protocol.errors import OutOfTurn, ProtocolError, Unreachable
+from protocol.errors import OutOfTurn, ProtocolError, Unreachable, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -36,7 +38,11 @@ from protocol.messages import (
 
 __all__ = ["Gateway"]
 
+log = logging.getLogger(__name__)
+
 _TICK_S = 0.02  # how exactly deadlines are kept; no bot notices a fiftieth of a second
+_READ_BYTES = 64 * 1024
+_MOST_STRANGERS = 256  # have yet to say hello: no class needs more, and a flood of them must not use up all sockets
 
 
 class Gateway:
@@ -60,6 +66,8 @@ class Gateway:
         self.players: dict[str, Player] = {}
         self._of: dict[Connection, Player] = {}
         self._connections: set[Connection] = set()
+        self._strangers: dict[Connection, None] = {}  # the oldest first
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self._dirty: list[Player] = []
         self._server: asyncio.Server | None = None
         self._ticking: asyncio.Task[None] | None = None
@@ -75,7 +83,7 @@ class Gateway:
         """
         try:
             self._server = await self._loop.create_server(
-                lambda: Connection(self, self.limits), host, port, ssl=tls
+                lambda: Connection(self, self.limits, self._buffer), host, port, ssl=tls
             )
         except OSError as error:
             why = (
@@ -97,9 +105,7 @@ class Gateway:
         self._flush()
         for connection in list(self._connections):
             connection.close(CLOSE_DONE, "the arena has closed")
-        for _ in range(
-            100
-        ):  # a close handshake is a round trip; the connection cuts itself later
+        for _ in range(100):  # a close handshake is a round trip
             if not self._connections:
                 break
             await asyncio.sleep(0.01)
@@ -111,6 +117,11 @@ class Gateway:
     def connected(self, connection: Connection) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
+        self._strangers[connection] = None
+        if len(self._strangers) > _MOST_STRANGERS:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.cut()
 
     def received(
         self, connection: Connection, frame: bytes, encoding: Encoding, arrived: float
@@ -125,8 +136,13 @@ class Gateway:
                     self._greet(connection, message)
                 elif player.session.note(message):
                     self._take(player, message, arrived)
+                if not connection.is_open:
+                    return  # refused, or gone by itself: what follows does not count
         except ProtocolError as error:
             self.misbehaved(connection, error)
+        except Exception:
+            log.exception("the arena failed at a frame from %s", connection.peer)
+            self._failed(connection)
 
     def misbehaved(self, connection: Connection, error: ProtocolError) -> None:
         """Refuse what came, rule on it, and close the connection."""
@@ -156,16 +172,15 @@ class Gateway:
     def lost(self, connection: Connection) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
+        self._strangers.pop(connection, None)
         player = self._of.pop(connection, None)
         if player is None or player.connection is not connection:
             return
         player.disconnected(self._loop.time())
         if connection.close_code == CLOSE_CRASHED:
-            text = f"crashed: {connection.close_reason or 'it gave no reason'}"
-            self._dismiss(player, Ending.CRASH, text)
-        elif player.leaving or not player.chairs:
-            self.players.pop(player.name, None)
-        else:
+            reason = one_line(connection.close_reason) or "it gave no reason"
+            self._dismiss(player, Ending.CRASH, f"crashed: {reason}")
+        elif not player.leaving:
             self._loop.call_later(
                 self.limits.grace_ms / 1000, self._grace_over, player, player.secret
             )
@@ -184,6 +199,7 @@ class Gateway:
         if not isinstance(message, Hello):
             raise OutOfTurn("expected hello as the first message")
         connection.hello_received()
+        self._strangers.pop(connection, None)
         problem = self._problem(message)
         if problem is None and message.resume is not None:
             player = self._resumable(message)
@@ -197,9 +213,6 @@ class Gateway:
             connection.send(encode(Refused(*problem), encoding), encoding)
             connection.close(CLOSE_REFUSED, problem[1])
             return
-        earlier = self.players.get(message.name)
-        if earlier is not None:  # it has no connection, and nobody resumed it
-            self._dismiss(earlier, Ending.DISCONNECT, "came back without its session")
         player = Player(message, connection, self.limits.tables, self._mark_dirty)
         self.players[player.name] = player
         self._welcome(player, message, connection)
@@ -214,16 +227,23 @@ class Gateway:
             known = ", ".join(GAMES)
             return "games", f"unknown game {unknown[0]!r}; expected some of: {known}"
         present = self.players.get(hello.name)
-        if present is not None and present.connection is not None and not hello.resume:
-            return (
-                "name",
-                f"a bot named {hello.name!r} is here already; choose another name",
-            )
+        if present is None or hello.resume is not None:
+            return None
+        if present.connection is not None:
+            here = f"a bot named {hello.name!r} is here already"
+            return "name", f"{here}; choose another name"
+        if present.chairs:  # else it has nothing to lose, and may be this one
+            away = f"a bot named {hello.name!r} has lost its connection"
+            limit = f"{self.limits.grace_ms} ms to come back with its session"
+            return "name", f"{away} and has {limit}; choose another name or wait"
         return None
 
     def _resumable(self, hello: Hello) -> Player | None:
         player = self.players.get(hello.name)
-        return player if player is not None and player.secret == hello.resume else None
+        given = (hello.resume or "").encode()
+        if player is None or not secrets.compare_digest(player.secret.encode(), given):
+            return None
+        return player
 
     def _resume(self, player: Player, hello: Hello, connection: Connection) -> None:
         """The same bot over another connection, which replaces an earlier one."""
@@ -249,15 +269,13 @@ class Gateway:
         elif isinstance(message, Ready):
             self.conduct.ready(player, message)
         elif isinstance(message, Goodbye):
-            player.leaving = True
-            self.conduct.offence(
-                player, Ending.DISCONNECT, "left in the middle of the match"
-            )
+            self._dismiss(player, Ending.DISCONNECT, "left in the middle of the match")
             if player.connection is not None:
                 player.flush(self._loop.time())
                 player.connection.close(CLOSE_DONE, "goodbye")
 
     def _dismiss(self, player: Player, kind: Ending, text: str) -> None:
+        """The player is gone for good; that is an offence in every match that it plays."""
         player.leaving = True
         self.conduct.offence(player, kind, text)
         if self.players.get(player.name) is player:
@@ -270,6 +288,15 @@ class Gateway:
             self._dismiss(player, Ending.DISCONNECT, text)
             self.on_change()
 
+    def _failed(self, connection: Connection) -> None:
+        """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
+        player = self._of.get(connection)
+        if player is not None:
+            for chair in list(player.chairs.values()):
+                self.conduct.void(chair.table, FAULT)
+            player.flush(self._loop.time())
+        connection.close(CLOSE_CRASHED, "the arena failed; come back")
+
     def _mark_dirty(self, player: Player) -> None:
         if not self._dirty:
             self._loop.call_soon(self._flush)
@@ -279,9 +306,17 @@ class Gateway:
         dirty, self._dirty = self._dirty, []
         now = self._loop.time()
         for player in dirty:
-            player.flush(now)
+            try:
+                player.flush(now)
+            except Exception:
+                log.exception("the arena failed to write to %s", player.name)
+                if player.connection is not None:
+                    self._failed(player.connection)
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
-            self.conduct.tick()
+            try:
+                self.conduct.tick()
+            except Exception:  # without the tick no deadline would be kept any more
+                log.exception("the arena failed at a deadline")

@@ -38,8 +38,9 @@ def bot_command(
         "--encoding": encoding.value,
         "--patience": str(_PATIENCE_S),
     }
+    # -P: a folder `bots` in the present directory is not the package.
     words = [word for option in options.items() for word in option]
-    return [sys.executable, "-m", "bots", *bot, *words, "--quiet"]
+    return [sys.executable, "-P", "-m", "bots", *bot, *words, "--quiet"]
 
 
 class Launcher:

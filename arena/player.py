@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from arena.connection import Connection
 from protocol.codec import Encoding, encode, join
+from protocol.errors import OutOfTurn
 from protocol.messages import ArenaMessage, Hello, Over
 from protocol.session import Session
 
@@ -54,7 +56,7 @@ class Player:
         self._encoding = connection.encoding or Encoding.JSON
         self._outbox: list[bytes] = []
         self._asked: list[Chair] = []
-        self._missed: list[Over] = []
+        self._overs: deque[Over] = deque(maxlen=self.tables)
         self._mark_dirty = mark_dirty
 
     @property
@@ -67,12 +69,15 @@ class Player:
         )
 
     def send(self, message: ArenaMessage) -> None:
-        """Put a message into the outbox; without a connection only an `over` is kept for later."""
+        """Put a message into the outbox; without a connection it is for `repeat` to send it."""
+        if type(message) is Over:
+            self._overs.append(message)
         if self.connection is None:
-            if isinstance(message, Over):
-                self._missed.append(message)
             return
-        self.session.note(message)
+        try:
+            self.session.note(message)
+        except OutOfTurn as error:  # ours, not that of whoever's frame we are serving
+            raise AssertionError(f"the arena may not say this now: {error}") from error
         if not self._outbox:
             self._mark_dirty(self)
         self._outbox.append(encode(message, self._encoding))
@@ -81,7 +86,8 @@ class Player:
         """Send a chair's question; its time starts when the frame is written."""
         assert chair.ask is not None, "only called with a question"
         self.send(chair.ask)
-        self._asked.append(chair)
+        if self.connection is not None:  # else its time has started already
+            self._asked.append(chair)
 
     def flush(self, now: float) -> None:
         """Write what waits in the outbox, as few frames as possible."""
@@ -109,6 +115,7 @@ class Player:
         self.connection = None
         self.lost_at = now
         self._outbox = []
+        self._asked = []
         self.session.disconnected()
 
     def resumed(self, hello: Hello, connection: Connection) -> None:
@@ -120,9 +127,10 @@ class Player:
         self._encoding = connection.encoding or Encoding.JSON
 
     def repeat(self) -> None:
-        """After `resumed` and `welcome`: send again what the bot may not have got."""
-        missed, self._missed = self._missed, []
-        for over in missed:
+        """After `resumed` and `welcome`: send again what the bot may not have got; it ignores what it has."""
+        overs = tuple(self._overs)
+        self._overs.clear()
+        for over in overs:
             self.send(over)
         for chair in self.chairs.values():
             chair.repeat()

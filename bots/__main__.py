@@ -8,14 +8,14 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from bots.client import Client, StrategyFailed
 from bots.rogues import rogue
 from protocol.codec import Encoding
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, UsageError
 from protocol.games import vocabulary_named
 from protocol.messages import Match, Over
 from protocol.strategy import Strategy, find, load_file
@@ -78,6 +78,9 @@ def command(
     """Connect a house bot, by game and name, or the bot in a file to an arena.
 
     It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost.
+
+    Exit status: 0 when the arena has closed, 1 when the bot failed or no arena answers, 2 when it was called wrong or the
+    arena does not take it, 130 after Ctrl-C or SIGTERM, when it has said goodbye.
     """
     cls, default_name = _bot(bot)
 
@@ -97,7 +100,10 @@ def command(
         on_event=say,
         on_over=lambda match, over: say(_result(match, over)),
     )
-    asyncio.run(_until_stopped(client))
+    try:
+        asyncio.run(_until_stopped(client))
+    except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
+        _fail("left the arena", 130)
 
 
 class _Maker:
@@ -138,16 +144,15 @@ def _result(match: Match, over: Over) -> str:
 
 
 async def _until_stopped(client: Client) -> None:
-    """Run the client; Ctrl-C and SIGTERM let it say goodbye first."""
-    task = asyncio.ensure_future(client.run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-            loop.add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        print("left the arena", file=sys.stderr)
+    """Run the client; SIGTERM lets it say goodbye first, as asyncio sees to for Ctrl-C.
+
+    That is left to asyncio because its second Ctrl-C gets through to a strategy that never returns.
+    """
+    me = asyncio.current_task()
+    assert me is not None, "we run in one"
+    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    await client.run()
 
 
 def main() -> None:
@@ -159,13 +164,15 @@ def main() -> None:
         _fail(str(error), 1)
     except click.ClickException as error:
         _fail(error.format_message(), 2)
+    except UsageError as error:
+        _fail(str(error), 2)
     except ArenaError as error:
         _fail(str(error), 1)
-    except (KeyboardInterrupt, click.Abort):
-        sys.exit(130)
+    except click.Abort:
+        _fail("interrupted", 130)
 
 
-def _fail(text: str, status: int) -> None:
+def _fail(text: str, status: int) -> NoReturn:
     print(f"arena: {' '.join(text.split())}", file=sys.stderr)
     sys.exit(status)
 

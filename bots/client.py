@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import random
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
+from websockets.uri import parse_uri
 
 from protocol.codec import Encoding, decode_from_arena, encode, join
-from protocol.errors import ArenaError, Unreachable, UsageError
+from protocol.errors import ArenaError, Unreachable, UsageError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -45,6 +47,8 @@ __all__ = ["Client", "StrategyFailed"]
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _OPEN_TIMEOUT_S = 10.0
+_HOLD_S = 0.02
+"""Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
 
 
 class StrategyFailed(ArenaError):
@@ -56,10 +60,14 @@ def _blaming(doing: str) -> Iterator[None]:
     """Whatever is raised in here is the strategy's fault."""
     try:
         yield
-    except Exception as error:
-        raise StrategyFailed(
-            f"the strategy raised {type(error).__name__} at {doing}: {error}"
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise _failure(doing, error) from error
+
+
+def _failure(doing: str, error: BaseException) -> StrategyFailed:
+    return StrategyFailed(
+        f"the strategy raised {type(error).__name__} at {doing}: {error}"
+    )
 
 
 class _Seat:
@@ -117,8 +125,11 @@ class Client:
         self._session = Session()
         self._secret: str | None = None
         self._seats: dict[str, _Seat] = {}
+        self._lost_at: float | None = None
+        self._pause_s = _FIRST_PAUSE_S
         self._outbox: list[bytes] = []
         self._filled = asyncio.Event()
+        self._filled_at = 0.0
 
     async def run(self) -> None:
         """Play until the arena closes; cancelling says goodbye first.
@@ -128,10 +139,9 @@ class Client:
             UsageError: the address is none, or the arena does not take this bot; the text says why.
             StrategyFailed: a strategy raised.
         """
+        _check_address(self._url)
         _keep_memory_mapped()
-        pause_s, known = _FIRST_PAUSE_S, False
-        lost_at: float | None = None
-        now = asyncio.get_running_loop().time
+        known = False
         while True:
             try:
                 async with connect(
@@ -140,30 +150,31 @@ class Client:
                     max_size=None,  # the arena is trusted with our memory
                     open_timeout=_OPEN_TIMEOUT_S,
                 ) as websocket:
-                    known, pause_s, lost_at = True, _FIRST_PAUSE_S, None
+                    known = True
                     if await self._talk(websocket):
                         return
                 why = "the connection was lost"
-            except InvalidURI as error:
-                raise UsageError(
-                    f"expected an address such as ws://127.0.0.1:7700, got {error.uri!r}"
-                ) from None
-            except (OSError, InvalidHandshake, TimeoutError) as error:
+            except (OSError, WebSocketException) as error:
                 if not known:
-                    why = str(error) or type(error).__name__
+                    text = str(error) or type(error).__name__
                     raise Unreachable(
-                        f"no arena answers at {self._url}: {why}"
+                        f"no arena answers at {self._url}: {text}"
                     ) from None
                 why = "the arena does not answer"
             self._session.disconnected()
-            lost_at = now() if lost_at is None else lost_at
-            if now() - lost_at > self._patience_s:
-                raise Unreachable(f"no arena answers at {self._url} any more")
-            self._on_event(f"{why}; next attempt in {pause_s:.1f} s")
-            await asyncio.sleep(
-                pause_s * random.uniform(0.8, 1.2)
-            )  # a class comes back spread out
-            pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
+            await self._pause(why)
+
+    async def _pause(self, why: str) -> None:
+        """Wait before the next attempt, longer every time until a `welcome` comes."""
+        now = asyncio.get_running_loop().time()
+        if self._lost_at is None:
+            self._lost_at = now
+        if now - self._lost_at >= self._patience_s:
+            raise Unreachable(f"no arena answers at {self._url} any more")
+        self._on_event(f"{why}; next attempt in {self._pause_s:.1f} s")
+        spread = random.uniform(0.8, 1.2)  # a class does not come back in one moment
+        await asyncio.sleep(self._pause_s * spread)
+        self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
     async def _talk(self, websocket: ClientConnection) -> bool:
         """One connection from `hello` on; True if there is no reason to connect again."""
@@ -172,7 +183,7 @@ class Client:
         writer = asyncio.create_task(self._write(websocket))
         try:
             while True:
-                self._frame(await websocket.recv(decode=False))
+                await self._frame(await websocket.recv(decode=False))
         except ConnectionClosed:
             pass  # `close_code` below says what there is to say
         except asyncio.CancelledError:
@@ -235,15 +246,19 @@ class Client:
             self._outbox.append(encode(message, self._encoding))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise StrategyFailed(f"its answer cannot be sent: {error}") from error
-        self._filled.set()
+        if not self._filled.is_set():
+            self._filled.set()
+            self._filled_at = time.monotonic()
 
-    def _frame(self, frame: bytes) -> None:
+    async def _frame(self, frame: bytes) -> None:
         """Do all that a frame asks for; the arena writes frames as we do."""
         for message in decode_from_arena(frame, self._encoding, self._game_of):
             if self._session.note(message):
                 reply = self._take(message)
                 if reply is not None:
                     self._say(reply)
+                    if time.monotonic() - self._filled_at > _HOLD_S:
+                        await asyncio.sleep(0)  # the writer's turn
 
     def _game_of(self, match: str) -> str:
         return self._seats[match].match.game
@@ -255,10 +270,11 @@ class Client:
             case Match():
                 return self._sit(message)
             case Over():
-                self._over(self._seats.pop(message.match), message)
+                self._over(self._seats.pop(message.match, None), message)
             case Welcome():
                 back = "back" if self._secret else "connected"
                 self._secret = message.session
+                self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
                 self._on_event(f"{back} as {message.bot} at {self._url}")
             case Refused():
                 self._refused(message)
@@ -283,14 +299,15 @@ class Client:
             for news in ask.news:
                 strategy.hear(news)
             value: Any = strategy.decide(ask.question)
-        except Exception as error:
-            raise StrategyFailed(
-                f"the strategy raised {type(error).__name__} at {ask.question.kind}: {error}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            raise _failure(ask.question.kind, error) from error
         seat.answer = Answer(ask.match, ask.ask, value)
         return seat.answer
 
-    def _over(self, seat: _Seat, over: Over) -> None:
+    def _over(self, seat: _Seat | None, over: Over) -> None:
+        """Hear the last news of a match."""
+        if seat is None:
+            return  # its invitation was lost with a connection
         with _blaming("the last news"):
             for news in over.news:
                 seat.strategy.hear(news)
@@ -303,6 +320,15 @@ class Client:
                 return
             raise UsageError(f"the arena refuses this bot: {refused.text}")
         self._on_event(f"refused: {refused.text}")
+
+
+def _check_address(url: str) -> None:
+    try:
+        parse_uri(url)
+    except (InvalidURI, ValueError):
+        raise UsageError(
+            f"expected an address such as ws://127.0.0.1:7700, got {one_line(url)!r}"
+        ) from None
 
 
 def _keep_memory_mapped() -> None:

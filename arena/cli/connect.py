@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 
@@ -19,11 +20,12 @@ __all__ = ["command"]
 @click.argument("words", nargs=-1, type=click.UNPROCESSED)
 def command(words: tuple[str, ...]) -> int:
     """Connect FILE.py, or a house bot by GAME NAME, to an arena: `python -m bots` with the same words."""
-    # A program of its own: the arena never imports a bot to play over the network, and a bot's
-    # loop has a process to itself here as everywhere.
-    process = subprocess.Popen([sys.executable, "-m", "bots", *(words or ("--help",))])
+    # A program of its own: the arena never imports a bot to play over the network, and a bot's loop has a process to itself here
+    # as everywhere. -P: a folder `bots` in the present directory is not the package.
+    argv = [sys.executable, "-P", "-m", "bots", *(words or ("--help",))]
+    if os.name == "posix":
+        os.execv(sys.executable, argv)  # so that every signal is the bot's
+    process = subprocess.Popen(argv)
     while True:
-        with contextlib.suppress(
-            KeyboardInterrupt
-        ):  # it got Ctrl-C, too, and says goodbye
+        with contextlib.suppress(KeyboardInterrupt):  # it says goodbye
             return process.wait()

@@ -114,7 +114,7 @@ def command(
     with Store(db) as store:
         try:
             asyncio.run(_serve(store, plans, host, port, players, once, as_json))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
             raise Interrupted(
                 f"stopped; all matches that were over are in {db}"
             ) from None

@@ -1,0 +1,224 @@
+"""One stage of a competition while it is played: matches are opened as bots are free, until every pairing has its outcome.
+
+A stage knows who waits for whom, who is away, and what an elimination takes with it; what a match is, where it is written down and who
+is out is its competition's business. It is driven by what happens elsewhere (a bot comes, a match ends, time is up), so nothing that
+goes wrong in it may be raised there: it becomes the stage's own end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol
+
+from arena.conduct import OnOver, Table
+from arena.match import MatchResult
+from arena.player import Player
+from arena.schedule import Outcome, Outcomes, Pairing
+from arena.verdict import Verdict
+from protocol.errors import ArenaError
+from protocol.messages import Ending
+
+__all__ = ["Referee", "RunningStage"]
+
+_VOIDS = 3  # J5: then the match waits for the instructor
+
+
+class Referee(Protocol):
+    """What a stage asks of its competition."""
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a bot that is away is waited for."""
+
+    def is_out(self, pairing: Pairing) -> bool:
+        """Whether one of them has been eliminated (J3)."""
+
+    def open(self, pairing: Pairing, on_over: OnOver) -> Table:
+        """Open a pairing's match; all its players are free."""
+
+    def note(
+        self,
+        pairing: Pairing,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """Write down what came of a match, and rule who is out."""
+
+    def player(self, name: str) -> Player | None:
+        """The bot of that name, if there is one that can still be dealt to."""
+
+    def absent(self, pairing: Pairing, seat: int) -> MatchResult:
+        """Rule that a bot did not come to its match (J2); the result of that."""
+
+    def void(self, table: Table, text: str) -> None:
+        """Stop a match that cannot count any more."""
+
+
+class RunningStage:
+    """The pairings of one stage, from waiting to their outcomes.
+
+    Every bot has a list of the pairings that it waits for, so that the end of a match costs a look at the lists of its own players
+    only, however large the competition is.
+    """
+
+    def __init__(self, referee: Referee, pairings: Sequence[Pairing]) -> None:
+        self._referee = referee
+        self._pairings = pairings
+        self._waiting: dict[str, dict[int, Pairing]] = {}
+        self._tables: dict[int, Table] = {}
+        self._outcomes: dict[int, Outcome] = {}
+        self._voids: Counter[int] = Counter()
+        self._expected: dict[str, asyncio.TimerHandle] = {}
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        for pairing in pairings:
+            self._list(pairing)
+
+    @property
+    def settled(self) -> int:
+        """How many pairings have their outcome."""
+        return len(self._outcomes)
+
+    async def outcomes(self) -> Outcomes:
+        """Play all pairings; their outcomes in order.
+
+        Raises:
+            ArenaError: a match was void three times (J5).
+        """
+        self.seat(tuple(self._waiting))
+        try:
+            await self._done
+        finally:
+            self._done.cancel()  # nothing is opened any more
+            for timer in self._expected.values():
+                timer.cancel()
+            for table in tuple(self._tables.values()):
+                self._referee.void(table, "its competition was stopped")
+        return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
+
+    def seat(self, names: Sequence[str]) -> None:
+        """Open what can be opened for these bots."""
+        with self._failing():
+            for name in names:
+                for pairing in tuple(self._waiting.get(name, {}).values()):
+                    self._try(pairing)
+                    if self._free_tables(name) < 1:
+                        break
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """What is raised in here ends the stage instead of whatever caused it."""
+        try:
+            yield
+        except Exception as error:
+            if not self._done.done():
+                self._done.set_exception(error)
+
+    def _try(self, pairing: Pairing) -> None:
+        """Open a pairing's match if all its players are free, or see that it will never be played."""
+        if self._done.done():
+            return
+        if self._referee.is_out(pairing) or self._cannot_meet_itself(pairing):
+            self._settle(pairing, None)
+        elif all(
+            self._free_tables(name) >= pairing.players.count(name)
+            for name in pairing.players
+        ):
+            self._unlist(pairing)
+            self._tables[pairing.number] = self._referee.open(
+                pairing, partial(self._over, pairing)
+            )
+
+    def _free_tables(self, name: str) -> int:
+        """How many matches more the bot would take now; one that is away gets a deadline."""
+        player = self._here(name)
+        if player is None:
+            if name not in self._expected and not self._done.done():
+                wait_s = self._referee.patience_ms / 1000
+                self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
+            return 0
+        timer = self._expected.pop(name, None)
+        if timer is not None:
+            timer.cancel()
+        return player.tables - len(player.chairs)
+
+    def _here(self, name: str) -> Player | None:
+        """The bot, if it is connected."""
+        player = self._referee.player(name)
+        return None if player is None or player.connection is None else player
+
+    def _cannot_meet_itself(self, pairing: Pairing) -> bool:
+        """A bot with one table has no second chair for itself."""
+        name = pairing.players[0]
+        player = self._referee.player(name)
+        return player is not None and player.tables < pairing.players.count(name)
+
+    def _absent(self, name: str) -> None:
+        """A bot has not come in time to the matches that wait for it."""
+        del self._expected[name]
+        waiting = self._waiting.get(name)
+        if not waiting or self._here(name) is not None:
+            return
+        with self._failing():
+            pairing = next(iter(waiting.values()))
+            seat = pairing.players.index(name)
+            self._settle(pairing, self._referee.absent(pairing, seat))
+            self._strike(name)
+
+    def _over(
+        self,
+        pairing: Pairing,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """A match has ended: settle or repeat it, and go on with its players."""
+        del self._tables[pairing.number]
+        with self._failing():
+            self._referee.note(pairing, table, result, verdict)
+            if result.termination.kind is not Ending.VOID:
+                self._settle(pairing, result)
+                if result.termination.seat is not None:
+                    self._strike(pairing.players[result.termination.seat])
+            elif self._referee.is_out(pairing):
+                self._settle(pairing, None)
+            else:
+                self._repeat(pairing)
+            self.seat(pairing.players)
+
+    def _repeat(self, pairing: Pairing) -> None:
+        """A void match is played again, but not for ever (J5)."""
+        self._voids[pairing.number] += 1
+        if self._voids[pairing.number] == _VOIDS:
+            names = " against ".join(pairing.players)
+            raise ArenaError(f"{names} was void {_VOIDS} times by faults of the arena")
+        self._list(pairing)
+
+    def _strike(self, name: str) -> None:
+        """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
+        for number, table in tuple(self._tables.items()):
+            if number in self._tables and name in (
+                chair.player.name for chair in table.chairs
+            ):
+                self._referee.void(table, f"{name} has been eliminated")
+        for pairing in tuple(self._waiting.get(name, {}).values()):
+            self._settle(pairing, None)
+
+    def _settle(self, pairing: Pairing, result: MatchResult | None) -> None:
+        self._unlist(pairing)
+        self._outcomes[pairing.number] = Outcome(pairing, result)
+        if len(self._outcomes) == len(self._pairings) and not self._done.done():
+            self._done.set_result(None)
+
+    def _list(self, pairing: Pairing) -> None:
+        for name in pairing.players:
+            self._waiting.setdefault(name, {})[pairing.number] = pairing
+
+    def _unlist(self, pairing: Pairing) -> None:
+        for name in pairing.players:
+            self._waiting[name].pop(pairing.number, None)

@@ -1,0 +1,177 @@
+"""Bots without sockets: players whose frames are caught, and matches of theirs on a clock that tests set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from arena.conduct import Conduct, Table
+from arena.connection import Connection
+from arena.games import GAMES
+from arena.match import MatchResult
+from arena.player import Player
+from arena.rules import Game
+from arena.verdict import Verdict
+from protocol.codec import Encoding, decode_from_arena
+from protocol.messages import (
+    VERSION,
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Hello,
+    Limits,
+    Match,
+    Ready,
+    Welcome,
+)
+from protocol.vocabulary import Range
+
+LIMITS = Limits(
+    decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
+)
+
+
+class Wire:
+    """Stands in for a connection: keeps what is written."""
+
+    def __init__(self, encoding: Encoding = Encoding.JSON) -> None:
+        self.encoding = encoding
+        self.frames: list[bytes] = []
+        self.games: dict[str, str] = {}
+
+    def send(self, frame: bytes, encoding: Encoding) -> None:
+        assert encoding is self.encoding
+        self.frames.append(frame)
+
+    def read(self) -> list[ArenaMessage]:
+        """The messages in all frames that were written since the last call."""
+        frames, self.frames = self.frames, []
+        messages: list[ArenaMessage] = []
+        for frame in frames:
+            for message in decode_from_arena(
+                frame, self.encoding, self.games.__getitem__
+            ):
+                if isinstance(message, Match):
+                    self.games[message.match] = message.game
+                messages.append(message)
+        return messages
+
+
+class Bot:
+    """A bot at its end of a wire, and the player that the arena has for it."""
+
+    def __init__(
+        self,
+        name: str = "ann",
+        *,
+        tables: int = 1,
+        batch: bool = True,
+        encoding: Encoding = Encoding.JSON,
+        clock: Callable[[], float] = lambda: 0.0,
+        on_dirty: Callable[[Player], None] = lambda player: None,
+    ) -> None:
+        self.clock = clock
+        self.hello = Hello(VERSION, name, tuple(GAMES), tables=tables, batch=batch)
+        self.wire = Wire(encoding)
+        self.player = Player(self.hello, cast(Connection, self.wire), 512, on_dirty)
+        self.player.session.note(self.hello)
+        self._welcome()
+        self.reads()
+
+    def reads(self) -> list[ArenaMessage]:
+        """All that has come since the last call; what waits in the outbox is written first."""
+        self.player.flush(self.clock())
+        return self.wire.read()
+
+    def asks(self) -> list[Ask]:
+        """The questions among it."""
+        return [message for message in self.reads() if isinstance(message, Ask)]
+
+    def goes(self) -> None:
+        """The connection is lost."""
+        self.player.disconnected(self.clock())
+
+    def comes_back(self) -> None:
+        """It resumes its session over another connection."""
+        games = self.wire.games
+        self.wire = Wire(self.wire.encoding)
+        self.wire.games = games
+        self.player.resumed(self.hello, cast(Connection, self.wire))
+        self.player.session.note(self.hello)
+        self._welcome()
+        self.player.repeat()
+
+    def _welcome(self) -> None:
+        self.player.send(
+            Welcome(VERSION, self.player.name, self.player.secret, Limits())
+        )
+
+
+class House:
+    """Matches between bots without sockets; `now` is the time, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.conduct = Conduct(lambda: self.now)
+        self.results: list[tuple[Table, MatchResult, Verdict | None]] = []
+
+    def bot(self, name: str = "ann", **options: Any) -> Bot:
+        """A bot that is connected here."""
+        return Bot(name, clock=lambda: self.now, **options)
+
+    def open(
+        self,
+        *bots: Bot,
+        game: str | Game = "ace_king_queen",
+        limits: Limits = LIMITS,
+        **settings: object,
+    ) -> Table:
+        rules = GAMES[game] if isinstance(game, str) else game
+        return self.conduct.open(
+            rules,
+            rules.vocabulary.read_settings(settings),
+            [bot.player for bot in bots],
+            limits,
+            lambda *over: self.results.append(over),
+        )
+
+    def say(self, bot: Bot, message: BotMessage) -> None:
+        """A message comes in, as the gateway would let it through."""
+        if bot.player.session.note(message):
+            if isinstance(message, Answer):
+                self.conduct.answer(bot.player, message, self.now)
+            elif isinstance(message, Ready):
+                self.conduct.ready(bot.player, message)
+
+    def sit(self, *bots: Bot) -> None:
+        """Everybody reads the invitations and is ready."""
+        for bot in dict.fromkeys(bots):  # it may sit at both sides
+            for message in bot.reads():
+                if isinstance(message, Match):
+                    self.say(bot, Ready(message.match, f"nonce of {bot.player.name}"))
+
+    def answer(self, bot: Bot, ask: Ask, value: Any = None) -> None:
+        """Answer a question, with what is legal first if nothing else is said."""
+        if value is None:
+            legal = ask.question.choices
+            value = legal.min if isinstance(legal, Range) else legal[0]
+        self.say(bot, Answer(ask.match, ask.ask, value))
+
+    def play_out(self, *bots: Bot) -> None:
+        """Answer all that is asked until nothing is."""
+        while sum(self._turn(bot) for bot in bots):
+            pass
+
+    def _turn(self, bot: Bot) -> bool:
+        asks = bot.asks()
+        for ask in asks:
+            self.answer(bot, ask)
+        return bool(asks)
+
+
+@pytest.fixture
+def house() -> House:
+    return House()

@@ -1,0 +1,556 @@
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from arena.conduct import FAULT
+from arena.games import GAMES
+from arena.match import replay
+from arena.rules import Game
+from protocol.messages import Answer, Ask, Ending, Limits, Match, Over, Ready
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import LIMITS, Bot, House
+else:
+    LIMITS = Limits(
+        decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
+    )
+
+
+@pytest.fixture
+def ann(house: House) -> Bot:
+    return house.bot("ann")
+
+
+@pytest.fixture
+def ben(house: House) -> Bot:
+    return house.bot("ben")
+
+
+def only(items: list[Any]) -> Any:
+    [item] = items
+    return item
+
+
+def begun(house: House, *bots: Bot, **settings: Any) -> Any:
+    """A match whose seats are ready."""
+    table = house.open(*bots, **settings)
+    house.sit(*bots)
+    return table
+
+
+def broken(raise_at: int) -> Game:
+    """Ace-King-Queen by rules that fail when they get their nth answer, or 0 for before the first."""
+    sound = GAMES["ace_king_queen"]
+
+    def rules(*arguments: Any) -> Iterator[Any]:
+        steps, answers = sound.rules(*arguments), 0
+        step = next(steps)
+        while True:
+            answer = yield step
+            if answer is not None:
+                answers += 1
+                if answers == raise_at:
+                    raise KeyError("a fault in the rules")
+            step = steps.send(answer)
+
+    def none(*_: Any) -> Iterator[Any]:
+        raise KeyError("a fault in the rules")
+        yield
+
+    return msgspec.structs.replace(sound, rules=rules if raise_at else none)
+
+
+# --- a match from the invitation to its end ---
+
+
+def test_every_seat_is_invited_with_the_commitment_of_one_seed(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = house.open(ann, ben, hands=2)
+    for_ann, for_ben = only(ann.reads()), only(ben.reads())
+
+    assert (for_ann.seat, for_ben.seat) == (0, 1)
+    assert for_ann.match != for_ben.match
+    assert for_ann.commitment == for_ben.commitment
+    assert for_ann.commitment == hashlib.sha256(table.seed).hexdigest()
+    assert for_ann.seats == ("ann", "ben")
+    assert for_ann.settings == {"hands": 2}
+    assert for_ann.limits == LIMITS
+
+
+def test_J6_no_card_is_dealt_before_all_seats_are_ready(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = house.open(ann, ben)
+    house.sit(ann)
+
+    assert ann.asks() == []
+    assert table.match is None
+
+    house.sit(ben)
+
+    assert [type(ask.question).__name__ for ask in ann.asks()] == ["Open"]
+
+
+def test_J6_the_cards_come_from_the_seed_and_every_nonce(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben, hands=4)
+    house.play_out(ann, ben)
+    table, result, _ = only(house.results)
+
+    assert result.record.nonces == ("nonce of ann", "nonce of ben")
+    assert result.record.seed == table.seed.hex()
+    assert replay(result.record) == result
+
+
+def test_a_second_ready_does_not_change_the_nonce(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = house.open(ann, ben)
+    invitation = only(ann.reads())
+    house.say(ann, Ready(invitation.match, "one"))
+    house.say(ann, Ready(invitation.match, "other"))
+
+    assert table.chairs[0].nonce == "one"
+
+
+def test_an_answer_puts_the_next_question_with_its_news_into_the_outbox(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben, hands=2)
+    house.answer(ann, only(ann.asks()), "check")
+    ask = only(ben.asks())
+
+    assert ask.question.round == 2
+    assert [news.kind for news in ask.news] == ["hand_over"]
+    assert ann.reads() == []  # what it has heard comes with its next question
+
+
+def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = begun(house, ann, ben, hands=2)
+    house.answer(ann, only(ann.asks()), "check")
+    house.answer(ben, only(ben.asks()), "check")
+    for_ann, for_ben = only(ann.reads()), only(ben.reads())
+    _, result, verdict = only(house.results)
+
+    assert [len(for_ann.news), len(for_ben.news)] == [2, 1]
+    assert for_ann.scores == for_ben.scores == result.scores
+    assert for_ann.termination.kind is Ending.COMPLETED
+    assert for_ann.reveal.seed == table.seed.hex()
+    assert verdict is None
+    assert ann.player.chairs == {}
+    assert house.conduct.tables == ()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_game_is_played_to_its_end(house: House, game: str) -> None:
+    short: dict[str, Any] = {
+        "ace_king_queen": {"hands": 4},
+        "gin_rummy": {"max_rounds": 2},
+        "high_low": {"max_shuffles": 1},
+        "three_card_poker": {"rounds": 5},
+        "blackjack": {"hands": 5},
+    }[game]
+    bots = [house.bot(f"bot {seat}") for seat in range(GAMES[game].seats)]
+    begun(house, *bots, game=game, **short)
+    house.play_out(*bots)
+    _, result, _ = only(house.results)
+
+    assert result.termination.kind is Ending.COMPLETED
+    assert replay(result.record) == result
+
+
+def test_a_bot_sits_at_both_sides_of_a_table(house: House) -> None:
+    ann = house.bot("ann", tables=2)
+    begun(house, ann, ann, hands=4)
+    house.play_out(ann)
+    _, result, _ = only(house.results)
+
+    assert result.termination.kind is Ending.COMPLETED
+    assert ann.player.pending == 0
+
+
+# --- offences ---
+
+
+def test_J3_after_an_illegal_answer_the_opponent_wins(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    house.answer(ann, only(ann.asks()), "raise")
+    _, result, verdict = only(house.results)
+    over = only(ben.reads())
+
+    assert result.termination.kind is Ending.ILLEGAL
+    assert result.winner == 1
+    assert over.termination == result.termination
+    assert verdict is not None
+
+
+def test_J4_the_verdict_has_all_the_evidence(house: House, ann: Bot, ben: Bot) -> None:
+    table = begun(house, ann, ben)
+    house.answer(ann, only(ann.asks()), "check")
+    ask = only(ben.asks())
+    house.now += 1.5
+    house.answer(ben, ask, {"bluff": [1, 2]})
+    _, _, verdict = only(house.results)
+
+    assert verdict.kind is Ending.ILLEGAL
+    assert (verdict.bot, verdict.seat) == ("ben", 1)
+    assert (verdict.match, verdict.game) == (table.id, "ace_king_queen")
+    assert (
+        verdict.text == "seat 2 answered {'bluff': [1, 2]} to open; legal: bet, check"
+    )
+    assert msgspec.json.decode(verdict.asked) == {
+        "kind": "open",
+        "round": 2,
+        "card": ask.question.card,
+        "legal": ["bet", "check"],
+    }
+    assert verdict.legal == "bet, check"
+    assert verdict.got == "{'bluff': [1, 2]}"
+    assert verdict.taken_ms == 1500.0
+    assert verdict.bank_ms == 2500
+    assert verdict.limits == LIMITS
+
+
+def test_J3_against_the_dealer_the_whole_stake_is_lost(house: House, ann: Bot) -> None:
+    begun(house, ann, game="three_card_poker", stake=300)
+    house.answer(ann, only(ann.asks()), True)
+    _, result, _ = only(house.results)
+
+    assert result.scores == (-300,)
+
+
+def test_J2_only_the_first_offence_ends_a_match(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    house.answer(ann, only(ann.asks()), "raise")
+    house.conduct.offence(ben.player, Ending.DISCONNECT, "left")
+    house.conduct.offence(ann.player, Ending.CRASH, "crashed")
+    house.now += 60
+    house.conduct.tick()
+    _, result, verdict = only(house.results)
+
+    assert result.termination.kind is Ending.ILLEGAL
+    assert (verdict.kind, verdict.bot) == (Ending.ILLEGAL, "ann")
+
+
+def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: House) -> None:
+    ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
+    begun(house, ann, ben)
+    begun(house, cem, ann)
+    begun(house, ann, ann)
+    other = begun(house, ben, cem)
+    house.conduct.offence(ann.player, Ending.MALFORMED, "sent nonsense")
+
+    assert [result.termination.seat for _, result, _ in house.results] == [0, 1, 0]
+    assert all(verdict.bot == "ann" for *_, verdict in house.results if verdict)
+    assert house.conduct.tables == (other,)
+    assert ann.player.pending == 0
+
+
+def test_an_offence_before_the_match_has_begun_has_a_result_too(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.open(ann, ben)
+    house.sit(ben)
+    house.conduct.offence(ann.player, Ending.DISCONNECT, "left")
+    _, result, verdict = only(house.results)
+
+    assert result.winner == 1
+    assert result.record.nonces == ("", "nonce of ben")
+    assert verdict.asked is None
+
+
+def test_answers_after_the_end_are_ignored(house: House, ann: Bot, ben: Bot) -> None:
+    begun(house, ann, ben)
+    ask = only(ann.asks())
+    house.conduct.offence(ben.player, Ending.CRASH, "crashed")
+    house.answer(ann, ask)
+
+    assert len(house.results) == 1
+
+
+def test_what_makes_of_a_result_cannot_stop_the_matches(
+    house: House, ann: Bot, ben: Bot, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = begun(house, ann, ben)
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    table.on_over = fail
+    house.answer(ann, only(ann.asks()), "raise")
+
+    assert "the disk is full" in caplog.text
+    assert isinstance(only(ben.reads()), Over)
+
+
+# --- J5 ---
+
+
+@pytest.mark.parametrize("raise_at", [0, 1])
+def test_J5_rules_that_fail_void_the_match_and_charge_nobody(
+    house: House,
+    ann: Bot,
+    ben: Bot,
+    raise_at: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun(house, ann, ben, game=broken(raise_at))
+    if raise_at:
+        house.answer(ann, only(ann.asks()))
+    _, result, verdict = only(house.results)
+
+    assert result.termination.kind is Ending.VOID
+    assert result.termination.text == FAULT
+    assert verdict is None
+    assert "a fault in the rules" in caplog.text
+    assert (
+        only([m for m in ben.reads() if isinstance(m, Over)]).termination.seat is None
+    )
+
+
+def test_J5_one_match_that_fails_leaves_the_others_alone(house: House) -> None:
+    ann, ben = house.bot("ann", tables=2), house.bot("ben", tables=2)
+    house.open(ann, ben, game=broken(1))
+    house.open(ann, ben, hands=2)
+    house.sit(ann, ben)
+    house.play_out(ann, ben)
+
+    kinds = [result.termination.kind for _, result, _ in house.results]
+    assert kinds == [Ending.VOID, Ending.COMPLETED]
+
+
+def test_a_void_match_is_void_once(house: House, ann: Bot, ben: Bot) -> None:
+    table = begun(house, ann, ben)
+    house.conduct.void(table, "not needed")
+    house.conduct.void(table, "not needed")
+
+    assert only(house.results)[1].termination.kind is Ending.VOID
+
+
+# --- J7 ---
+
+
+def test_J7_who_does_not_answer_is_out_of_time(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    only(ann.asks())
+    house.now += 3.75
+    house.conduct.tick()
+
+    assert house.results == []
+
+    house.now += 0.5
+    house.conduct.tick()
+    _, result, verdict = only(house.results)
+
+    assert result.termination.kind is Ending.TIMEOUT
+    assert result.winner == 1
+    assert verdict.taken_ms == 4250.0
+    assert verdict.got is None
+    assert "waited 4250 ms; allowed 1000 ms and a bank of 3000 ms" in verdict.text
+
+
+def test_J7_an_answer_that_comes_after_its_time_is_late_before_any_tick(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    ask = only(ann.asks())
+    house.now += 4.1
+    house.answer(ann, ask)
+
+    assert only(house.results)[1].termination.kind is Ending.TIMEOUT
+
+
+def test_J7_time_runs_from_the_writing_of_the_frame(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    house.now += 3.0
+    ask = only(ann.asks())
+    house.now += 3.75
+    house.conduct.tick()
+    house.answer(ann, ask, "check")
+
+    assert house.results == []
+
+
+def test_J7_what_is_left_in_the_bank_comes_with_the_question(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    ask = only(ann.asks())
+    house.now += 1.5
+    house.answer(ann, ask, "bet")
+    house.answer(ben, only(ben.asks()), "fold")
+    house.answer(ben, only(ben.asks()), "bet")
+
+    assert ask.bank_ms == 3000
+    assert only(ann.asks()).bank_ms == 2500
+
+
+def test_J7_a_full_bank_does_not_lift_the_limit_of_one_decision(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    limits = msgspec.structs.replace(LIMITS, bank_ms=60_000)
+    begun(house, ann, ben, limits=limits)
+    only(ann.asks())
+    house.now += 5.001
+    house.conduct.tick()
+
+    assert only(house.results)[1].termination.kind is Ending.TIMEOUT
+
+
+def ten_tables(house: House) -> tuple[Bot, list[Ask]]:
+    """A bot with a question at each of ten tables."""
+    ann = house.bot("ann", tables=10)
+    opponents = [house.bot(f"ben {n}") for n in range(10)]
+    for ben in opponents:
+        house.open(ann, ben)
+    house.sit(ann, *opponents)
+    return ann, ann.asks()
+
+
+def test_J7_a_bot_with_many_tables_is_charged_as_one_worker(house: House) -> None:
+    ann, asks = ten_tables(house)
+    for ask in asks:
+        house.now += 0.9
+        house.conduct.tick()
+        house.answer(ann, ask, "check")
+
+    assert not any(verdict and verdict.bot == "ann" for *_, verdict in house.results)
+    assert all(chair.clock.bank_ms == 3000 for chair in ann.player.chairs.values())
+
+
+def test_J7_many_answers_in_one_frame_are_charged_once(house: House) -> None:
+    ann, asks = ten_tables(house)
+    house.now += 1.5
+    for ask in asks:
+        house.answer(ann, ask, "check")
+
+    banks = sorted(chair.clock.bank_ms for chair in ann.player.chairs.values())
+    assert banks == [2500] + [3000] * 9
+
+
+def test_J7_a_silent_worker_is_late_at_every_table(house: House) -> None:
+    ten_tables(house)
+    house.now += 4.1
+    house.conduct.tick()
+
+    assert len(house.results) == 10
+
+
+def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(
+    house: House,
+) -> None:
+    ann, ben, cem = house.bot("ann", tables=2), house.bot("ben"), house.bot("cem")
+    begun(house, ann, cem)
+    [quick] = ann.asks()
+    first = begun(house, ann, ben)
+    [neglected] = ann.asks()
+    for _ in range(11):  # 9.9 s: it came second, so that it has twice 5 s
+        house.now += 0.9
+        house.answer(ann, quick, "check")
+        house.answer(cem, only(cem.asks()), "check")
+        [quick] = ann.asks()
+        house.conduct.tick()
+
+    assert house.results == []
+
+    house.now += 0.11
+    house.conduct.tick()
+
+    table, result, verdict = only(house.results)
+    assert table is first
+    assert neglected.match == first.chairs[0].id
+    assert (result.termination.kind, verdict.bot) == (Ending.TIMEOUT, "ann")
+
+
+def test_J2_who_is_not_ready_in_time_is_absent(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.open(ann, ben)
+    house.sit(ann)
+    house.now += 1.9
+    house.conduct.tick()
+
+    assert house.results == []
+
+    house.now += 0.2
+    house.conduct.tick()
+    _, result, verdict = only(house.results)
+
+    assert result.winner == 0
+    assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "ben")
+    assert verdict.text == "seat 2 was not ready within 2000 ms after `match`"
+
+
+def test_a_deadline_that_was_met_is_forgotten(house: House, ann: Bot, ben: Bot) -> None:
+    begun(house, ann, ben, hands=2)
+    house.play_out(ann, ben)
+    house.now += 60
+    house.conduct.tick()
+
+    assert len(house.results) == 1
+
+
+def test_who_waits_for_the_other_is_not_on_the_clock(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    for _ in range(3):
+        house.answer(ann, only(ann.asks()), "bet")
+        house.now += 0.9
+        house.conduct.tick()
+        house.answer(ben, only(ben.asks()), "fold")
+        house.answer(ben, only(ben.asks()), "check")
+
+    assert house.results == []
+    assert [chair.clock.bank_ms for chair in house.conduct.tables[0].chairs] == [
+        3000,
+        3000,
+    ]
+
+
+def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: House) -> None:
+    bots = [house.bot(f"bot {n}") for n in range(200)]
+    for ann, ben in zip(bots[::2], bots[1::2], strict=True):
+        begun(house, ann, ben)
+        ann.asks()
+        house.now += 0.01
+    for _ in range(600):
+        house.now += 0.01
+        house.conduct.tick()
+
+    assert [table.id for table, *_ in house.results] == sorted(
+        (table.id for table, *_ in house.results),
+        key=lambda match: int(match.rpartition("-")[2]),
+    )
+    assert len(house.results) == 100
+
+
+def test_messages_about_chairs_that_are_gone_do_nothing(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = begun(house, ann, ben)
+    house.conduct.void(table, "not needed")
+    house.conduct.ready(ann.player, Ready("nowhere.0", "nonce"))
+    house.conduct.answer(ann.player, Answer("nowhere.0", "nowhere.0:1", 1), house.now)
+    match = only([m for m in ann.reads() if isinstance(m, Over)]).match
+    house.conduct.answer(ann.player, Answer(match, f"{match}:1", "bet"), house.now)
+
+    assert len(house.results) == 1
+    assert not any(isinstance(message, Match) for message in ann.reads())

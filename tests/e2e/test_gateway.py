@@ -1,0 +1,1277 @@
+"""The server as a bot's author meets it, friendly or not: real sockets, every frame made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+import pytest
+from websockets.asyncio.client import connect
+
+from arena.games import GAMES
+from arena.match import replay
+from protocol.messages import Ending
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Arena, Raw, Scenario
+
+pytestmark = pytest.mark.e2e
+
+Run = Callable[..., None]
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"max_rounds": 2, "max_turns": 30},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 10},
+    "blackjack": {"hands": 10},
+}
+
+
+async def hangs_up(reader: asyncio.StreamReader) -> bytes:
+    """All that the arena says until it closes or cuts the connection."""
+    said = b""
+    try:
+        while chunk := await reader.read(65536):
+            said += chunk
+    except ConnectionError:
+        pass
+    return said
+
+
+async def plays_on(arena: Arena, *bots: Raw) -> None:
+    await asyncio.gather(*(bot.play() for bot in bots))
+
+
+def kind_of(over: dict[str, Any]) -> tuple[str, int | None]:
+    return over["termination"]["kind"], over["termination"]["seat"]
+
+
+# --- the five games ---
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("encoding", ["json", "msgpack"])
+@pytest.mark.parametrize("game", GAMES)
+def test_a_bot_that_picks_from_legal_plays_every_game(
+    in_arena: Run, game: str, encoding: str, batch: bool
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with AsyncExitStack() as stack:
+            names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
+            bots = [
+                await stack.enter_async_context(
+                    arena.bot(name, encoding=encoding, batch=batch)
+                )
+                for name in names
+            ]
+            table = arena.open(game, *names, **SHORT[game])
+            await plays_on(arena, *bots)
+            result, verdict = await arena.result(table)
+
+            assert verdict is None
+            assert result.termination.kind is Ending.COMPLETED
+            assert replay(result.record) == result
+            for bot in bots:
+                [over] = bot.overs
+                assert tuple(over["scores"]) == result.scores
+                assert over["reveal"]["seed"] == result.record.seed
+                assert over["reveal"]["nonces"] == [f"by {name}" for name in names]
+
+    in_arena(scenario)
+
+
+def test_encodings_meet_at_one_table(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with (
+            arena.bot("ann") as ann,
+            arena.bot("ben", encoding="msgpack", batch=True) as ben,
+        ):
+            table = arena.open("gin_rummy", "ann", "ben", **SHORT["gin_rummy"])
+            await plays_on(arena, ann, ben)
+
+            assert (await arena.result(table))[1] is None
+            assert ann.overs[0]["scores"] == ben.overs[0]["scores"]
+
+    in_arena(scenario)
+
+
+def test_many_tables_over_one_connection(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with (
+            arena.bot("ann", tables=16, batch=True) as ann,
+            arena.bot("ben", tables=16, batch=True) as ben,
+        ):
+            for _ in range(16):
+                arena.open("ace_king_queen", "ann", "ben", hands=10)
+            await asyncio.gather(ann.play(16), ben.play(16))
+
+            assert len(arena.over) == 16
+            assert {kind_of(over) for over in ann.overs} == {("completed", None)}
+
+    in_arena(scenario)
+
+
+def test_a_bot_may_ask_for_more_tables_than_there_are(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann", tables=4096):
+            assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
+
+    in_arena(scenario)
+
+
+def test_a_message_may_come_in_fragments(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            hello = json.dumps(ann.a_hello())
+            await ann.websocket.send(["", *hello, ""])
+
+            assert (await ann.hears("welcome"))["bot"] == "ann"
+
+    in_arena(scenario)
+
+
+def test_a_message_may_come_byte_by_byte(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            frames = handshake() + text_frame(json.dumps(ann.a_hello()).encode())
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+            for byte in frames:
+                writer.write(bytes([byte]))
+                await writer.drain()
+            await reader.readuntil(b'"type":"welcome"')
+            writer.close()
+
+    in_arena(scenario)
+
+
+def test_the_bots_own_note_is_in_the_record(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            table = arena.open("blackjack", "ann", hands=1)
+            await ann.ready()
+            ask = await ann.hears("ask")
+            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+            await ann.say(**answer, value=5, note="five, as ever")
+            await ann.play()
+            result, _ = await arena.result(table)
+
+            assert result.record.notes == ((0, "five, as ever"),)
+
+    in_arena(scenario)
+
+
+# --- hello ---
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "closed"),
+    [
+        ({"protocol": 2}, "version", 4001),
+        ({"games": ["ace_king_queen", "chess"]}, "games", 4001),
+        ({"resume": "0" * 32}, "session", 4001),
+        ({"resume": "ü" * 32}, "session", 4001),
+        ({"games": []}, "malformed", 1002),
+        ({"name": ""}, "malformed", 1002),
+        ({"name": "x" * 65}, "malformed", 1002),
+        ({"name": "red\x1b[31m"}, "malformed", 1002),
+        ({"name": "two\nlines"}, "malformed", 1002),
+        ({"name": "right\u202eleft"}, "malformed", 1002),
+        ({"name": " ann"}, "malformed", 1002),
+        ({"name": 7}, "malformed", 1002),
+        ({"tables": 0}, "malformed", 1002),
+        ({"tables": "1"}, "malformed", 1002),
+        ({"tables": True}, "malformed", 1002),
+        ({"tables": 1.0}, "malformed", 1002),
+        ({"colour": "red"}, "malformed", 1002),
+        ({"type": "answer"}, "malformed", 1002),
+    ],
+)
+def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
+    in_arena: Run, fields: dict[str, Any], code: str, closed: int
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.say(**ann.a_hello(**fields))
+            said, text, close_code = await ann.refused()
+
+            assert (said, close_code) == (code, closed)
+            assert text.isprintable()
+            assert arena.gateway.players == {}
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_the_first_message_must_be_hello(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as ann:
+            await ann.say(type="goodbye")
+
+            assert await ann.refused() == (
+                "malformed",
+                "expected hello as the first message",
+                1002,
+            )
+
+    in_arena(scenario)
+
+
+def test_nothing_counts_after_a_hello_that_was_refused(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.say(ann.a_hello(protocol=2), ann.a_hello())
+
+            assert (await ann.refused())[0] == "version"
+            assert arena.gateway.players == {}
+
+    in_arena(scenario)
+
+
+def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.say(*[ann.a_hello()] * 100)
+
+            assert (await ann.refused())[0] == "malformed"
+            assert arena.gateway.players == {}
+
+    in_arena(scenario)
+
+
+def test_two_bots_cannot_have_one_name(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.stranger("ann") as other:
+            await other.say(**other.a_hello())
+            code, text, closed = await other.refused()
+
+            assert (code, closed) == ("name", 4001)
+            assert text == "a bot named 'ann' is here already; choose another name"
+            assert arena.gateway.players["ann"].connection is not None
+
+            arena.open("blackjack", "ann", hands=1)
+            await ann.play()
+
+    in_arena(scenario)
+
+
+def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            await ann.say(type="goodbye")
+
+            assert await ann.closed() == 1000
+        async with arena.bot("ann") as ann:
+            arena.open("blackjack", "ann", hands=1)
+            await ann.play()
+
+    in_arena(scenario)
+
+
+def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            arena.gateway.dismiss("ann", Ending.CRASH, "its process has ended")
+            async with arena.bot("ann") as successor:
+                await ann.websocket.close()
+                await arena.until(lambda: len(arena.gateway._connections) == 1)
+                arena.open("blackjack", "ann", hands=1)
+                await successor.play()
+
+    in_arena(scenario)
+
+
+# --- offences ---
+
+
+async def rogue_at_a_table(
+    arena: Arena, offend: Callable[[Raw], Any], **limits: int
+) -> tuple[Raw, dict[str, Any]]:
+    """A rogue offends while it is asked; its opponent's `over`, while two others play on beside them."""
+    async with (
+        arena.bot("rogue") as rogue,
+        arena.bot("ben") as ben,
+        arena.bot("cem") as cem,
+        arena.bot("dora") as dora,
+    ):
+        table = arena.open("ace_king_queen", "rogue", "ben", hands=1000)
+        other = arena.open("ace_king_queen", "cem", "dora", hands=100)
+        beside = asyncio.gather(cem.play(), dora.play())
+        bens = asyncio.create_task(ben.play())
+        await rogue.ready()
+        await rogue.hears("ask")
+        await offend(rogue)
+        [over] = await bens
+        await beside
+        result, verdict = await arena.result(table)
+
+        assert (await arena.result(other))[0].termination.kind is Ending.COMPLETED
+        assert verdict is not None
+        assert (verdict.bot, verdict.seat) == ("rogue", 0)
+        assert kind_of(over) == (verdict.kind.value, 0)
+        assert over["termination"]["text"] == verdict.text
+        assert result.winner == 1
+    await arena.still_plays()
+    return rogue, over
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def answer_with(value: str) -> str:
+    return f'{{"type":"answer","match":"m","ask":"m:1","value":{value}}}'
+
+
+MALFORMED: dict[str, str | bytes] = {
+    "no JSON": "knock knock",
+    "half a message": '{"type": "answer", "match":',
+    "nothing": "",
+    "NUL": "\0",
+    "no UTF-8": b'{"type": "\xff"}',
+    "no message": "7",
+    "an unknown type": '{"type": "cheat"}',
+    "no type": "{}",
+    "a type that is no word": '{"type": [1]}',
+    "a field too many": '{"type": "goodbye", "really": true}',
+    "a field too few": '{"type": "answer", "match": "m"}',
+    "fields of the wrong type": answer_with("1").replace('"m"', "7"),
+    "one good and one bad in an array": '[{"type": "goodbye"}, 7]',
+    "an array in an array": '[[{"type": "goodbye"}]]',
+    "NaN": answer_with("NaN"),
+    "a number of 5,000 digits": answer_with("9" * 5000),
+    "nesting": nested(2000),
+    "an answer nested 500 deep": answer_with(nested(500)),
+    "a long note": answer_with('1,"note":"' + "x" * 1025 + '"'),
+    "what the arena says": '{"type": "over", "match": "m"}',
+    "binary junk": os.urandom(500),
+    "msgpack that ends early": b"\x93\x01",
+    "msgpack with an extension": msgpack.packb(msgpack.ExtType(5, b"x")),
+    "msgpack with deep nesting": b"\x91" * 5000,
+    "msgpack with keys that are no keys": b"\x81\x81\x01\x02\x03",
+    "msgpack that claims four billion items": b"\xdd\xff\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_J2_what_cannot_be_read_is_malformed(in_arena: Run, what: str) -> None:
+    payload = MALFORMED[what]
+
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.send(payload, text=what == "no UTF-8" or None)
+        code, text, closed = await rogue.refused()
+
+        assert (code, closed) == ("malformed", 1002)
+        assert text.isprintable()
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("malformed", 0)
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_a_stranger_that_cannot_be_read_is_refused(in_arena: Run, what: str) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as rogue:
+            payload = MALFORMED[what]
+            rogue.is_json = isinstance(payload, str)
+            await rogue.websocket.send(payload)
+            code, _, closed = await rogue.refused()
+
+            assert (code, closed) == ("malformed", 1002)
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.send("x" * 20_000)
+        code, text, closed = await rogue.refused()
+
+        assert (code, closed) == ("oversize", 1009)
+        assert "at most 16384 bytes" in text
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("oversize", 0)
+
+    in_arena(scenario)
+
+
+def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.send(["x" * 10_000] * 2)
+        assert (await rogue.refused())[0] == "oversize"
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("oversize", 0)
+
+    in_arena(scenario)
+
+
+def test_a_frame_that_claims_to_be_huge_takes_no_memory(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(handshake() + struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
+        said = await hangs_up(reader)
+        writer.close()
+
+        assert b'"code":"oversize"' in said
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"raise"', "true", "null", "1", '["bet"]', '{"bet": 1}', '"Bet"', '"bet "'],
+)
+def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
+    in_arena: Run, value: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "rogue", "ben")
+            bens = asyncio.create_task(ben.play())
+            await rogue.ready()
+            ask = await rogue.hears("ask")
+            await rogue.answer(ask, json.loads(value) or {"none": None})
+            over = await rogue.hears("over")
+            await bens
+            result, verdict = await arena.result(table)
+
+            assert kind_of(over) == ("illegal", 0)
+            assert "legal: bet, check" in over["termination"]["text"]
+            assert result.winner == 1
+            assert verdict is not None
+            assert verdict.legal == "bet, check"
+
+            arena.open("ace_king_queen", "rogue", "ben", hands=2)
+            await plays_on(arena, rogue, ben)
+
+    in_arena(scenario)
+
+
+def test_a_bot_that_never_answers_loses_and_nothing_hangs(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async def offend(rogue: Raw) -> None:
+            over = await rogue.hears("over")
+
+            assert kind_of(over) == ("timeout", 0)
+
+        await rogue_at_a_table(arena, offend)
+
+    in_arena(scenario, decision_ms=300, bank_ms=200, hard_ms=400)
+
+
+def test_a_bot_that_holds_back_ready_is_absent(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "rogue", "ben")
+            await rogue.hears("match")
+            [over] = await ben.play()
+            result, verdict = await arena.result(table)
+
+            assert kind_of(over) == ("absent", 0)
+            assert result.winner == 1
+            assert verdict is not None
+            assert (verdict.bot, verdict.kind) == ("rogue", Ending.ABSENT)
+
+    in_arena(scenario, start_ms=300)
+
+
+def test_a_goodbye_in_a_match_loses_it(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.say({"type": "goodbye"}, {"type": "goodbye"})
+        over = await rogue.hears("over")
+
+        assert kind_of(over) == ("disconnect", 0)
+        assert await rogue.closed() == 1000
+
+    async def scenario(arena: Arena) -> None:
+        await rogue_at_a_table(arena, offend)
+
+    in_arena(scenario)
+
+
+def test_what_comes_after_goodbye_does_not_count(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "rogue", "ben")
+            bens = asyncio.create_task(ben.play())
+            await rogue.ready()
+            ask = await rogue.hears("ask")
+            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+            await rogue.say({"type": "goodbye"}, {**answer, "value": "all in"})
+            await bens
+            result, verdict = await arena.result(table)
+
+            assert result.termination.kind is Ending.DISCONNECT
+            assert verdict is not None
+            assert await rogue.closed() == 1000
+
+    in_arena(scenario)
+
+
+def test_J2_only_the_first_of_two_offences_in_a_frame_counts(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "rogue", "ben")
+            bens = asyncio.create_task(ben.play())
+            await rogue.ready()
+            ask = await rogue.hears("ask")
+            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+            await rogue.say({**answer, "value": "all in"}, rogue.a_hello())
+            [over] = await bens
+            result, _ = await arena.result(table)
+
+            assert kind_of(over) == ("illegal", 0)
+            assert result.termination.kind is Ending.ILLEGAL
+            assert (await rogue.refused())[0] == "malformed"
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_J2_a_bot_that_says_it_has_crashed_has(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.close(1011, "KeyError: \x1b[31m'deck'")
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("crash", 0)
+        assert (
+            "KeyError: \N{REPLACEMENT CHARACTER}[31m'deck'"
+            in (over["termination"]["text"])
+        )
+
+    in_arena(scenario)
+
+
+# --- other people's chairs, and messages that come twice ---
+
+
+async def two_tables(arena: Arena, stack: AsyncExitStack) -> list[Raw]:
+    """Ann against Ben, and Cem against Dora, all asked who are to be asked."""
+    bots = [
+        await stack.enter_async_context(arena.bot(name))
+        for name in ("ann", "ben", "cem", "dora")
+    ]
+    arena.open("ace_king_queen", "ann", "ben", hands=4)
+    arena.open("ace_king_queen", "cem", "dora", hands=4)
+    return bots
+
+
+@pytest.mark.parametrize("kind", ["ready", "answer"])
+def test_nobody_speaks_for_anothers_chair(in_arena: Run, kind: str) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with AsyncExitStack() as stack:
+            ann, ben, cem, dora = await two_tables(arena, stack)
+            bens = asyncio.create_task(ben.play())
+            cems = await cem.hears("match")
+            match = cems["match"]
+            if kind == "answer":
+                await cem.say(type="ready", match=match, nonce="mine")
+                await dora.ready()
+                await cem.hears("ask")
+                message = {"ask": f"{match}:1", "value": "check"}
+            else:
+                message = {"nonce": "not mine"}
+            await ann.ready()
+            await ann.say(type=kind, match=match, **message)
+            code, text, _ = await ann.refused()
+            await bens
+
+            assert code == "malformed"
+            assert f"match {match!r}, whose chair is free" in text
+
+            if kind == "answer":
+                await cem.answer(
+                    {"match": match, "ask": f"{match}:1", "legal": ["bet"]}
+                )
+            else:
+                await cem.say(type="ready", match=match, nonce="mine")
+            await plays_on(arena, cem, dora)
+            assert kind_of(cem.overs[0]) == ("completed", None)
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    ["{match}:1", "{match}:2", "{match}:0", "{match}:-1", "{match}:９", "x", ":1"],
+)
+def test_an_answer_to_what_was_never_asked_is_out_of_turn(
+    in_arena: Run, ask: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
+            arena.open("ace_king_queen", "ann", "rogue")
+            anns = asyncio.create_task(ann.play())
+            match = (await rogue.ready())["match"]
+            await rogue.say(
+                type="answer", match=match, ask=ask.format(match=match), value="fold"
+            )
+            code, _, _ = await rogue.refused()
+            [over] = await anns
+
+            assert code == "malformed"
+            assert kind_of(over) == ("malformed", 1)
+
+    async def only_before_it_is_asked(arena: Arena) -> None:
+        async with arena.bot("ann"), arena.bot("rogue") as rogue:
+            arena.open("ace_king_queen", "ann", "rogue")
+            match = (await rogue.ready())["match"]
+            await rogue.say(
+                type="answer", match=match, ask=ask.format(match=match), value="fold"
+            )
+
+            assert (await rogue.refused())[0] == "malformed"
+
+    in_arena(only_before_it_is_asked if ask == "{match}:1" else scenario)
+
+
+def test_an_answer_or_a_ready_that_comes_again_counts_once(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            table = arena.open("blackjack", "ann", hands=20)
+            match = (await ann.hears("match"))["match"]
+            ready = {"type": "ready", "match": match, "nonce": "one"}
+            await ann.say(ready, {**ready, "nonce": "two"}, {**ready, "nonce": "three"})
+            said: list[dict[str, Any]] = []
+            while (message := await ann.hear())["type"] == "ask":
+                said.append(
+                    {
+                        "type": "answer",
+                        "match": match,
+                        "ask": message["ask"],
+                        "value": ann.choose(message["legal"]),
+                    }
+                )
+                await ann.say(*said[::-1], *said, {**ready, "nonce": "late"})
+            await ann.say(*said, ready)  # now that it is over
+            result, verdict = await arena.result(table)
+
+            assert verdict is None
+            assert result.record.answers == tuple(answer["value"] for answer in said)
+            assert result.record.nonces == ("one",)
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+# --- lost connections ---
+
+
+def test_who_comes_back_within_the_grace_is_asked_again(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben", hands=10)
+            bens = asyncio.create_task(ben.play())
+            invitation = await ann.ready()
+            ask = await ann.hears("ask")
+            await ann.vanish()
+            async with arena.stranger("ann", encoding="msgpack") as back:
+                welcome = await back.hello(resume=ann.session)
+                again = await back.hears("match")
+                asked = await back.hears("ask")
+
+                assert welcome["session"] != ann.session
+                assert again == invitation
+                assert asked == ask
+
+                await back.answer(asked)
+                await back.play()
+            await bens
+            result, verdict = await arena.result(table)
+
+            assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
+
+    in_arena(scenario)
+
+
+def test_a_session_survives_as_many_losses_as_there_are_frames(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ben") as ben, AsyncExitStack() as stack:
+            ann = await stack.enter_async_context(arena.bot("ann"))
+            table = arena.open("ace_king_queen", "ann", "ben", hands=6)
+            bens = asyncio.create_task(ben.play())
+            answers: dict[str, Any] = {}
+            over = None
+            while over is None:
+                message = await ann.hear()
+                match message["type"]:
+                    case "match":
+                        await ann.say(type="ready", match=message["match"], nonce="n")
+                        continue
+                    case "ask":
+                        value = answers.setdefault(
+                            message["ask"], ann.choose(message["legal"])
+                        )
+                        await ann.answer(message, value)
+                    case "over":
+                        over = message
+                session = ann.session
+                await ann.vanish()  # the answer may or may not have got through
+                ann = await stack.enter_async_context(arena.stranger("ann"))
+                await ann.hello(resume=session)
+            await bens
+            result, verdict = await arena.result(table)
+
+            assert verdict is None
+            assert result.termination.kind is Ending.COMPLETED
+            assert replay(result.record) == result
+
+    in_arena(scenario)
+
+
+def test_J2_who_does_not_come_back_in_time_has_left(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.vanish()
+
+    async def scenario(arena: Arena) -> None:
+        rogue, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("disconnect", 0)
+        assert "did not come back within 200 ms" in over["termination"]["text"]
+
+        async with arena.stranger("rogue") as late:
+            await late.say(**late.a_hello(resume=rogue.session))
+
+            assert (await late.refused())[0] == "session"
+        async with arena.bot("rogue"):
+            pass
+
+    in_arena(scenario, grace_ms=200)
+
+
+def test_a_clean_close_in_a_match_is_a_lost_connection_too(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.close(1000)
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("disconnect", 0)
+
+    in_arena(scenario, grace_ms=200)
+
+
+def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+            bens = asyncio.create_task(ben.play())
+            await ann.ready()
+            await ann.vanish()
+            async with arena.stranger("ann") as thief:
+                await thief.say(**thief.a_hello())
+                code, text, _ = await thief.refused()
+
+                assert code == "name"
+                assert "has lost its connection" in text
+            async with arena.stranger("ann") as thief:
+                await thief.say(**thief.a_hello(resume=ben.session))
+
+                assert (await thief.refused())[0] == "session"
+            async with arena.stranger("ann") as back:
+                await back.hello(resume=ann.session)
+                await back.play()
+            await bens
+
+            assert (await arena.result(table))[1] is None
+
+    in_arena(scenario)
+
+
+def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            await ann.vanish()
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session)
+            await back.vanish()
+            await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+        async with arena.bot("ann") as fresh:
+            arena.open("blackjack", "ann", hands=1)
+            await fresh.play()
+
+    in_arena(scenario)
+
+
+def test_a_second_connection_with_the_session_replaces_the_first(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as first, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben", hands=10)
+            bens = asyncio.create_task(ben.play())
+            await first.ready()
+            ask = await first.hears("ask")
+            async with arena.stranger("ann") as second:
+                await second.hello(resume=first.session)
+
+                assert await first.closed() == 4000
+
+                await second.hears("match")
+                assert await second.hears("ask") == ask
+
+                await second.answer(ask)
+                await second.play()
+            await bens
+
+            assert (await arena.result(table))[1] is None
+
+    in_arena(scenario)
+
+
+def test_nobody_resumes_anothers_session(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
+            for name, session in (
+                ("ann", rogue.session),
+                ("ann", ""),
+                ("ann", "0" * 32),
+                ("nobody", ann.session),
+            ):
+                async with arena.stranger(name) as thief:
+                    await thief.say(**thief.a_hello(resume=session))
+
+                    assert (await thief.refused())[0] == "session"
+            arena.open("blackjack", "ann", hands=1)
+            await ann.play()
+
+    in_arena(scenario)
+
+
+def test_an_over_that_was_lost_with_the_connection_comes_again(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben")
+            await ann.ready()
+            await ben.ready()
+            ask = await ann.hears("ask")
+            await ann.answer(ask, "all in")
+            await ben.vanish()  # at the very moment of `over`
+            await arena.result(table)
+            async with arena.stranger("ben") as back:
+                await back.hello(resume=ben.session)
+
+                assert kind_of(await back.hears("over")) == ("illegal", 0)
+
+                arena.open("ace_king_queen", "ann", "ben", hands=2)
+                await ann.hears("over")
+                await plays_on(arena, ann, back)
+
+    in_arena(scenario)
+
+
+# --- strangers ---
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["nothing", "half a request", "a handshake", "a handshake and an empty array"],
+)
+def test_who_does_not_say_hello_is_cut(in_arena: Run, said: str) -> None:
+    words = {
+        "nothing": b"",
+        "half a request": b"GET / HTTP/1.1\r\nHost: a",
+        "a handshake": handshake(),
+        "a handshake and an empty array": handshake() + text_frame(b"[]"),
+    }
+
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(words[said])
+        await hangs_up(reader)
+        writer.close()
+        await arena.still_plays()
+
+    in_arena(scenario, hello_ms=200)
+
+
+def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        gone = asyncio.create_task(hangs_up(reader))
+        drips = 0
+        while not gone.done():
+            writer.write(b"X")
+            drips += 1
+            await asyncio.sleep(0.01)
+        writer.close()
+
+        assert drips < 200
+        await arena.still_plays()
+
+    in_arena(scenario, hello_ms=200)
+
+
+def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
+
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(handshake() + text_frame(b"nonsense"))
+        gone = asyncio.create_task(hangs_up(reader))
+        drips = 0
+        while not gone.done() or not arena.gateway._connections == set():
+            writer.write(text_frame(b"nonsense"))
+            drips += 1
+            await asyncio.sleep(0.01)
+        writer.close()
+
+        assert drips < 200
+
+    in_arena(scenario)
+
+
+def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        flood = [
+            await asyncio.open_connection("127.0.0.1", arena.port) for _ in range(300)
+        ]
+        await arena.still_plays()
+
+        assert len(arena.gateway._connections) <= 300
+        for _, writer in flood:
+            writer.transport.abort()
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"200 OK"),
+        (b"GET /anything?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", b"200 OK"),
+        (
+            b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
+            b"426 Upgrade Required",
+        ),
+    ],
+)
+def test_a_browser_is_told_what_this_is(
+    in_arena: Run, request_: bytes, status: bytes
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(request_)
+        said = await hangs_up(reader)
+        writer.close()
+
+        assert said.startswith(b"HTTP/1.1 " + status)
+        assert (b"Card Arena is running here" in said) == (status == b"200 OK")
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"\r\n\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
+        b"GET /" + b"x" * 100_000,
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\n" + b"\xff" * 500,
+        os.urandom(100_000),
+    ],
+    ids=["tls", "ssh", "empty", "headers", "path", "post", "noise"],
+)
+def test_what_is_no_request_is_cut(
+    in_arena: Run, bytes_: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(bytes_)
+        await hangs_up(reader)
+        writer.close()
+        await arena.still_plays()
+
+    in_arena(scenario, hello_ms=500)
+
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    "then", [b"\xff" * 50, b"\x88\x80\0\0\0\0", b"\x89\x80\0\0\0\0"]
+)
+def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
+    in_arena: Run, then: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        for request in (handshake(), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+            writer.write(request + then)
+            await hangs_up(reader)
+            writer.close()
+        await arena.still_plays()
+
+    in_arena(scenario, hello_ms=300)
+
+    assert caplog.text == ""
+
+
+# --- WebSocket itself ---
+
+
+def handshake() -> bytes:
+    return (
+        b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+
+
+def frame(head: int, payload: bytes = b"", masked: bool = True) -> bytes:
+    """A frame by hand; the mask is zero."""
+    mask, size = 0x80 * masked, len(payload)
+    if size < 126:
+        header = struct.pack("!BB", head, mask | size)
+    else:
+        header = struct.pack("!BBH", head, mask | 126, size)
+    return header + bytes(4) * masked + payload
+
+
+def text_frame(payload: bytes) -> bytes:
+    return frame(0x81, payload)
+
+
+VIOLATIONS = {
+    "no mask": frame(0x81, b"{}", masked=False),
+    "compressed, which was not agreed": frame(0xC1, b"\xaa\x56\x0a"),
+    "a reserved bit": frame(0x91, b"{}"),
+    "an opcode that does not exist": frame(0x83, b"{}"),
+    "a continuation of nothing": frame(0x80, b"{}"),
+    "a new message within a message": frame(0x01, b"{") + frame(0x81, b"{}"),
+    "a ping in fragments": frame(0x09, b"x"),
+    "a long ping": frame(0x89, b"x" * 126),
+    "a close code that does not exist": frame(0x88, struct.pack("!H", 5)),
+    "half a close code": frame(0x88, b"x"),
+    "a close reason that is no UTF-8": frame(0x88, struct.pack("!H", 1000) + b"\xff"),
+}
+
+
+@pytest.mark.parametrize("what", VIOLATIONS)
+def test_J2_who_breaks_the_websocket_protocol_is_malformed(
+    in_arena: Run, what: str
+) -> None:
+    async def offend(rogue: Raw) -> None:
+        rogue.websocket.transport.write(VIOLATIONS[what])
+
+        assert (await rogue.refused())[0] == "malformed"
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("malformed", 0)
+        assert "not a WebSocket frame" in over["termination"]["text"]
+
+    in_arena(scenario)
+
+
+def test_compression_is_declined(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with connect(arena.url, compression="deflate") as websocket:
+            assert websocket.response is not None
+            assert "Sec-WebSocket-Extensions" not in websocket.response.headers
+
+    in_arena(scenario)
+
+
+def test_pings_are_answered_and_disturb_nobody(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            ann.websocket.transport.write(frame(0x89, b"x" * 120) * 512)
+            await (await ann.websocket.ping("the last"))
+            arena.open("blackjack", "ann", hands=2)
+            await ann.play()
+
+    in_arena(scenario)
+
+
+def test_empty_fragments_take_no_memory(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            ann.websocket.transport.write(frame(0x01) + frame(0x00) * 50_000)
+            await (await ann.websocket.ping("the last"))
+            connection = arena.gateway.players["ann"].connection
+
+            assert connection is not None
+            assert len(connection._fragments) == 0
+
+    in_arena(scenario)
+
+
+def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        table = await deaf_at_a_table(arena)
+        result, verdict = await arena.result(table)
+
+        assert result.termination.kind is Ending.OVERFLOW
+        assert verdict is not None
+        assert "at most 20000 may" in verdict.text
+        await arena.still_plays()
+
+    async def deaf_at_a_table(arena: Arena) -> Any:
+        """A bot that floods the arena with pings and never reads the pongs."""
+        deaf = socket.socket()
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.connect(("127.0.0.1", arena.port))
+        hello = {"type": "hello", "protocol": 1, "name": "deaf", "games": ["blackjack"]}
+        deaf.sendall(handshake() + text_frame(json.dumps(hello).encode()))
+        await arena.until(lambda: "deaf" in arena.gateway.players)
+        table = arena.open("blackjack", "deaf")
+        deaf.setblocking(False)
+        loop = asyncio.get_running_loop()
+        pings = frame(0x89, b"x" * 125) * 500
+        try:
+            while table.id not in arena.over:
+                await loop.sock_sendall(deaf, pings)
+        except ConnectionError:
+            pass
+        finally:
+            deaf.close()
+        return table
+
+    in_arena(scenario, buffer_bytes=20_000)
+
+
+# --- faults of the arena ---
+
+
+def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
+    in_arena: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        conduct = arena.gateway.conduct
+        sound = conduct.answer
+
+        def answer(player: Any, *rest: Any) -> None:
+            if player.name == "ann":
+                raise ZeroDivisionError("an error of ours")
+            sound(player, *rest)
+
+        monkeypatch.setattr(conduct, "answer", answer)
+        async with AsyncExitStack() as stack:
+            ann, ben, cem, dora = await two_tables(arena, stack)
+            beside = asyncio.create_task(plays_on(arena, cem, dora))
+            bens = asyncio.create_task(ben.play())
+            await ann.ready()
+            await ann.answer(await ann.hears("ask"))
+
+            assert kind_of(await ann.hears("over")) == ("void", None)
+            assert await ann.closed() == 1011
+            assert kind_of((await bens)[0]) == ("void", None)
+            await beside
+            assert all(verdict is None for _, verdict in arena.over.values())
+            async with arena.stranger("ann") as back:
+                await back.hello(resume=ann.session)
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+    assert "an error of ours" in caplog.text
+
+
+def test_an_error_at_a_deadline_does_not_stop_the_clock(
+    in_arena: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        conduct = arena.gateway.conduct
+        sound, left = conduct.tick, [2]
+
+        def tick() -> None:
+            if left[0]:
+                left[0] -= 1
+                raise ZeroDivisionError("an error of ours")
+            sound()
+
+        monkeypatch.setattr(conduct, "tick", tick)
+        async with arena.bot("ann") as ann:
+            table = arena.open("blackjack", "ann")
+            await ann.ready()
+            result, _ = await arena.result(table)
+
+            assert result.termination.kind is Ending.TIMEOUT
+
+    in_arena(scenario, decision_ms=100, bank_ms=0)
+
+    assert "an error of ours" in caplog.text
+
+
+def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
+    in_arena: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+
+            def flush(now: float) -> None:
+                monkeypatch.undo()
+                raise ZeroDivisionError("an error of ours")
+
+            monkeypatch.setattr(arena.gateway.players["ann"], "flush", flush)
+            arena.open("ace_king_queen", "ann", "ben")
+
+            assert kind_of((await ben.play())[0]) == ("void", None)
+            assert await ann.closed() == 1011
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+    assert "an error of ours" in caplog.text
+
+
+# --- the end ---
+
+
+def test_the_arena_says_that_it_closes(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann, arena.stranger() as stranger:
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+            await asyncio.gather(arena.gateway.close(), hangs_up(reader))
+            writer.close()
+
+            assert await ann.closed() == 1000
+            assert await stranger.closed() == 1000
+            with pytest.raises(OSError, match=r"[Rr]efused|Connect call failed"):
+                await asyncio.open_connection("127.0.0.1", arena.port)
+
+    in_arena(scenario)
+
+
+def test_who_does_not_answer_the_close_does_not_hold_it_up(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        writer.write(handshake())
+        await reader.readuntil(b"\r\n\r\n")
+        await arena.gateway.close()
+        await hangs_up(reader)
+        writer.close()
+
+    in_arena(scenario)

@@ -1,0 +1,357 @@
+"""What gin rummy says on the wire: the answers that its questions accept, and those that they refuse (rules G, J1)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol import gin_melds
+from protocol.cards import PACK
+from protocol.errors import BadSettings, IllegalAnswer
+from protocol.gin_rummy import (
+    VOCABULARY,
+    Draw,
+    GinRummySettings,
+    Meld,
+    Melds,
+    Offer,
+    Turn,
+    TurnAnswer,
+    arrange,
+    turn_answers,
+)
+
+RUNS = "As 2s 3s 4h 5h 6h"  # two runs of three
+ELEVEN = f"{RUNS} Ac 2d 3c 4d Kd"  # 10 left without the king
+NINES = f"{RUNS} 9s 9h 9d 3d Kd"  # 3 left without the king
+FOURS = f"{RUNS} 4s 4d 4c Tc Kd"  # the fours may take 4s from no run, or 4h from one
+
+
+def turn(hand: str) -> Turn:
+    cards = tuple(hand.split())
+    return Turn(cards[-1], cards, turn_answers(cards))
+
+
+def melds(text: str) -> list[list[str]]:
+    return [meld.split() for meld in text.split(",") if meld]
+
+
+def knock(discard: str, declared: str) -> dict[str, object]:
+    return {"discard": discard, "knock": True, "melds": melds(declared)}
+
+
+def tuples(lists: Sequence[Sequence[str]]) -> tuple[Meld, ...]:
+    return tuple(tuple(meld) for meld in lists)
+
+
+# ---- Offers and draws
+
+
+@pytest.mark.parametrize(
+    ("question", "legal"),
+    [(Offer("9h", ()), ("take", "pass")), (Draw("9h", ()), ("stock", "discard"))],
+)
+def test_G5_G6_two_words_each(question: Offer | Draw, legal: tuple[str, str]) -> None:
+    assert question.legal == legal
+    assert [question.check(word) for word in legal] == list(legal)
+    for value in ("", "Take", True, None, ["take"], {"take": 1}, b"take"):
+        with pytest.raises(IllegalAnswer, match=f"legal: {legal[0]}, {legal[1]}$"):
+            question.check(value)
+
+
+# ---- Turns: what is listed
+
+
+def test_G7_every_discard_is_listed_and_every_knock_that_leaves_ten_or_less() -> None:
+    question = turn(ELEVEN)
+
+    discards = [answer.discard for answer in question.legal if not answer.knock]
+    assert discards == ELEVEN.split()
+    knocks = [answer.discard for answer in question.legal if answer.knock]
+    assert knocks == ["Kd"]
+    assert all(answer.melds is None for answer in question.legal)
+
+
+def test_G7_eleven_deadwood_may_not_knock() -> None:
+    question = turn(f"{RUNS} Ac 2d 3c 5d Kd")
+
+    assert not any(answer.knock for answer in question.legal)
+
+
+@given(st.randoms(use_true_random=False), st.sampled_from([4, 5, 7, 13]))
+def test_G7_the_list_is_what_full_search_allows(rng: random.Random, ranks: int) -> None:
+    deck = [card for card in PACK if card[0] in "A23456789TJQK"[:ranks]]
+    hand = rng.sample(deck, 11)
+
+    allowed = [
+        card for card in hand if arrange([c for c in hand if c != card])[1] <= 10
+    ]
+    assert turn_answers(hand) == (
+        *(TurnAnswer(card) for card in hand),
+        *(TurnAnswer(card, True) for card in allowed),
+    )
+
+
+# ---- Turns: what is accepted
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TurnAnswer("Kd"),
+        TurnAnswer("Kd", False, None),
+        {"discard": "Kd"},
+        {"discard": "Kd", "knock": False},
+        {"discard": "Kd", "melds": None},
+        {"discard": "Kd", "knock": False, "melds": None},
+    ],
+)
+def test_G6_a_discard_in_every_shape(value: object) -> None:
+    assert turn(ELEVEN).check(value) == TurnAnswer("Kd", False, None)
+
+
+def test_G6_the_card_just_drawn_may_be_discarded() -> None:
+    question = turn(ELEVEN)
+
+    assert question.drawn == "Kd"
+    assert question.check(TurnAnswer("Kd")) == TurnAnswer("Kd")
+
+
+def test_G6_what_was_picked_from_the_list_is_accepted_as_it_is() -> None:
+    question = turn(ELEVEN)
+
+    assert all(question.check(choice) is choice for choice in question.legal)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [TurnAnswer("Kd", True), {"discard": "Kd", "knock": True}],
+)
+def test_G7_a_knock_that_leaves_the_melds_to_the_referee(value: object) -> None:
+    assert turn(ELEVEN).check(value) == TurnAnswer("Kd", True, None)
+
+
+def test_G9_declared_melds_become_tuples_in_the_order_given() -> None:
+    declared = "6h 4h 5h, As 2s 3s"
+
+    answer = turn(ELEVEN).check(knock("Kd", declared))
+
+    assert answer == TurnAnswer("Kd", True, tuples(melds(declared)))
+
+
+def test_G9_a_struct_may_declare_too() -> None:
+    given = TurnAnswer("Kd", True, (("As", "2s", "3s"), ("4h", "5h", "6h")))
+
+    assert turn(ELEVEN).check(given) == given
+
+
+def test_G9_a_declaration_may_be_worse_than_minimal() -> None:
+    hand = f"{RUNS} 9s 9h 9d 2c Kd"
+
+    answer = turn(hand).check(knock("Kd", "4h 5h 6h, 9s 9h 9d"))  # leaves A 2 3 and 2
+
+    assert answer.melds == (("4h", "5h", "6h"), ("9s", "9h", "9d"))
+
+
+def test_G9_the_discard_may_break_what_would_be_minimal() -> None:
+    answer = turn(FOURS).check(knock("Kd", "As 2s 3s, 4h 5h 6h, 4s 4d 4c"))
+
+    assert answer.melds is not None
+    assert len(answer.melds) == 3
+
+
+# ---- Turns: what is refused
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        4,
+        "Kd",
+        ["Kd", False, None],
+        ("Kd", False, None),
+        {},
+        {"knock": False},
+        {"discard": None},
+        {"discard": ["Kd"]},
+        {"discard": "kd"},
+        {"discard": "Kh"},  # not in the hand
+        {"discard": "Kd", "knock": 0},
+        {"discard": "Kd", "knock": None},
+        {"discard": "Kd", "knock": 1},
+        {"discard": "Kd", "knock": 1.0},
+        {"discard": "Kd", "knock": "true"},
+        {"discard": "Kd", "melds": []},  # null unless knocking
+        {"discard": "Kd", "melds": [["As", "2s", "3s"]]},
+        {"discard": "Kd", "why": "high"},
+        {"Discard": "Kd"},
+        {1: "Kd"},
+        TurnAnswer("Kh"),
+        TurnAnswer("Kd", 1),  # type: ignore[arg-type]
+        TurnAnswer(4),  # type: ignore[arg-type]
+        TurnAnswer("Kd", False, ()),
+    ],
+    ids=repr,
+)
+def test_J1_anything_else_is_refused(value: object) -> None:
+    with pytest.raises(
+        IllegalAnswer, match=r"^answered .* to turn; legal: discard one"
+    ):
+        turn(ELEVEN).check(value)
+
+
+@pytest.mark.parametrize("discard", RUNS.split())
+def test_G7_a_knock_that_leaves_more_than_ten_is_refused(discard: str) -> None:
+    with pytest.raises(IllegalAnswer, match="knock discarding Kd, with melds that"):
+        turn(ELEVEN).check(TurnAnswer(discard, True))
+    with pytest.raises(IllegalAnswer, match="knock discarding none"):
+        turn(f"{RUNS} Ac 2d 3c 5d Kd").check(TurnAnswer("Kd", True))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "",  # leaves everything
+        "As 2s 3s",  # leaves 25
+        "As 2s 3s, 4h 5h 6h, Kd",  # no meld, and the discard
+        "As 2s 3s, 4h 5h 6h, 9s 9h Kd",
+        "As 2s 3s, 4h 5h 6h, 9s 9h 9c",  # not in the hand
+        "As 2s 3s, 4h 5h 6h, 9s 9h 9d, 3s",
+        "As 2s 3s, 4h 5h 6h, 4h 5h 6h",  # twice
+        "As 2s 3s, 4h 5h 6h, 9s 9h 9d 9d",
+        "As 2s 3s, 4h 5h, 9s 9h 9d",
+    ],
+)
+def test_G9_illegal_melds_are_refused(declared: str) -> None:
+    with pytest.raises(IllegalAnswer):
+        turn(NINES).check(knock("Kd", declared))
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "As2s3s",
+        7,
+        True,
+        {},
+        {"As": 1},
+        ["As", "2s", "3s"],
+        [["As", "2s", "3s"], "4h5h6h"],
+        [["As", "2s", "3s"], {"4h": 1, "5h": 1, "6h": 1}],
+        [["As", "2s", "3s"], ["4h", "5h", 6]],
+        [["As", "2s", "3s"], ["4h", "5h", ["6h"]]],
+        [["As", "2s", "3s"], ["4h", "5h", "6h"], None],
+        [["As", "2s", "3s"], ["4h", "5h", "6h"], []],
+        [["As"] * 100_000],
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_J1_melds_of_another_type_are_refused(declared: Any) -> None:
+    with pytest.raises(IllegalAnswer):
+        turn(NINES).check({"discard": "Kd", "knock": True, "melds": declared})
+    with pytest.raises(IllegalAnswer):
+        Melds(tuple(NINES.split()[:10])).check(declared)
+
+
+def test_G9_no_melds_may_be_declared_without_a_knock() -> None:
+    value = {**knock("Kd", "As 2s 3s, 4h 5h 6h, 9s 9h 9d"), "knock": False}
+
+    with pytest.raises(IllegalAnswer):
+        turn(NINES).check(value)
+
+
+# ---- The defender's melds
+
+
+def test_G9_the_defender_may_leave_it_to_the_referee() -> None:
+    question = Melds(tuple(NINES.split()[:10]))
+
+    assert question.legal == (None,)
+    assert question.check(None) is None
+
+
+@pytest.mark.parametrize("declared", ["", "As 2s 3s", "9d 9s 9h, 4h 6h 5h, As 2s 3s"])
+def test_G9_the_defender_may_declare_any_legal_melds(declared: str) -> None:
+    question = Melds(tuple(NINES.split()[:10]))
+
+    assert question.check(melds(declared)) == tuples(melds(declared))
+    assert question.check(tuples(melds(declared))) == tuples(melds(declared))
+
+
+@pytest.mark.parametrize("declared", ["9d 9s 9c", "9d 9s", "9d 9s 9h, 9d 9s 9h", "Kd"])
+def test_G9_the_defenders_melds_must_be_melds_of_its_own(declared: str) -> None:
+    with pytest.raises(IllegalAnswer, match="to melds; legal: null, or sets and runs"):
+        Melds(tuple(NINES.split()[:10])).check(melds(declared))
+
+
+# ---- Settings, and the words themselves
+
+
+def test_G15_the_defaults() -> None:
+    assert VOCABULARY.read_settings(None) == GinRummySettings(
+        starter=None, max_turns=200, target=50, max_rounds=100, games=1
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"starter": 2},
+        {"starter": -1},
+        {"starter": True},
+        {"starter": "0"},
+        {"starter": 0.0},
+        {"max_turns": 0},
+        {"target": 0},
+        {"max_rounds": 0},
+        {"games": 0},
+        {"games": True},
+        {"games": 1.0},
+        {"games": "1"},
+        {"rounds": 1},
+    ],
+    ids=str,
+)
+def test_G4_G13_G15_settings_out_of_range(values: dict[str, object]) -> None:
+    with pytest.raises(BadSettings, match=r"^settings of gin_rummy: "):
+        VOCABULARY.read_settings(values)
+
+
+@pytest.mark.parametrize("starter", [0, 1, None])
+def test_G4_who_starts_may_be_set(starter: int | None) -> None:
+    assert VOCABULARY.read_settings({"starter": starter}) == GinRummySettings(
+        starter=starter  # type: ignore[arg-type]
+    )
+
+
+def test_what_a_turn_looks_like_on_the_wire() -> None:
+    sent = msgspec.json.decode(msgspec.json.encode(turn(ELEVEN)))
+
+    assert sent["kind"] == "turn"
+    assert sent["drawn"] == "Kd"
+    assert sent["hand"] == ELEVEN.split()
+    assert sent["legal"][0] == {"discard": "As", "knock": False, "melds": None}
+    assert sent["legal"][-1] == {"discard": "Kd", "knock": True, "melds": None}
+    assert msgspec.convert(sent, Turn) == turn(ELEVEN)
+
+
+def test_what_the_defenders_question_looks_like_on_the_wire() -> None:
+    question = Melds(("As", "2s"))
+
+    sent = msgspec.json.decode(msgspec.json.encode(question))
+
+    assert sent == {"kind": "melds", "hand": ["As", "2s"], "legal": [None]}
+    assert msgspec.convert(sent, Melds) == question
+
+
+def test_the_arithmetic_of_melds_is_found_here_too() -> None:
+    assert arrange is gin_melds.arrange
+    assert arrange(["As", "2s", "3s", "Kd"]) == ((("As", "2s", "3s"),), 10)
