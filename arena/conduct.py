@@ -116,7 +116,7 @@ class Table:
         self.on_over = on_over
         self.opened_at = now
         # Whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
-        self.look_s = min(limits.decision_ms, limits.hard_ms) / 1000
+        self.look_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.seed = secrets.token_bytes(32)
         self.match: Match | None = None
         self.chairs = [

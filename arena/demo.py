@@ -102,7 +102,7 @@ async def demo(
         reports = []
         for contest in field:
             names = tuple(name for name, _ in _entries(contest))
-            await _connected(host, contest.game, len(names))
+            await _connected(host, contest.game, names)
             game = game_named(contest.game)
             competition = host.compete(
                 Plan(
@@ -140,14 +140,16 @@ async def _launch(host: Host, contest: Contest) -> None:
         )
 
 
-async def _connected(host: Host, game: str, count: int) -> None:
+async def _connected(host: Host, game: str, names: Sequence[str]) -> None:
     """Wait until all bots of a game are there."""
     try:
         async with asyncio.timeout(_CONNECT_S):
-            while len(host.names(game)) < count:
+            while missing := sorted(set(names) - set(host.names(game))):
+                for name in missing:
+                    if name in host.ended:
+                        raise ArenaError(f"{name} did not connect: {host.ended[name]}")
                 await host.wait_for_change()
     except TimeoutError:
-        present = ", ".join(host.names(game)) or "none"
         raise ArenaError(
-            f"expected {count} bots for {game} within {_CONNECT_S:.0f} s, connected: {present}"
+            f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s"
         ) from None

@@ -23,6 +23,8 @@ __all__ = ["Host"]
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
 
+    `ended` has what became of the processes that were launched and have ended by themselves, by name.
+
     Args:
         store: where results go; its owner closes it.
         address: the interface to listen on.
@@ -43,6 +45,7 @@ class Host:
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
+        self.ended: dict[str, str] = {}
         self._address, self._port = address, port
         self._store = store
         self._competitions: list[Competition] = []
@@ -122,5 +125,7 @@ class Host:
         """A process of ours has ended by itself."""
         last = one_line(tail.strip().rpartition("\n")[2])
         said = f"; it said: {last}" if last else ""
-        text = f"crashed: its process ended with status {status}{said}"
-        self.gateway.dismiss(name, Ending.CRASH, text)
+        text = f"its process ended with status {status}{said}"
+        self.ended[name] = text
+        self.gateway.dismiss(name, Ending.CRASH, f"crashed: {text}")
+        self._on_change()

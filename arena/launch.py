@@ -16,7 +16,7 @@ from protocol.codec import Encoding
 __all__ = ["Launcher", "bot_command"]
 
 _TAIL_BYTES = 2_000  # of stderr: the end of a traceback
-_STOP_S = 3.0  # from SIGTERM to SIGKILL
+_STOP_S = 1.0  # from SIGTERM to SIGKILL; the closing arena has told them before
 _PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
 
 OnExit = Callable[[str, int, str], None]

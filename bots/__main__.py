@@ -28,13 +28,21 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py")
 @click.option(
-    "--url", default=DEFAULT_URL, show_default=True, help="The arena's address."
+    "--url",
+    default=DEFAULT_URL,
+    envvar="ARENA_URL",
+    show_default=True,
+    show_envvar=True,
+    help="The arena's address.",
 )
 @click.option(
     "--name", help="What the bot is called there [default: NAME or the file's]."
 )
 @click.option(
-    "--token", envvar="ARENA_TOKEN", help="Your token, if the arena asks for one."
+    "--token",
+    envvar="ARENA_TOKEN",
+    show_envvar=True,
+    help="Your token, if the arena asks for one.",
 )
 @click.option(
     "--tables",

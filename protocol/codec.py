@@ -157,7 +157,7 @@ class _Peek(Struct, frozen=True, gc=False):
     """As much of a message as it takes to know its type."""
 
     type: str
-    match: str = ""
+    match: str | None = None  # `refused` is not always about one
     kind: str = ""
 
 
@@ -253,12 +253,13 @@ class _Reader:
     ) -> ArenaMessage:
         """One message; raises what the decoders raise, and KeyError for what is not known."""
         peek: _Peek = self._peek(part)
+        about = peek.match or ""
         if peek.type == "ask":
-            decode, cls = self._words[game_of(peek.match)].asks[peek.kind]
+            decode, cls = self._words[game_of(about)].asks[peek.kind]
             match, ask, _, *asked, news, bank_ms, decision_ms = astuple(decode(part))
             return Ask(match, ask, cls(*asked), news, bank_ms, decision_ms)
         if peek.type == "over":
-            return self._over(part, peek.match, game_of)
+            return self._over(part, about, game_of)
         message: ArenaMessage = self._plain[peek.type](part)
         return message
 

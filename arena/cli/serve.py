@@ -39,7 +39,9 @@ _COMPETITION = {"blackjack": {"shuffle": "uniform"}}
     "--port",
     type=click.IntRange(0, 65535),
     default=DEFAULT_PORT,
+    envvar="ARENA_PORT",
     show_default=True,
+    show_envvar=True,
     help="The port; 0 takes a free one.",
 )
 @click.option(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 import pytest
 from websockets.asyncio.client import connect
 
@@ -20,7 +20,7 @@ from arena.match import replay
 from protocol.messages import Ending
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena, Raw, Scenario
+    from tests.e2e.conftest import Arena, Raw
 
 pytestmark = pytest.mark.e2e
 
@@ -426,7 +426,9 @@ def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(in_arena: Run) -
 def test_a_frame_that_claims_to_be_huge_takes_no_memory(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(handshake() + struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
+        writer.write(handshake())
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
         said = await hangs_up(reader)
         writer.close()
 
@@ -934,7 +936,7 @@ def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
         writer.write(handshake() + text_frame(b"nonsense"))
         gone = asyncio.create_task(hangs_up(reader))
         drips = 0
-        while not gone.done() or not arena.gateway._connections == set():
+        while not gone.done() or arena.gateway._connections:
             writer.write(text_frame(b"nonsense"))
             drips += 1
             await asyncio.sleep(0.01)
@@ -952,7 +954,7 @@ def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
         ]
         await arena.still_plays()
 
-        assert len(arena.gateway._connections) <= 300
+        assert len(arena.gateway._connections) <= 256
         for _, writer in flood:
             writer.transport.abort()
 

@@ -1,0 +1,534 @@
+"""The client without a network: what it says over lines that tests hold the other end of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosedError, InvalidMessage
+
+import bots.client
+from bots.client import Client, StrategyFailed
+from bots.strategy import RandomMixin
+from protocol.ace_king_queen import HandOver, Open
+from protocol.codec import Encoding, encode
+from protocol.errors import ProtocolError, Unreachable, UsageError
+from protocol.messages import (
+    ArenaMessage,
+    Ask,
+    Ending,
+    Limits,
+    Match,
+    Over,
+    Refused,
+    Termination,
+    Welcome,
+)
+from protocol.vocabulary import News, Question
+
+TIMEOUT_S = 10.0
+
+NEWS = HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))
+
+
+def welcome(session: str = "secret") -> Welcome:
+    return Welcome(1, "ann", session, Limits())
+
+
+def match(name: str = "m") -> Match:
+    return Match(name, "ace_king_queen", 0, ("ann", "ben"), {}, Limits(), "hash")
+
+
+def ask(number: int = 1, match: str = "m", news: tuple[News, ...] = ()) -> Ask:
+    return Ask(match, f"{match}:{number}", Open(number, "K"), news, 1000, 1000)
+
+
+def over(match: str = "m", news: tuple[News, ...] = ()) -> Over:
+    return Over(match, news, (1, -1), Termination(Ending.COMPLETED), None)
+
+
+class Closes:
+    """The arena closes, or the connection is lost."""
+
+    def __init__(self, code: int = 1006) -> None:
+        self.code = code
+
+
+Says = ArenaMessage | list[ArenaMessage] | Closes
+
+
+class Line:
+    """One connection, scripted: what the arena says, one frame after another."""
+
+    def __init__(self, *script: Says, encoding: Encoding = Encoding.JSON) -> None:
+        self.heard: list[Any] = []
+        self.closed: tuple[int, str] | None = None
+        self.close_code: int | None = None
+        self._script = list(script)
+        self._encoding = encoding
+
+    async def recv(self, decode: bool) -> bytes:
+        assert decode is False
+        await asyncio.sleep(0)  # so that the writer has its turn, as with a socket
+        if not self._script:
+            await asyncio.get_running_loop().create_future()
+        says = self._script.pop(0)
+        if isinstance(says, Closes):
+            self.close_code = says.code
+            raise ConnectionClosedError(None, None)
+        if isinstance(says, list):
+            parts = b",".join(encode(message, self._encoding) for message in says)
+            return b"[%b]" % parts
+        return encode(says, self._encoding)
+
+    async def send(self, frame: bytes, text: bool) -> None:
+        assert text is (self._encoding is Encoding.JSON)
+        decoder = msgspec.json if text else msgspec.msgpack
+        self.heard.append(decoder.decode(frame))
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self.closed = (code, reason)
+
+    def messages(self) -> list[Any]:
+        """All that the client said, whatever frames it came in."""
+        return [
+            message
+            for frame in self.heard
+            for message in (frame if isinstance(frame, list) else [frame])
+        ]
+
+    def said(self, kind: str) -> list[Any]:
+        return [message for message in self.messages() if message["type"] == kind]
+
+
+class Notebook(RandomMixin):
+    """Plays at random and notes what happens to it."""
+
+    made: list[Notebook]
+
+    def __init__(self) -> None:
+        self.noted: list[str] = []
+        type(self).made.append(self)
+
+    def decide(self, question: Question[Any]) -> object:
+        self.noted.append(question.kind)
+        return super().decide(question)
+
+    def hear(self, news: News) -> None:
+        self.noted.append(news.kind)
+
+    def reset(self) -> None:
+        self.noted.append("reset")
+
+
+@pytest.fixture(autouse=True)
+def notebooks() -> list[Notebook]:
+    """All that the client has made."""
+    Notebook.made = []
+    return Notebook.made
+
+
+@pytest.fixture
+def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Line]]:
+    """Set what the client gets to when it connects, time after time: a line, or an error."""
+
+    def set_lines(*lines: Line | Exception) -> list[Any]:
+        left = list(lines)
+
+        @asynccontextmanager
+        async def connect(url: str, **_: object) -> Any:
+            line = left.pop(0)
+            if isinstance(line, Exception):
+                raise line
+            yield line
+
+        monkeypatch.setattr(bots.client, "connect", connect)
+        monkeypatch.setattr("random.uniform", lambda low, high: 0.0)  # no pauses
+        return list(lines)
+
+    return set_lines
+
+
+Dial = Callable[..., list[Line]]
+
+
+def client(strategy: Callable[[], Any] = Notebook, **options: Any) -> Client:
+    return Client("ws://arena:7700", "ann", {"ace_king_queen": strategy}, **options)
+
+
+def run(awaitable: Awaitable[Any]) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            await awaitable
+
+    asyncio.run(main())
+
+
+# --- a match ---
+
+
+def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
+    [line] = dial(Line(Closes(1000)))
+    run(client(token="t", tables=7).run())
+
+    [hello] = line.said("hello")
+    assert hello["name"] == "ann"
+    assert hello["games"] == ["ace_king_queen"]
+    assert (hello["tables"], hello["token"]) == (7, "t")
+    assert hello["batch"] is True
+    assert hello["resume"] is None
+
+
+def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -> None:
+    [line] = dial(
+        Line(
+            welcome(),
+            match(),
+            ask(),
+            ask(2, news=(NEWS,)),
+            over(news=(NEWS,)),
+            Closes(1000),
+        )
+    )
+    overs: list[tuple[Match, Over]] = []
+    run(client(on_over=lambda *what: overs.append(what)).run())
+
+    [ready] = line.said("ready")
+    answers = line.said("answer")
+    assert ready["match"] == "m"
+    assert len(ready["nonce"]) == 32
+    assert [answer["ask"] for answer in answers] == ["m:1", "m:2"]
+    assert all(answer["value"] in ("bet", "check") for answer in answers)
+    assert notebooks[0].noted == ["reset", "open", "hand_over", "open", "hand_over"]
+    [(invitation, ended)] = overs
+    assert (invitation.match, ended.scores) == ("m", (1, -1))
+
+
+def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    [line] = dial(
+        Line(
+            welcome(),
+            [match("m"), match("n"), ask(1, "m"), ask(1, "n")],
+            [over("m"), match("o")],
+            Closes(1000),
+        )
+    )
+    run(client().run())
+
+    assert [book.noted for book in notebooks] == [
+        ["reset", "open"],
+        ["reset", "open"],
+        ["reset"],
+    ]
+    assert len({ready["nonce"] for ready in line.said("ready")}) == 3
+
+
+@pytest.mark.parametrize("encoding", Encoding)
+def test_it_speaks_the_encoding_that_it_was_told_to(
+    dial: Dial, encoding: Encoding
+) -> None:
+    [line] = dial(Line(welcome(), match(), ask(), Closes(1000), encoding=encoding))
+    run(client(encoding=encoding).run())
+
+    assert len(line.said("answer")) == 1
+
+
+@pytest.mark.parametrize(("batch", "frames"), [(True, 2), (False, 7)])
+def test_answers_that_are_there_together_share_a_frame(
+    dial: Dial, batch: bool, frames: int
+) -> None:
+    three = [(match(name), ask(1, name)) for name in "mno"]
+    [line] = dial(
+        Line([welcome(), *(part for pair in three for part in pair)], Closes(1000))
+    )
+    run(client(batch=batch).run())
+
+    assert len(line.said("answer")) == 3
+    assert len(line.heard) == frames
+
+
+def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
+    dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    class Slow(Notebook):
+        def decide(self, question: Question[Any]) -> object:
+            now[0] += 0.5
+            return "bet"
+
+    [line] = dial(
+        Line(
+            welcome(),
+            [match("m"), match("n"), match("o")],
+            [ask(1, "m"), ask(1, "n"), ask(1, "o")],
+            Closes(1000),
+        )
+    )
+    run(client(Slow).run())
+
+    frames = [frame for frame in line.heard if "answer" in str(frame)]
+    assert len(frames) >= 2  # not one, at the end of all three
+
+
+# --- lost connections ---
+
+
+def test_it_comes_back_with_its_session_and_its_memory(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    first, second = dial(
+        Line(welcome("one"), match(), ask(1), Closes()),
+        Line(welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)),
+    )
+    run(client().run())
+
+    [hello] = second.said("hello")
+    assert hello["resume"] == "one"
+    assert second.said("ready") == first.said("ready")
+    assert [book.noted for book in notebooks] == [
+        ["reset", "open", "hand_over", "open"]
+    ]
+
+
+def test_a_question_that_comes_again_gets_the_same_answer(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    lines = dial(
+        *(Line(welcome(), match(), ask(1, news=(NEWS,)), Closes()) for _ in range(20)),
+        Line(welcome(), over(), Closes(1000)),
+    )
+    run(client().run())
+
+    answers = [answer for line in lines for answer in line.said("answer")]
+    assert len(answers) == 20
+    assert len({answer["value"] for answer in answers}) == 1
+    assert notebooks[0].noted == ["reset", "hand_over", "open"]
+
+
+def test_an_over_that_comes_again_is_heard_once(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    dial(
+        Line(welcome(), match(), ask(), over(news=(NEWS,)), Closes()),
+        Line(welcome(), over(news=(NEWS,)), Closes(1000)),
+    )
+    overs: list[Any] = []
+    run(client(on_over=lambda *what: overs.append(what)).run())
+
+    assert notebooks[0].noted == ["reset", "open", "hand_over"]
+    assert len(overs) == 1
+
+
+def test_an_over_of_a_match_that_it_never_heard_of_is_nobodys(dial: Dial) -> None:
+    dial(Line(welcome(), over("lost"), Closes(1000)))
+    overs: list[Any] = []
+    run(client(on_over=lambda *what: overs.append(what)).run())
+
+    assert overs == []
+
+
+def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    _, _, fresh = dial(
+        Line(welcome(), match(), Closes()),
+        Line(Refused("session", "no such session"), Closes(4001)),
+        Line(welcome(), match(), Closes(1000)),
+    )
+    run(client().run())
+
+    assert fresh.said("hello")[0]["resume"] is None
+    assert len(notebooks) == 2
+
+
+def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
+    events: list[str] = []
+    dial(
+        Line(welcome(), Closes()),
+        *[OSError("refused")] * 6,
+        Line(Closes()),  # something answers, but it is no welcome
+        Line(welcome(), Closes()),
+        Line(welcome(), Closes(1000)),
+    )
+    run(client(on_event=events.append).run())
+
+    pauses = [line.partition("in ")[2] for line in events if "next attempt" in line]
+    assert pauses == [
+        *("0.2 s", "0.5 s", "1.0 s", "2.0 s", "4.0 s", "8.0 s", "10.0 s", "10.0 s"),
+        "0.2 s",
+    ]
+    assert events[-1] == "the arena has closed"
+
+
+def test_its_patience_ends(dial: Dial) -> None:
+    dial(Line(welcome(), Closes()), OSError("refused"))
+
+    with pytest.raises(Unreachable, match=r"at ws://arena:7700 any more"):
+        run(client(patience_s=0.0).run())
+
+
+@pytest.mark.parametrize("error", [OSError("refused"), InvalidMessage("no HTTP")])
+def test_an_arena_that_was_never_there_is_told_at_once(
+    dial: Dial, error: Exception
+) -> None:
+    dial(error)
+
+    with pytest.raises(Unreachable, match=r"no arena answers at ws://arena:7700: "):
+        run(client().run())
+
+
+def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
+    events: list[str] = []
+    dial(Line(welcome(), Closes(4000)))
+    run(client(on_event=events.append).run())
+
+    assert events[-1] == "the session goes on over another connection"
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "arena",
+        "http://arena",
+        "ws://",
+        "ws://arena:port",
+        "ws://arena:99999",
+        "ws://[::1",
+        "",
+    ],
+)
+def test_an_address_that_is_none_is_told_at_once(url: str) -> None:
+    with pytest.raises(UsageError, match="expected an address such as"):
+        run(Client(url, "ann", {}).run())
+
+
+def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
+    dial(Line(Refused("name", "a bot named 'ann' is here already"), Closes(4001)))
+
+    with pytest.raises(UsageError, match="refuses this bot: a bot named 'ann' is here"):
+        run(client().run())
+
+
+def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
+    dial(Line(welcome(), ask(), Closes(1000)))
+
+    with pytest.raises(ProtocolError):
+        run(client().run())
+
+
+# --- strategies that fail ---
+
+
+class Fails(Notebook):
+    """Fails at one thing."""
+
+    def __init__(self, doing: str, error: BaseException) -> None:
+        super().__init__()
+        self.doing, self.error = doing, error
+        self._at("making it")
+
+    def _at(self, doing: str) -> None:
+        if doing == self.doing:
+            raise self.error
+
+    def decide(self, question: Question[Any]) -> object:
+        self._at("open")
+        return "bet"
+
+    def hear(self, news: News) -> None:
+        self._at("hear")
+
+    def reset(self) -> None:
+        self._at("reset")
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("deck"), SystemExit(), RecursionError("too deep")]
+)
+@pytest.mark.parametrize("doing", ["making it", "reset", "open", "hear"])
+def test_a_strategy_that_raises_ends_it_with_its_error(
+    dial: Dial, doing: str, error: BaseException
+) -> None:
+    [line] = dial(Line(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000)))
+
+    with pytest.raises(StrategyFailed, match=f"raised {type(error).__name__}") as info:
+        run(client(lambda: Fails(doing, error)).run())
+    assert info.value.__cause__ is error
+    assert line.closed is not None
+    code, reason = line.closed
+    assert code == 1011
+    assert reason.startswith(f"the strategy raised {type(error).__name__} at ")
+
+
+def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
+    [line] = dial(Line(welcome(), match(), Closes(1000)))
+
+    with pytest.raises(StrategyFailed):
+        run(client(lambda: Fails("reset", KeyError("ü" * 500))).run())
+    assert line.closed is not None
+    assert len(line.closed[1].encode()) <= 123
+
+
+@pytest.mark.parametrize("answer", [object(), {1: {2}.pop}, "\ud800", {("a",): 1}])
+def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
+    dial: Dial, answer: object
+) -> None:
+    class Odd(Notebook):
+        def decide(self, question: Question[Any]) -> object:
+            return answer
+
+    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+
+    with pytest.raises(StrategyFailed, match="its answer cannot be sent"):
+        run(client(Odd).run())
+    assert line.closed is not None
+    assert line.closed[0] == 1011
+
+
+# --- leaving ---
+
+
+async def cancelled(playing: Client, holds: Callable[[], bool]) -> None:
+    """Run a client until something holds, then stop it as Ctrl-C does."""
+    task = asyncio.ensure_future(playing.run())
+    while not holds():
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial) -> None:
+    [line] = dial(Line(welcome(), match(), ask()))
+    run(cancelled(client(), lambda: bool(line.said("answer"))))
+
+    assert line.messages()[-1] == {"type": "goodbye"}
+    assert line.closed == (1000, "")
+
+
+def test_it_can_be_stopped_before_it_is_welcome(dial: Dial) -> None:
+    [line] = dial(Line())
+    run(cancelled(client(), lambda: bool(line.said("hello"))))
+
+    assert line.closed == (1000, "")
+
+
+def test_it_can_be_stopped_while_it_waits_for_an_arena(
+    dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    dial(Line(welcome(), Closes()))
+    monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
+
+    run(cancelled(client(on_event=events.append), lambda: "next" in str(events)))

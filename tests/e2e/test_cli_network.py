@@ -1,0 +1,246 @@
+"""`arena serve` and `arena connect` as people use them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.store import Store
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+Start = Callable[..., "Program"]
+
+MINE = """
+from bots.ace_king_queen import PlayerStrategy
+
+class Mine(PlayerStrategy):
+    def open(self, question):
+        return "bet" if question.card == "A" else "check"
+
+    def respond(self, question):
+        return "call" if question.card == "A" else "fold"
+"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "arena.db"
+
+
+@pytest.fixture
+def serve(start: Start, db: Path) -> Callable[..., tuple[Program, str]]:
+    """Start an arena on a free port; the program and its address."""
+
+    def call(*words: str) -> tuple[Program, str]:
+        program = start("arena", "serve", "--port", "0", "--db", str(db), *words)
+        line = program.until("arena at ws://")
+        return program, line.split()[2]
+
+    return call
+
+
+def one_line(program: Program, status: int) -> str:
+    """What a program that was called wrong says, without a traceback."""
+    ended, out, err = program.ends()
+
+    assert (ended, out) == (status, ""), err
+    [line] = err.splitlines()
+    assert line.startswith("arena: ")
+    return line.removeprefix("arena: ")
+
+
+# --- what works ---
+
+
+def test_two_bots_play_a_competition(
+    start: Start, serve: Callable[..., Any], db: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "bots").mkdir()  # a folder that is not the package
+    arena, url = serve("akq", "--once", "--json", "--set", "hands=10", "--matches", "4")
+    bots = [
+        start("arena", "connect", "akq", "nash", "--url", url),
+        start("arena", "connect", "mine.py", "--url", url, cwd=tmp_path),
+    ]
+    status, out, _ = arena.ends()
+    report = json.loads(out)
+
+    assert status == 0
+    assert {row["name"] for row in report["standings"]} == {"nash", "mine"}
+    assert report["played"] == 4
+    assert report["verdicts"] == []
+    assert [bot.ends()[0] for bot in bots] == [0, 0]
+    with Store(db, create=False) as store:
+        [competition] = store.competitions()
+        played = store.matches(competition.id)
+
+        assert len(played) == 4
+        assert all(
+            match.started_at <= match.finished_at
+            and 0 <= match.finished_at - match.started_at < 60
+            for match in played
+        )
+        assert competition.finished_at is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_arena_that_is_stopped_says_so_to_its_bots(
+    start: Start, serve: Callable[..., Any], number: signal.Signals
+) -> None:
+    arena, url = serve()
+    bot = start("arena", "connect", "gin", "random", "--url", url)
+    bot.until("connected as random")
+    arena.process.send_signal(number)
+    status, _, err = arena.ends()
+
+    assert status == 130
+    assert "stopped; all matches that were over are in" in err
+    assert "Traceback" not in err
+    assert bot.ends()[0] == 0
+
+
+def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
+    start: Start, serve: Callable[..., Any], db: Path
+) -> None:
+    arena, url = serve("akq", "--set", "hands=1000000")
+    bots = [
+        start("arena", "connect", "akq", name, "--url", url)
+        for name in ("random", "honest")
+    ]
+    arena.until("2 bots compete")
+    arena.process.send_signal(signal.SIGINT)
+
+    assert arena.ends()[0] == 130
+    assert [bot.ends()[0] for bot in bots] == [0, 0]
+    with Store(db, create=False) as store:
+        [competition] = store.competitions()
+
+        assert [m.termination.kind for m in store.matches(competition.id)] in (
+            ["void"],
+            [],
+        )
+        assert store.verdicts() == ()
+
+
+def test_a_name_that_is_taken_is_told_in_one_line(
+    start: Start, serve: Callable[..., Any]
+) -> None:
+    _, url = serve()
+    start("arena", "connect", "akq", "nash", "--url", url).until("connected as nash")
+    other = start("arena", "connect", "akq", "nash", "--url", url)
+
+    assert "a bot named 'nash' is here already" in one_line(other, 2)
+
+
+# --- what is called wrong ---
+
+
+def test_a_port_in_use(start: Start, db: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        program = start("arena", "serve", "--port", port, "--db", str(db))
+
+        assert one_line(program, 1) == (
+            f"cannot listen on 127.0.0.1:{port}: another program uses that port; "
+            "choose another with --port"
+        )
+
+
+def test_an_interface_that_is_none_of_ours(start: Start, db: Path) -> None:
+    program = start(
+        *("arena", "serve", "--host", "192.0.2.1", "--port", "0", "--open"),
+        *("--db", str(db)),
+    )
+
+    assert one_line(program, 1).startswith("cannot listen on 192.0.2.1:0: ")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org"])
+def test_an_open_interface_must_be_meant(start: Start, db: Path, host: str) -> None:
+    program = start("arena", "serve", "--host", host, "--db", str(db))
+
+    assert "expected --open if that is meant" in one_line(program, 2)
+    assert not db.exists()
+
+
+def test_settings_belong_to_one_game(start: Start, db: Path) -> None:
+    program = start("arena", "serve", "--set", "hands=4", "--db", str(db))
+
+    assert "expected one GAME with --set" in one_line(program, 2)
+
+
+def test_a_game_that_there_is_not(start: Start, db: Path) -> None:
+    program = start("arena", "serve", "chess", "--db", str(db))
+
+    assert "'chess'" in one_line(program, 2)
+
+
+def test_a_database_that_cannot_be_made(start: Start) -> None:
+    program = start("arena", "serve", "--db", "/nowhere/at/all.db", "--port", "0")
+
+    assert "/nowhere/at/all.db" in one_line(program, 2)
+
+
+def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
+    url = f"ws://127.0.0.1:{free_port}"
+    program = start("arena", "connect", "akq", "nash", "--url", url)
+
+    assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
+
+
+def test_a_server_that_is_no_arena(start: Start) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        url = f"ws://127.0.0.1:{other.getsockname()[1]}"
+        program = start("arena", "connect", "akq", "nash", "--url", url)
+        line, _ = other.accept()
+        line.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+        line.close()
+
+        assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("akq", "nash", "--url", "http://127.0.0.1"),
+        ("akq", "nash", "--url", "127.0.0.1:7700"),
+        ("akq", "nash", "--url", "ws://127.0.0.1:port"),
+        ("akq", "nash", "--tables", "0"),
+        ("akq", "nash", "--encoding", "xml"),
+        ("akq", "nash", "--colour", "red"),
+        ("akq", "nobody"),
+        ("akq", "rogue-polite"),
+        ("chess", "nash"),
+        ("akq",),
+        ("akq", "nash", "honest"),
+        ("nowhere.py",),
+        ("empty.py",),
+        ("broken.py",),
+        ("two.py",),
+    ],
+    ids=" ".join,
+)
+def test_a_bot_that_is_called_wrong(
+    start: Start, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    bot = "class {}:\n game = 'akq'\n def decide(*a): pass\n hear = reset = decide\n"
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "broken.py").write_text("1 / 0")
+    (tmp_path / "two.py").write_text(bot.format("A") + bot.format("B"))
+    program = start("arena", "connect", *words, cwd=tmp_path)
+
+    assert one_line(program, 2)

@@ -1,0 +1,120 @@
+"""The demo: separate processes, three rogues, five games."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from arena.demo import Contest, demo
+from arena.director import Competition
+from arena.games import GAMES
+from arena.match import replay
+from arena.store import Store
+from protocol.errors import ArenaError
+from protocol.messages import Ending
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+SMALL = (
+    Contest(
+        game="ace_king_queen",
+        bots=("nash", "honest", "rogue-illegal"),
+        settings={"hands": 100},
+    ),
+    Contest(
+        game="three_card_poker",
+        bots=("q64", "rogue-crash", "always"),
+        settings={"rounds": 30},
+        matches=4,
+    ),
+    Contest(
+        game="gin_rummy",
+        bots=("random", "simple", "rogue-stall"),
+        settings={"max_rounds": 3},
+    ),
+)
+
+
+def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "demo.db"
+    stored: list[int] = []
+
+    def started(title: str, competition: Competition) -> None:
+        with Store(path, create=False) as reader:
+            stored.append(sum(len(reader.matches(c.id)) for c in reader.competitions()))
+
+    with Store(path) as store:
+        reports = asyncio.run(demo(store, SMALL, started))
+
+        kinds = {v.bot: v.kind for report in reports for v in report.verdicts}
+        assert kinds == {
+            "akq-rogue-illegal": Ending.ILLEGAL,
+            "tcp-rogue-crash": Ending.CRASH,
+            "gin-rogue-stall": Ending.TIMEOUT,
+        }
+        assert [report.played for report in reports] == [
+            sum(
+                match.termination.kind is not Ending.VOID
+                for match in store.matches(competition.id)
+            )
+            for competition in store.competitions()
+        ]
+        assert {verdict.bot for verdict in store.verdicts()} == set(kinds)
+        for competition in store.competitions():
+            for match in store.matches(competition.id):
+                record = store.record(match.id)
+                assert replay(record).scores == match.scores
+                assert match.termination.kind in (
+                    Ending.COMPLETED,
+                    Ending.VOID,
+                    *kinds.values(),
+                )
+        for report in reports:
+            assert all(row.rank is not None for row in report.standings[:-1])
+            assert report.standings[-1].eliminated is not None
+        league = reports[1].standings
+        assert [row.played for row in league[:-1]] == [4, 4]
+
+    assert len(stored) == 3
+    assert stored == sorted(stored)
+    assert stored[1] > 0  # results are there while the next game is played
+
+
+def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
+    field = (Contest(game="blackjack", bots=("nobody", "simple"), settings={}),)
+
+    with (
+        Store(tmp_path / "demo.db") as store,
+        pytest.raises(ArenaError, match="no house bot 'nobody' for blackjack"),
+    ):
+        asyncio.run(demo(store, field))
+
+
+def test_the_command(start: Callable[..., Program], tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    status, out, err = start("arena", "demo", "--json", "--keep", str(path)).ends()
+
+    assert status == 0, err
+    competitions = json.loads(out)["competitions"]
+    assert [competition["game"] for competition in competitions] == list(GAMES)
+    verdicts = [v for competition in competitions for v in competition["verdicts"]]
+    assert sorted(verdict["kind"] for verdict in verdicts) == [
+        "crash",
+        "illegal",
+        "timeout",
+    ]
+    assert all("rogue" in verdict["bot"] for verdict in verdicts)
+    assert all(competition["played"] for competition in competitions)
+    with Store(path, create=False) as store:
+        assert len(store.competitions()) == 5
+        assert len(store.verdicts()) == 3
