@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import count
+
 import click
 
 from arena.cli import _shared as shared
@@ -33,9 +36,11 @@ _CHIPS = click.IntRange(min=1)
 )
 @click.option(
     "--ante",
+    "antes",
     type=_CHIPS,
+    multiple=True,
     metavar="A",
-    help="Make the bot ante A: its class is called with ante=A.",
+    help="Make the bot ante A: its class is called with ante=A. May be repeated, to compare.",
 )
 @shared.set_option
 @shared.seed_option
@@ -46,7 +51,7 @@ def command(
     stake: int,
     goal: int,
     trials: int,
-    ante: int | None,
+    antes: tuple[int, ...],
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
@@ -58,76 +63,103 @@ def command(
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
-    --json prints {game, bot, ante, stake, goal, trials, seed, reached, broke, undecided, offences, share, standard_error}.
+    --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided, offences, share,
+    standard_error}]}, a result per ante.
     """
     seed = shared.fresh_seed(seed)
+    wanted = antes or (None,)
     with (
         shared.stdout_for_results(),
-        shared.progress(f"{bot}: {stake:,} to {goal:,}", trials) as progress,
+        shared.progress(
+            f"{bot}: {stake:,} to {goal:,}", trials * len(wanted)
+        ) as progress,
     ):
-        entrant = shared.entrant(game, bot, {} if ante is None else {"ante": ante})
-
-        def next_trial() -> Strategy:
-            progress.tick()
-            return entrant.make(f"{seed}:{progress.done}")
-
-        result = ruin(
-            game.name,
-            next_trial,
-            stake=stake,
-            goal=goal,
-            trials=trials,
-            seed=seed,
-            settings=settings,
-        )
+        results = [
+            ruin(
+                game.name,
+                _trials(game, bot, ante, seed, progress),
+                stake=stake,
+                goal=goal,
+                trials=trials,
+                seed=seed,
+                settings=settings,
+            )
+            for ante in wanted
+        ]
     if as_json:
-        shared.print_json(
-            {
-                "game": game.name,
-                "bot": bot,
-                "ante": ante,
-                "stake": stake,
-                "goal": goal,
-                "trials": trials,
-                "seed": seed,
-                "reached": result.wins,
-                "broke": result.broke,
-                "undecided": result.undecided,
-                "offences": result.offences,
-                "share": result.share,
-                "standard_error": result.standard_error,
-            }
-        )
+        document = {"game": game.name, "bot": bot, "stake": stake, "goal": goal}
+        rows = [_row(*pair) for pair in zip(wanted, results, strict=True)]
+        shared.print_json({**document, "trials": trials, "seed": seed, "results": rows})
     else:
-        _show(game, bot, result, ante, seed)
-    if result.first_offence is not None:
-        offence = result.first_offence
-        raise shared.Eliminated(
-            f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
-            f"first: {offence.kind}: {offence.text}"
-        )
+        _show(game, bot, wanted, results, seed)
+    for result in results:
+        if (offence := result.first_offence) is not None:
+            raise shared.Eliminated(
+                f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
+                f"first: {offence.kind}: {offence.text}"
+            )
 
 
-def _show(game: Game, bot: str, result: Ruin, ante: int | None, seed: int) -> None:
+def _trials(
+    game: Game, bot: str, ante: int | None, seed: int, progress: shared.Progress
+) -> Callable[[], Strategy]:
+    """What makes the strategy of one trial after another; the same cards and choices for every ante."""
+    entrant = shared.entrant(game, bot, {} if ante is None else {"ante": ante})
+    numbers = count(1)
+
+    def next_trial() -> Strategy:
+        progress.tick()
+        return entrant.make(f"{seed}:{next(numbers)}")
+
+    return next_trial
+
+
+def _row(ante: int | None, result: Ruin) -> dict[str, object]:
+    return {
+        "ante": ante,
+        "reached": result.wins,
+        "broke": result.broke,
+        "undecided": result.undecided,
+        "offences": result.offences,
+        "share": result.share,
+        "standard_error": result.standard_error,
+    }
+
+
+def _show(
+    game: Game,
+    bot: str,
+    antes: Sequence[int | None],
+    results: Sequence[Ruin],
+    seed: int,
+) -> None:
+    """A line per ante; a column only for what has happened."""
     from rich.table import Table
 
-    who = bot if ante is None else f"{bot} with an ante of {ante:,}"
+    first = results[0]
     title = (
-        f"{game.vocabulary.title}: {who}, from {result.stake:,} to {result.goal:,}, "
-        f"{shared.plural(result.trials, 'trial')}, seed {seed}"
+        f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
+        f"{shared.plural(first.trials, 'trial')}, seed {seed}"
     )
-    table = Table("outcome")
-    table.add_column("trials", justify="right")
-    table.add_column("%", justify="right")
-    share = shared.with_error(
-        f"{100 * result.share:.2f}", 100 * result.standard_error, 2
-    )
-    table.add_row("reached the goal", f"{result.wins:,}", share)
-    for outcome, count in (
-        ("went broke", result.broke),
-        ("undecided", result.undecided),
-        ("offended", result.offences),
-    ):
-        if count or outcome == "went broke":
-            table.add_row(outcome, f"{count:,}", f"{100 * count / result.trials:.2f}")
+    table = Table()
+    rare = [
+        (name, counts)
+        for name, counts in (
+            ("undecided", [result.undecided for result in results]),
+            ("offended", [result.offences for result in results]),
+        )
+        if any(counts)
+    ]
+    names = ["reached the goal", "%", "went broke", *(name for name, _ in rare)]
+    for name in [*(["ante"] if antes[0] is not None else []), *names]:
+        table.add_column(name, justify="right")
+    for line, (ante, result) in enumerate(zip(antes, results, strict=True)):
+        share, error = 100 * result.share, 100 * result.standard_error
+        table.add_row(
+            *([] if ante is None else [f"{ante:,}"]),
+            f"{result.wins:,}",
+            shared.with_error(f"{share:.2f}", error, 2),
+            f"{result.broke:,}",
+            *(f"{counts[line]:,}" for _, counts in rare),
+        )
     shared.print_table(title, table)

@@ -498,6 +498,17 @@ def test_J2_who_is_not_ready_in_time_is_absent(
     assert verdict.text == "seat 2 was not ready within 2000 ms after `match`"
 
 
+def test_J2_start_ms_may_be_less_than_decision_ms(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.open(ann, ben, limits=msgspec.structs.replace(LIMITS, start_ms=500))
+    house.sit(ann)
+    house.now += 0.6
+    house.conduct.tick()
+
+    assert only(house.results)[1].termination.kind is Ending.ABSENT
+
+
 def test_a_deadline_that_was_met_is_forgotten(house: House, ann: Bot, ben: Bot) -> None:
     begun(house, ann, ben, hands=2)
     house.play_out(ann, ben)

@@ -207,11 +207,11 @@ def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
 def test_an_over_that_was_written_to_a_dying_connection_comes_again(
     house: House,
 ) -> None:
-    ann, ben = house.bot("ann"), house.bot("ben")
+    ann, ben = house.bot("ann", tables=3), house.bot("ben")
     playing(house, ann, ben)
     house.conduct.offence(ben.player, Ending.CRASH, "crashed")
     [written] = ann.reads()
-    for _ in range(2):
+    for _ in range(3):
         ann.goes()
         ann.comes_back()
 

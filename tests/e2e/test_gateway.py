@@ -135,6 +135,10 @@ def test_a_message_may_come_in_fragments(in_arena: Run) -> None:
 
             assert (await ann.hears("welcome"))["bot"] == "ann"
 
+            await ann.websocket.send(['{"type":', ' "goodbye"}'])
+
+            assert await ann.closed() == 1000
+
     in_arena(scenario)
 
 
@@ -227,7 +231,9 @@ def test_the_first_message_must_be_hello(in_arena: Run) -> None:
 def test_nothing_counts_after_a_hello_that_was_refused(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
         async with arena.stranger("ann") as ann:
-            await ann.say(ann.a_hello(protocol=2), ann.a_hello())
+            refused, fine = ann.a_hello(protocol=2), ann.a_hello()
+            await ann.say(refused, fine)
+            ann.websocket.transport.write(text_frame(json.dumps(fine).encode()))
 
             assert (await ann.refused())[0] == "version"
             assert arena.gateway.players == {}
@@ -242,6 +248,27 @@ def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
 
             assert (await ann.refused())[0] == "malformed"
             assert arena.gateway.players == {}
+
+    in_arena(scenario)
+
+
+def test_nothing_counts_that_comes_in_a_later_frame_either(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
+
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        hello = {"type": "hello", "protocol": 2, "name": "ann", "games": ["blackjack"]}
+        for protocol in (2, 1):
+            words = json.dumps({**hello, "protocol": protocol}).encode()
+            writer.write(handshake() * (protocol == 2) + text_frame(words))
+        said = await hangs_up(reader)
+        writer.close()
+
+        assert said.startswith(b"HTTP/1.1 101 ")
+        assert b'"code":"version"' in said
+        assert b"welcome" not in said
 
     in_arena(scenario)
 
@@ -810,7 +837,9 @@ def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
             await back.hello(resume=ann.session)
             await back.vanish()
             await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+        gone = arena.gateway.players["ann"]
         async with arena.bot("ann") as fresh:
+            arena.gateway._grace_over(gone, gone.secret)  # it has nothing to do with it
             arena.open("blackjack", "ann", hands=1)
             await fresh.play()
 
@@ -949,14 +978,18 @@ def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
 
 def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
-        flood = [
-            await asyncio.open_connection("127.0.0.1", arena.port) for _ in range(300)
-        ]
-        await arena.still_plays()
+        async with arena.bot("ann") as ann:
+            flood = [
+                await asyncio.open_connection("127.0.0.1", arena.port)
+                for _ in range(300)
+            ]
+            await arena.still_plays()
+            arena.open("blackjack", "ann", hands=1)
+            await ann.play()
 
-        assert len(arena.gateway._connections) <= 256
-        for _, writer in flood:
-            writer.transport.abort()
+            assert len(arena.gateway._connections) <= 257
+            for _, writer in flood:
+                writer.transport.abort()
 
     in_arena(scenario)
 

@@ -24,17 +24,27 @@ def test_as_json_and_repeatable(run: Run) -> None:
     document = run(*argv).document
 
     assert document == run(*argv).document
-    assert document["ante"] == 5
-    assert document["reached"] + document["broke"] == document["trials"] == 30
-    assert document["share"] == document["reached"] / 30
-    assert document["standard_error"] > 0
+    [result] = document["results"]
+    assert result["ante"] == 5
+    assert result["reached"] + result["broke"] == document["trials"] == 30
+    assert result["share"] == result["reached"] / 30
+    assert result["standard_error"] > 0
 
 
 def test_the_ante_is_the_bots(run: Run) -> None:
-    argv = ["ruin", "tcp", "always", *SMALL, "--json", "--ante"]
+    argv = ["ruin", "tcp", "always", *SMALL, "--ante", "1", "--ante", "10"]
+    one, ten = run(*argv, "--json").document["results"]
 
-    assert run(*argv, "1").document["reached"] != run(*argv, "10").document["reached"]
-    assert "with an ante of 5" in run("ruin", "tcp", "q64", *SMALL, "--ante", "5").out
+    assert (one["ante"], ten["ante"]) == (1, 10)
+    assert one["reached"] != ten["reached"]
+    assert len(run(*argv).out.splitlines()) == 1 + 3 + 2 + 1  # title, head, rows, foot
+
+
+def test_antes_are_compared_over_the_same_trials(run: Run) -> None:
+    argv = ["ruin", "tcp", "random", *SMALL, "--json", "--ante", "5"]
+    first, second = run(*argv, "--ante", "5").document["results"]
+
+    assert first == second
 
 
 def test_a_bot_without_an_ante(run: Run) -> None:
@@ -54,7 +64,7 @@ def test_J3_trials_lost_by_an_offence(run: Run, bot_file: Callable[..., str]) ->
     status, out, err = run("ruin", "tcp", path, *SMALL, "--json")
 
     assert status == 1
-    assert json.loads(out)["offences"] == 30
+    assert json.loads(out)["results"][0]["offences"] == 30
     [line] = err.splitlines()
     assert (
         "mine.py offended in 30 of 30 trials, first: illegal: seat 1 answered 0" in line
