@@ -31,10 +31,8 @@ from protocol.messages import (
 
 __all__ = ["CHAIR_TABLE", "SESSION_TABLE", "Chair", "Session", "State", "ask_id"]
 
-_REMEMBERED = (
-    1024  # chairs that are over: more than can have messages crossing on the wire
-)
-
+_REMEMBERED = 8192
+"""Chairs that are over: twice the most tables that a bot can have, as an answer may cross the `over` of its match on the wire."""
 
 _DIGITS = 18  # no chair is asked more often, and `int` refuses thousands of digits
 

