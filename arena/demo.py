@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from arena.director import Competition, Plan, Report
+from arena.director import Competition, Plan, Report, competition_settings
 from arena.games import game_named
 from arena.host import Host
 from arena.store import Store
@@ -66,16 +66,13 @@ FIELD: tuple[Contest, ...] = (
     Contest(
         game="three_card_poker",
         bots=("random", "always", "q64", "doubler"),
-        settings={"stake": 200, "goal": 400},
+        settings={"stake": 200},
         matches=25,
     ),
     Contest(
         game="blackjack",
         bots=("simple", "counting", "competitor"),
-        settings={
-            "hands": 200,
-            "shuffle": "uniform",
-        },  # B14: the default in competitions
+        settings={"hands": 200},
         matches=25,
     ),
 )
@@ -107,7 +104,7 @@ async def demo(
             competition = host.compete(
                 Plan(
                     game=game,
-                    settings=game.vocabulary.read_settings(contest.settings),
+                    settings=competition_settings(game, contest.settings),
                     players=names,
                     matches=contest.matches,
                     with_itself=contest.with_itself,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -36,10 +36,12 @@ from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
 from arena.verdict import Verdict
+from protocol.blackjack import BlackjackSettings
 from protocol.messages import Ending, Limits, Termination
+from protocol.three_card_poker import ThreeCardPokerSettings
 from protocol.vocabulary import Settings
 
-__all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
+__all__ = ["Competition", "Form", "Plan", "Report", "competition_settings", "form_of"]
 
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
 
@@ -55,6 +57,20 @@ class Form(StrEnum):
 def form_of(game: Game) -> Form:
     """The form in which a game is played if nobody says otherwise: by its number of seats."""
     return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
+
+
+def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
+    """The settings of a competition's matches; two defaults are others there than in a single match (B14, K3).
+
+    Raises:
+        BadSettings: an unknown name, a wrong type or a value out of its range.
+    """
+    settings = game.vocabulary.read_settings(chosen)
+    if isinstance(settings, BlackjackSettings) and "shuffle" not in chosen:
+        return msgspec.structs.replace(settings, shuffle="uniform")
+    if isinstance(settings, ThreeCardPokerSettings) and settings.goal is None:
+        return msgspec.structs.replace(settings, goal=2 * settings.stake)
+    return settings
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +135,7 @@ class Competition:
         store: what every match is written to as it ends.
         wall: the time of day in Unix seconds.
         call_house: starts house bots for the free chairs of a final.
+        on_freed: told whose tables a match has freed, as other competitions may wait for them.
     """
 
     def __init__(
@@ -128,6 +145,7 @@ class Competition:
         store: Store,
         wall: Callable[[], float],
         call_house: HouseCall,
+        on_freed: Callable[[Sequence[str]], None] = lambda names: None,
     ) -> None:
         self.plan = plan
         self.played = 0
@@ -138,6 +156,7 @@ class Competition:
         self._store = store
         self._wall = wall
         self._call_house = call_house
+        self._on_freed = on_freed
         self._loop = asyncio.get_running_loop()
         self._id = store.competition_started(
             plan.game.name,
@@ -199,8 +218,12 @@ class Competition:
 
     def changed(self) -> None:
         """A bot has come or gone: matches may be opened now."""
+        self.seat((*self.plan.players, *self._house))
+
+    def seat(self, names: Sequence[str]) -> None:
+        """Open what can be opened for these bots."""
         if self._stage is not None:
-            self._stage.seat((*self.plan.players, *self._house))
+            self._stage.seat(names)
 
     # --- what a stage asks for ---
 
@@ -225,6 +248,7 @@ class Competition:
         """Write down what came of a match, and rule who is out."""
         lasted_s = self._loop.time() - table.opened_at
         self._note(table.id, pairing, result, verdict, lasted_s)
+        self._on_freed(pairing.players)
 
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""

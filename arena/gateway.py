@@ -51,7 +51,7 @@ class Gateway:
     Args:
         conduct: the matches; it is ticked as long as the gateway is open.
         limits: what `welcome` announces and connections are held to.
-        on_change: called after a player has come or gone, or a match has ended.
+        on_change: called after a player has come or gone.
     """
 
     def __init__(

@@ -98,7 +98,14 @@ class Host:
 
     def compete(self, plan: Plan) -> Competition:
         """Set a competition up; it plays while `play` is awaited."""
-        return Competition(plan, self.gateway, self._store, time.time, self._call_house)
+        return Competition(
+            plan,
+            self.gateway,
+            self._store,
+            time.time,
+            self._call_house,
+            self._on_freed,
+        )
 
     async def play(self, competition: Competition) -> Report:
         """Play a competition to its end.
@@ -115,6 +122,14 @@ class Host:
     async def _call_house(self, game: str, name: str) -> None:
         bots = tuple(house_bots(game))
         await self.launch((game, bots[0]), name)
+
+    def _on_freed(self, names: Sequence[str]) -> None:
+        """A match has ended; its players may be awaited in any competition, once its own has counted it."""
+        asyncio.get_running_loop().call_soon(self._seat, names)
+
+    def _seat(self, names: Sequence[str]) -> None:
+        for competition in self._competitions:
+            competition.seat(names)
 
     def _on_change(self) -> None:
         self._changed.set()

@@ -15,7 +15,7 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.director import Plan
+from arena.director import Plan, competition_settings
 from arena.games import GAMES, game_named
 from arena.host import Host
 from arena.store import Store
@@ -28,8 +28,6 @@ DEFAULT_PORT = 7700
 _GATHER_S = (
     2.0  # a class that starts together should be in the first competition together
 )
-_COMPETITION = {"blackjack": {"shuffle": "uniform"}}
-"""Settings whose default is another in competitions (B14)."""
 
 
 @click.command(name="serve")
@@ -104,9 +102,7 @@ def command(
     plans = [
         Plan(
             game=game,
-            settings=game.vocabulary.read_settings(
-                {**_COMPETITION.get(game.name, {}), **settings}
-            ),
+            settings=competition_settings(game, settings),
             players=(),
             matches=matches,
             with_itself=game.name == "ace_king_queen",

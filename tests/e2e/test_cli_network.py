@@ -32,6 +32,25 @@ class Mine(PlayerStrategy):
 """
 
 
+ANY_GAME = """
+import json, random, sys
+from websockets.sync.client import connect
+
+with connect(sys.argv[1]) as arena:
+    games = ["ace_king_queen", "three_card_poker", "blackjack"]
+    arena.send(json.dumps({"type": "hello", "protocol": 1, "name": sys.argv[2], "games": games}))
+    for frame in arena:
+        message = json.loads(frame)
+        if message["type"] == "match":
+            arena.send(json.dumps({"type": "ready", "match": message["match"], "nonce": "n"}))
+        elif message["type"] == "ask":
+            legal = message["legal"]
+            value = random.choice(legal) if isinstance(legal, list) else legal["min"]
+            answer = {"type": "answer", "match": message["match"], "ask": message["ask"], "value": value}
+            arena.send(json.dumps(answer))
+"""
+
+
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
     return tmp_path / "arena.db"
@@ -91,6 +110,22 @@ def test_two_bots_play_a_competition(
             for match in played
         )
         assert competition.finished_at is not None
+
+
+def test_bots_with_one_table_play_in_several_competitions_at_once(
+    start: Start, serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "any_game.py").write_text(ANY_GAME)
+    games = ("ace_king_queen", "three_card_poker", "blackjack")
+    arena, url = serve(*games, "--players", "2", "--once", "--json")
+    for name in ("ann", "ben"):
+        start("any_game", url, name, cwd=tmp_path)
+    status, out, _ = arena.ends()
+    reports = [json.loads(line) for line in out.splitlines()]
+
+    assert status == 0
+    assert {report["game"] for report in reports} == set(games)
+    assert [report["verdicts"] for report in reports] == [[], [], []]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
