@@ -47,7 +47,6 @@ class PlayerStrategy(BaseStrategy):
             `receive_initial_hand`.
         starter: the seat that started the round.
         top: the top of the discard pile.
-        turns: how many turns the round has seen, of both seats.
         scores: by seat, the points of the game so far.
     """
 
@@ -137,7 +136,8 @@ class PlayerStrategy(BaseStrategy):
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
         discard = self.take_turn(question.drawn)
-        self.hand.remove(discard)
+        if discard in self.hand:  # else it is for the referee to say that it is illegal
+            self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal
         knock = may_knock and self.knock()
         return TurnAnswer(discard, knock, self.get_melds() if knock else None)
@@ -175,11 +175,15 @@ class Random(RandomMixin, PlayerStrategy):
 
 
 class Simple(PlayerStrategy):
-    """Takes what goes into a meld, discards what leaves the least deadwood, knocks as soon as it may."""
+    """Thinks of its deadwood only: takes what lowers it, discards what leaves the least, knocks as soon as it may."""
+
+    def will_take_top_discard(self, card: Card) -> bool:
+        """Whether some discard then leaves less deadwood than now."""
+        return min(discard_deadwoods([*self.hand, card])) < deadwood(self.hand)
 
 
 class Patient(PlayerStrategy):
-    """Plays like Simple but for gin: it never knocks with any deadwood."""
+    """Plays for gin: takes only what goes into a meld, and never knocks with any deadwood."""
 
     def knock(self) -> bool:
         """Only with gin."""
