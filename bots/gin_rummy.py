@@ -7,11 +7,21 @@ A strategy answers by the calls of the classic interface: `receive_initial_hand`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from bots.gin_worth import (
+    GIN_SCORES,
+    TARGET,
+    TOO_MUCH,
+    Prospect,
+    chances_held,
+    keep_worth,
+    knock_worth,
+    prospect,
+)
 from bots.strategy import BaseStrategy, RandomMixin
-from protocol.cards import Card
+from protocol.cards import PACK, Card
 from protocol.gin_melds import (
     Meld,
     arrange,
@@ -20,6 +30,7 @@ from protocol.gin_melds import (
     discard_deadwoods,
 )
 from protocol.gin_rummy import (
+    KNOCK_LIMIT,
     Dealt,
     Draw,
     GameOver,
@@ -33,7 +44,7 @@ from protocol.gin_rummy import (
 )
 from protocol.vocabulary import News, Question
 
-__all__ = ["Patient", "PlayerStrategy", "Random", "Simple"]
+__all__ = ["Expert", "Patient", "PlayerStrategy", "Random", "Simple"]
 
 
 class PlayerStrategy(BaseStrategy):
@@ -188,3 +199,69 @@ class Patient(PlayerStrategy):
     def knock(self) -> bool:
         """Only with gin."""
         return deadwood(self.hand) == 0
+
+
+class Expert(PlayerStrategy):
+    """Weighs discards by what melds they could still make and what the other seat showed it wants.
+
+    It takes only what goes into a meld; the prices are in `bots/gin_worth.py`.
+    """
+
+    def reset(self) -> None:
+        """Forget the last opponent, and what it took."""
+        super().reset()
+        self._begin([])
+
+    def receive_initial_hand(self, hand: Sequence[Card]) -> None:
+        """A round begins: only the up-card is out."""
+        self._begin([self.top])
+
+    def opponent_end_turn_feedback(
+        self, drew_discard: bool, previous_discard_top: Card, opponent_discarded: Card
+    ) -> None:
+        """Remember what it took, as long as it keeps it, and what it threw."""
+        if drew_discard:
+            self._taken.add(previous_discard_top)
+            self._out.discard(previous_discard_top)
+            self._takes += 1
+        self._taken.discard(opponent_discarded)
+        self._out.add(opponent_discarded)
+
+    def take_turn(self, drawn: Card) -> Card:
+        """The discard with the best price, whether it plays on or knocks with what is left."""
+        gone = {*self.hand, *self._out, *self._taken}
+        unseen = [card for card in PACK if card not in gone]
+        held = chances_held(unseen, len(self._taken), self._turn)
+        deadwoods = discard_deadwoods(self.hand)
+        bound = min(deadwoods) + TOO_MUCH
+        worths = [
+            (*self._worth(prospect(self.hand, card, held, self._taken)), card)
+            for card, left in zip(self.hand, deadwoods, strict=True)
+            if left <= bound
+        ]
+        _, self._knocks, discard = max(worths, key=lambda priced: priced[0])
+        self._out.add(discard)
+        self._turn += 1
+        return discard
+
+    def knock(self) -> bool:
+        """Whether that was worth more than playing on."""
+        return self._knocks
+
+    def _worth(self, left: Prospect) -> tuple[float, bool]:
+        """The price of a discard, and whether that is for knocking."""
+        mine, theirs = self.scores[self.seat], self.scores[1 - self.seat]
+        gin_wins = mine + GIN_SCORES >= TARGET
+        worth = keep_worth(left, self._turn, len(self._taken), gin_wins)
+        if left.deadwood * 10 > KNOCK_LIMIT:
+            return worth, False
+        knocked = knock_worth(
+            left.deadwood, self._turn, len(self._taken), self._takes, (mine, theirs)
+        )
+        return max(worth, knocked), knocked > worth or left.deadwood == 0
+
+    def _begin(self, out: Iterable[Card]) -> None:
+        self._out = set(out)
+        self._taken: set[Card] = set()
+        self._takes = self._turn = 0
+        self._knocks = False

@@ -8,8 +8,7 @@ from math import sqrt
 import pytest
 
 import arena
-from bots.gin_expert import Expert
-from bots.gin_rummy import Patient, PlayerStrategy, Random, Simple
+from bots.gin_rummy import Expert, Patient, PlayerStrategy, Random, Simple
 from bots.strategy import BaseStrategy
 from protocol.cards import Card
 from protocol.gin_melds import Meld
