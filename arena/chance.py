@@ -15,6 +15,8 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from protocol.errors import UsageError
+
 __all__ = ["Stream", "commitment", "match_key", "seed_from_int"]
 
 Item = TypeVar("Item")
@@ -91,5 +93,11 @@ def commitment(seed: bytes) -> str:
 
 
 def seed_from_int(seed: int) -> bytes:
-    """The 32 bytes that stand for `--seed N`: SHA-256 of its decimal digits."""
+    """The 32 bytes that stand for `--seed N`: SHA-256 of its decimal digits.
+
+    Raises:
+        UsageError: it is no whole number; `True`, `7.0` and `"7"` are not.
+    """
+    if type(seed) is not int:
+        raise UsageError(f"expected a whole number for a seed, got {seed!r}")
     return hashlib.sha256(str(seed).encode()).digest()

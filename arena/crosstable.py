@@ -18,13 +18,14 @@ from typing import Any
 
 import msgspec
 
-from arena.local import play
-from arena.match import MatchResult
-from arena.rules import Game
+from arena.chance import seed_from_int
+from arena.local import drive
+from arena.match import Match, MatchResult
+from arena.rules import Game, Tell
 from arena.statistics import Sample, error_of_sum
 from protocol.messages import Ending
 from protocol.strategy import Strategy
-from protocol.vocabulary import News, Settings
+from protocol.vocabulary import Settings
 
 __all__ = [
     "CrossTable",
@@ -228,13 +229,14 @@ def play_sitting(
     tally = _Tally(game, bots, tick)
     for number, chairs in enumerate(islice(seatings(len(bots)), matches)):
         tally.sit_down(chairs)
-        result = play(
-            game.name,
-            tally.listening([strategies[place] for place in chairs]),
-            settings=msgspec.structs.asdict(settings),
-            seed=derived_seed(seed, "match", number) if number else seed,
+        match = _Overheard(
+            game,
+            settings,
+            seed=seed_from_int(derived_seed(seed, "match", number) if number else seed),
         )
-        tally.match_over(result)
+        match.overhear = tally.overhear
+        drive(match, [strategies[place] for place in chairs])
+        tally.match_over(match.result())
         if tally.offence is not None:
             break
     return tally.sitting()
@@ -276,6 +278,19 @@ _UNITS = {
 }
 
 
+class _Overheard(Match):
+    """A match at which somebody hears all that is told, before the seats do and whatever they make of it."""
+
+    overhear: Callable[[Tell], None]
+
+    def take_news(self) -> list[Tell]:
+        """What has been told since the last call, overheard."""
+        news = super().take_news()
+        for tell in news:
+            self.overhear(tell)
+        return news
+
+
 class _Tally:
     """What a sitting comes to while it is played, by place."""
 
@@ -285,6 +300,7 @@ class _Tally:
         self.offence: Offence | None = None
         self._game, self._bots, self._tick = game, bots, tick
         self._unit = _UNITS.get(game.name)
+        self._over = self._unit and game.vocabulary.news[self._unit.over]
         self._chairs = tuple(range(len(bots)))
         self._matches = 0
         self._scores, self._points, self._won = ([0] * len(bots) for _ in range(3))
@@ -294,15 +310,10 @@ class _Tally:
         """The next match begins, with these places by seat."""
         self._chairs = chairs
 
-    def listening(self, strategies: list[Strategy]) -> list[Strategy]:
-        """The strategies by seat, one of them overheard where the units have to be counted."""
-        if self._unit is not None:
-            over = self._game.vocabulary.news[self._unit.over]
-            payoffs = self._unit.payoffs
-            strategies[0] = _Listener(
-                strategies[0], over, lambda news: self._unit_over(payoffs(news))
-            )
-        return strategies
+    def overhear(self, tell: Tell) -> None:
+        """Count a unit where it ends before its match does."""
+        if self._unit is not None and type(tell.news) is self._over:
+            self._unit_over(self._unit.payoffs(tell.news))
 
     def match_over(self, result: MatchResult) -> None:
         """Add what a match came to."""
@@ -337,25 +348,6 @@ class _Tally:
         for place, payoff in zip(self._chairs, payoffs, strict=True):
             self._samples[place].add(payoff)
         self._tick()
-
-
-class _Listener:
-    """A strategy in its chair, and beside it somebody who notes what every unit brings."""
-
-    def __init__(
-        self, strategy: Strategy, over: type[News], note: Callable[[Any], None]
-    ) -> None:
-        # As they are, so that an error in them is reported where it arises.
-        self.decide = strategy.decide
-        self.reset = strategy.reset
-        self._hear = strategy.hear
-        self._over, self._note = over, note
-
-    def hear(self, news: News, /) -> None:
-        """Both hear it, the strategy first: what it raises ends the match before the unit counts."""
-        self._hear(news)
-        if type(news) is self._over:
-            self._note(news)
 
 
 def _won(game: Game, result: MatchResult, seat: int) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from arena.director import Competition, Plan, Report, competition_settings
-from arena.games import game_named
+from arena.director import Competition, Plan, Report
+from arena.games import competition_settings, game_named
 from arena.host import Host
 from arena.store import Store
 from protocol.codec import Encoding

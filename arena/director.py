@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -36,12 +36,10 @@ from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
 from arena.verdict import Verdict
-from protocol.blackjack import BlackjackSettings
 from protocol.messages import Ending, Limits, Termination
-from protocol.three_card_poker import ThreeCardPokerSettings
 from protocol.vocabulary import Settings
 
-__all__ = ["Competition", "Form", "Plan", "Report", "competition_settings", "form_of"]
+__all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
 
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
 
@@ -57,20 +55,6 @@ class Form(StrEnum):
 def form_of(game: Game) -> Form:
     """The form in which a game is played if nobody says otherwise: by its number of seats."""
     return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
-
-
-def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
-    """The settings of a competition's matches; two defaults are others there than in a single match (B14, K3).
-
-    Raises:
-        BadSettings: an unknown name, a wrong type or a value out of its range.
-    """
-    settings = game.vocabulary.read_settings(chosen)
-    if isinstance(settings, BlackjackSettings) and "shuffle" not in chosen:
-        return msgspec.structs.replace(settings, shuffle="uniform")
-    if isinstance(settings, ThreeCardPokerSettings) and settings.goal is None:
-        return msgspec.structs.replace(settings, goal=2 * settings.stake)
-    return settings
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,10 @@ at the goal: the rules need no goal of their own for that.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Mapping
 from math import sqrt
+from typing import Literal
 
 import msgspec
 
@@ -16,12 +18,10 @@ from arena.chance import match_key, seed_from_int
 from arena.games import game_named
 from arena.local import drive
 from arena.match import Match
-from arena.rules import Game
 from protocol import blackjack, three_card_poker
 from protocol.errors import UsageError
 from protocol.messages import Termination
 from protocol.strategy import Strategy
-from protocol.vocabulary import Settings
 
 __all__ = ["Ruin", "ruin"]
 
@@ -38,6 +38,8 @@ _PURSES = {
     "three_card_poker": _Purse("stake", "rounds", three_card_poker.LEAST_CASH),
     "blackjack": _Purse("bankroll", "hands", blackjack.MINIMUM),
 }
+
+_End = Literal["wins", "broke", "undecided", "offences"]
 
 PATIENCE = 1_000_000
 """Rounds after which a trial is given up: eight times what an ante of 1 takes on average to lose 10,000 chips."""
@@ -91,6 +93,7 @@ def ruin(
     seed: int | None = None,
     rounds: int = PATIENCE,
     settings: Mapping[str, object] | None = None,
+    tick: Callable[[], None] = lambda: None,
 ) -> Ruin:
     """Let a strategy try to turn `stake` into `goal`, again and again (T10).
 
@@ -103,6 +106,7 @@ def ruin(
         seed: what the cards of all trials are drawn from; None draws one.
         rounds: after so many a trial is given up as undecided; it stays among the trials that `share` is a share of.
         settings: further settings of the game.
+        tick: called after every trial.
 
     Raises:
         ValueError: a game that is not against the dealer, or an argument out of its range.
@@ -121,43 +125,39 @@ def ruin(
         raise UsageError(f"expected at least 1 trial, got {trials!r}")
     base = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
 
-    wins = broke = undecided = 0
-    offences: list[Termination] = []
+    ends: Counter[str] = Counter()
+    first_offence: Termination | None = None
     for trial in range(trials):
-        key = match_key(base, [str(trial)])
-        cash, offence = _try(rules, read, key, strategy_factory(), stake, goal)
-        if offence is not None:
-            offences.append(offence)
-        elif cash >= goal:
-            wins += 1
-        elif cash < purse.least:
-            broke += 1
-        else:
-            undecided += 1
+        match = Match(rules, read, seed=match_key(base, [str(trial)]))
+        end = _end_of(match, strategy_factory(), purse, stake, goal)
+        ends[end] += 1
+        if end == "offences" and first_offence is None:
+            first_offence = match.termination
+        tick()
     return Ruin(
         game=rules.name,
         stake=stake,
         goal=goal,
         trials=trials,
-        wins=wins,
-        broke=broke,
-        undecided=undecided,
-        offences=len(offences),
-        first_offence=offences[0] if offences else None,
+        wins=ends["wins"],
+        broke=ends["broke"],
+        undecided=ends["undecided"],
+        offences=ends["offences"],
+        first_offence=first_offence,
     )
 
 
-def _try(
-    rules: Game,
-    settings: Settings,
-    key: bytes,
-    strategy: Strategy,
-    stake: int,
-    goal: int,
-) -> tuple[int, Termination | None]:
-    """One trial: the cash at its end, and the offence if that is what ended it."""
-    match = Match(rules, settings, seed=key)
-    drive(match, [strategy], until=lambda: stake + match.scores[0] >= goal)
-    ended = match.termination
-    offence = ended if ended is not None and ended.is_offence else None
-    return stake + match.scores[0], offence
+def _end_of(
+    match: Match, strategy: Strategy, purse: _Purse, stake: int, goal: int
+) -> _End:
+    """Play one trial and say what became of it."""
+
+    def cash() -> int:
+        return stake + match.scores[0]
+
+    drive(match, [strategy], until=lambda: cash() >= goal)
+    if match.termination is not None and match.termination.is_offence:
+        return "offences"
+    if cash() >= goal:
+        return "wins"
+    return "broke" if cash() < purse.least else "undecided"

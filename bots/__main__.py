@@ -22,6 +22,7 @@ from protocol.strategy import Strategy, find, load_file
 
 __all__ = ["main"]
 
+PROGRAM = "python -m bots"
 DEFAULT_URL = "ws://127.0.0.1:7700"
 
 
@@ -166,12 +167,13 @@ async def _until_stopped(client: Client) -> None:
 def main() -> None:
     """The command, with one clear line for whatever is wrong."""
     try:
-        command.main(prog_name="python -m bots", standalone_mode=False)
+        command.main(prog_name=PROGRAM, standalone_mode=False)
     except StrategyFailed as error:
         traceback.print_exception(error.__cause__)
         _fail(str(error), 1)
-    except click.ClickException as error:
-        _fail(error.format_message(), 2)
+    except click.UsageError as error:
+        text = error.format_message().rstrip(".")
+        _fail(f"{text[0].lower()}{text[1:]}; see '{PROGRAM} --help'", 2)
     except UsageError as error:
         _fail(str(error), 2)
     except ArenaError as error:

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketExcepti
 from websockets.uri import parse_uri
 
 from protocol.codec import Encoding, decode_from_arena, encode, join
-from protocol.errors import ArenaError, Unreachable, UsageError, one_line
+from protocol.errors import ArenaError, Unreachable, UsageError, in_words, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -60,14 +60,14 @@ def _blaming(doing: str) -> Iterator[None]:
     """Whatever is raised in here is the strategy's fault."""
     try:
         yield
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise _failure(doing, error) from error
 
 
 def _failure(doing: str, error: BaseException) -> StrategyFailed:
-    return StrategyFailed(
-        f"the strategy raised {type(error).__name__} at {doing}: {error}"
-    )
+    return StrategyFailed(f"the strategy raised at {doing}: {in_words(error)}")
 
 
 class _Seat:
@@ -299,7 +299,9 @@ class Client:
             for news in ask.news:
                 strategy.hear(news)
             value: Any = strategy.decide(ask.question)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise _failure(ask.question.kind, error) from error
         seat.answer = Answer(ask.match, ask.ask, value)
         return seat.answer

@@ -35,7 +35,7 @@ RESPONSES: tuple[Response, ...] = ("call", "fold")
 class AceKingQueenSettings(Settings, frozen=True):
     """`hands`: how many hands a match has; even, so that each seat bets equally often (A8)."""
 
-    hands: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+    hands: Annotated[int, Meta(ge=0, le=10_000_000)] = 1000
 
 
 class Open(Question[Opening], frozen=True, gc=False, tag="open"):

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from protocol.cards import RANKS, Card
+from protocol.errors import BadDeck
 from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
 
 __all__ = [
@@ -49,14 +50,21 @@ POINTS: dict[Card, int] = {
 
 
 def hand_value(cards: Iterable[Card]) -> tuple[int, bool]:
-    """The count of a hand, and whether it is soft: whether an ace counts 11 in it (B4)."""
+    """The count of a hand, and whether it is soft: whether an ace counts 11 in it (B4).
+
+    Raises:
+        BadDeck: something in it is no card.
+    """
     count = 0
     has_ace = False
-    for card in cards:
-        points = POINTS[card]
-        count += points
-        if points == 1:
-            has_ace = True
+    try:
+        for card in cards:
+            points = POINTS[card]
+            count += points
+            if points == 1:
+                has_ace = True
+    except (KeyError, TypeError):
+        raise BadDeck(f"expected cards such as 'As', got {cards!r:.120}") from None
     if has_ace and count <= 11:
         return count + 10, True
     return count, False

@@ -37,6 +37,8 @@ __all__ = [
     "UnknownGame",
     "Unreachable",
     "UsageError",
+    "class_name",
+    "in_words",
     "one_line",
 ]
 
@@ -112,3 +114,20 @@ def one_line(text: str, limit: int = 200) -> str:
         for letter in text[:limit]
     )
     return shown if len(text) <= limit else shown[:-1] + "…"
+
+
+def class_name(value: object) -> str:
+    """The name of a stranger's object's class, which its metaclass cannot hide."""
+    return str.__str__(vars(type)["__name__"].__get__(type(value)))
+
+
+def in_words(error: BaseException) -> str:
+    """What a stranger's code raised, in one line: `ValueError: no such card`."""
+    name = class_name(error)
+    try:
+        said = str(error)
+        return one_line(f"{name}: {said}" if said else name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # its own words may be what is broken
+        return one_line(name)

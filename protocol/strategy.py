@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar, Protocol
 
-from protocol.errors import UnknownBot, one_line
+from protocol.errors import UnknownBot, in_words
 from protocol.vocabulary import News, Question
 
-__all__ = ["Strategy", "find", "house_bots", "load_file"]
+__all__ = ["Strategy", "blaming", "find", "house_bots", "load_file"]
 
 ENTRY_POINTS = "arena.bots"
 
@@ -42,6 +45,21 @@ class StrategyClass(Protocol):
         """A fresh strategy, for one seat."""
 
 
+@contextmanager
+def blaming(what: str) -> Iterator[None]:
+    """Whatever is raised in here, but Ctrl-C, is the fault of a bot's code.
+
+    Raises:
+        UnknownBot: `what` that is, and what was raised, in one line.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise UnknownBot(f"{what}: {in_words(error)}") from error
+
+
 def house_bots(game: str) -> dict[str, EntryPoint]:
     """The house bots of a game by name, in alphabetical order."""
     prefix = f"{game}."
@@ -57,8 +75,9 @@ def find(game: str, bot: str) -> type[Any]:
     """The class of a house bot, or of the bot in a file if `bot` ends in `.py`.
 
     Raises:
-        UnknownBot: there is none, or it is one for another game.
+        UnknownBot: there is none, it is one for another game, or it cannot be loaded.
     """
+    cls: type[Any]
     if bot.endswith(".py"):
         cls = load_file(Path(bot))
         if cls.game != game:
@@ -70,7 +89,9 @@ def find(game: str, bot: str) -> type[Any]:
         raise UnknownBot(
             f"no house bot {bot!r} for {game}; expected one of: {known}, or a file.py"
         )
-    return house[bot].load()  # type: ignore[no-any-return]
+    with blaming(f"{bot} cannot be loaded"):
+        cls = house[bot].load()
+    return cls
 
 
 def load_file(path: Path) -> type[Any]:
@@ -90,30 +111,36 @@ def load_file(path: Path) -> type[Any]:
     neighbours = str(path.parent.resolve())
     sys.path.insert(0, neighbours)  # so that a bot may import them
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        line = one_line(f"{type(error).__name__}: {error}")
-        raise UnknownBot(f"{path} cannot be run: {line}") from error
+        with blaming(f"{path} cannot be run"):
+            spec.loader.exec_module(module)
+            bots = _bots_in(module)  # a metaclass may raise, too
+            names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
     finally:
         if neighbours in sys.path:  # the file may have changed it
             sys.path.remove(neighbours)
+    if len(bots) != 1:
+        raise UnknownBot(
+            f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
+        )
+    return bots[0]
+
+
+def _bots_in(module: ModuleType) -> list[type[Any]]:
+    """The strategy classes that a module defines, without those that others are built on."""
     classes = {
         value  # a set: a class may have two names
         for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == name and _plays(value)
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and _plays(value)
     }
-    leaves = [
+    return [
         cls
         for cls in classes
         if not any(other is not cls and issubclass(other, cls) for other in classes)
     ]
-    if len(leaves) != 1:
-        names = ", ".join(sorted(cls.__name__ for cls in leaves)) or "none"
-        raise UnknownBot(
-            f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
-        )
-    return leaves[0]
 
 
 def _plays(cls: type[Any]) -> bool:
-    return all(hasattr(cls, name) for name in ("game", "decide", "hear", "reset"))
+    methods = all(hasattr(cls, name) for name in ("decide", "hear", "reset"))
+    return methods and isinstance(getattr(cls, "game", None), str)

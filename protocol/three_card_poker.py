@@ -56,7 +56,7 @@ Strength: TypeAlias = tuple[int, ...]
 NOTHING, PAIR, FLUSH, STRAIGHT, THREE_OF_A_KIND, STRAIGHT_FLUSH = range(6)
 ACE = 14
 
-Chips = Annotated[int, Meta(ge=LEAST_CASH, le=1_000_000_000_000)]
+Chips = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
 """With a limit, so that a long run of doubled antes still fits the wire's 64 bits."""
 
 
@@ -68,7 +68,7 @@ class ThreeCardPokerSettings(Settings, frozen=True):
     """
 
     stake: Chips = 1000
-    rounds: Annotated[int, Meta(ge=1, le=10_000_000)] = 1000
+    rounds: Annotated[int, Meta(ge=0, le=10_000_000)] = 1000
     goal: Chips | None = None
     pair_kicker: bool = False
 

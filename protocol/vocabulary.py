@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from protocol.errors import BadSettings, IllegalAnswer
+from protocol.errors import BadSettings, IllegalAnswer, class_name, one_line
 
 __all__ = ["Legal", "News", "Question", "Range", "Settings", "Vocabulary", "shorten"]
 
@@ -140,12 +140,14 @@ def _plain(choice: object) -> str:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """`repr` of something a stranger sent, cut to a length that fits a line."""
+    """`repr` of something a stranger sent, fit for a line as `one_line` makes it."""
     try:
         text = str.__str__(repr(value[: limit * 2] if type(value) is str else value))
-    except Exception:  # a strategy's own object may be broken in any way
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a strategy's own object may be broken in any way
+        text = f"<{class_name(value)}>"
+    return one_line(text, limit)
 
 
 def _lower(text: str) -> str:

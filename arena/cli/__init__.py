@@ -97,6 +97,12 @@ def arena(ctx: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; what goes wrong is one line on stderr."""
+    if (
+        sys.stderr is None
+    ):  # closed by who called us: the result is printed all the same
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        return _fail("standard output is closed, expected it open", FAILED)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from arena.cli import Interrupted
 from arena.crosstable import Entrant, Offence, unit
-from arena.games import game_named
+from arena.games import competition_settings, game_named
 from arena.rules import Game
-from protocol.errors import ArenaError, BadSettings, UnknownBot, UsageError, one_line
-from protocol.strategy import Strategy, find
+from protocol.errors import ArenaError, BadSettings, UsageError
+from protocol.strategy import Strategy, blaming, find
 from protocol.vocabulary import Settings
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ __all__ = [
     "stdout_for_results",
     "with_error",
 ]
+
+FEWER = "--games or --hands"
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -160,6 +163,7 @@ def plan(
     settings: Mapping[str, object],
     matches: int = 1,
     defaults: Mapping[str, object] | None = None,
+    competition: bool = False,
 ) -> Plan:
     """What `--games`, `--hands` and `--set` ask for together.
 
@@ -170,6 +174,7 @@ def plan(
         settings: the options `--set`.
         matches: how many there are if `--games` does not say.
         defaults: settings that differ from the rulebook's unless an option gives them.
+        competition: whether the rulebook's are those of a competition (B14, K3).
 
     Raises:
         UsageError: they contradict each other or do not suit the game.
@@ -188,6 +193,8 @@ def plan(
     for name in chosen.keys() & settings.keys():
         raise UsageError(f"expected --{name} or --set {name}=…, got both")
     asked = {**(defaults or {}), **settings, **chosen}
+    if competition:
+        return Plan(game, matches, competition_settings(game, asked))
     return Plan(game, matches, game.vocabulary.read_settings(asked))
 
 
@@ -199,27 +206,16 @@ def entrant(
     Raises:
         UnknownBot: there is none, or it cannot be loaded; also from `make` if its class cannot be constructed.
     """
-    try:
-        cls = find(game.name, bot)
-    except ArenaError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise UnknownBot(f"{bot} cannot be loaded: {_told(error)}") from error
+    cls = find(game.name, bot)
 
     def make(seed: str) -> Strategy:
-        try:
+        with blaming(f"{bot} cannot be started"):
             strategy: Strategy = cls(**(arguments or {}))
             if callable(seeding := getattr(strategy, "seed", None)):
                 seeding(seed)
-        except (Exception, SystemExit) as error:
-            raise UnknownBot(f"{bot} cannot be started: {_told(error)}") from error
         return strategy
 
     return Entrant(bot, make)
-
-
-def _told(error: BaseException) -> str:
-    return one_line(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 @contextmanager
@@ -246,8 +242,33 @@ class Progress:
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Progress]:
-    """A progress bar on stderr where that is a terminal, else nothing."""
+def progress(
+    what: str, total: int, unit: str, *, seed: int, less: str
+) -> Iterator[Progress]:
+    """A progress bar on stderr where that is a terminal.
+
+    Args:
+        what: the bar's title.
+        total: how many units there are.
+        unit: the name of one.
+        seed: what begins the same again.
+        less: the options that make it take less time.
+
+    Raises:
+        Interrupted: Ctrl-C; it says how far the command came and how to go on.
+    """
+    with _bar(what, total) as counted:
+        try:
+            yield counted
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"interrupted after {counted.done:,} of {plural(total, unit)}; "
+                f"--seed {seed} begins the same again, fewer {less} take less time"
+            ) from None
+
+
+@contextmanager
+def _bar(what: str, total: int) -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield Progress(lambda done: None)
         return

@@ -8,7 +8,6 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import Interrupted
 from arena.cli import _shared as shared
 from arena.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
 from arena.rules import Game
@@ -49,7 +48,7 @@ def command(
     at all that seat every one of them. Against the dealer each plays alone.
 
     Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per table of high-low,
-    100 matches against the dealer. ± is one standard error.
+    100 matches against the dealer, by the settings of a competition. ± is one standard error.
 
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
 
@@ -65,29 +64,10 @@ def command(
         settings=settings,
         matches=MATCHES.get(game.name, 1),
         defaults=SETTINGS.get(game.name),
+        competition=True,
     )
     seed = shared.fresh_seed(seed)
-    itself = game.name in AGAINST_ITSELF
-    units = planned.units * len(tables(game.seats, len(names), itself=itself))
-    with (
-        shared.stdout_for_results(),
-        shared.progress(game.vocabulary.title, units) as progress,
-    ):
-        entrants = [shared.entrant(game, name) for name in names]
-        try:
-            table = cross(
-                game,
-                entrants,
-                matches=planned.matches,
-                settings=planned.settings,
-                seed=seed,
-                tick=progress.tick,
-            )
-        except KeyboardInterrupt:
-            raise Interrupted(
-                f"interrupted after {progress.done:,} of {shared.plural(units, unit(game))}; "
-                f"--seed {seed} begins the same again, fewer --games or --hands take less time"
-            ) from None
+    table = _play(planned, names, seed)
     if as_json:
         shared.print_json(_document(planned, table, seed))
     else:
@@ -97,6 +77,26 @@ def command(
             shared.eliminated(names[bot], offence) for bot, offence in offences.items()
         ]
         raise shared.Eliminated("; ".join(texts))
+
+
+def _play(planned: shared.Plan, names: Sequence[str], seed: int) -> CrossTable:
+    game = planned.game
+    itself = game.name in AGAINST_ITSELF
+    units = planned.units * len(tables(game.seats, len(names), itself=itself))
+    with (
+        shared.stdout_for_results(),
+        shared.progress(
+            game.vocabulary.title, units, unit(game), seed=seed, less=shared.FEWER
+        ) as progress,
+    ):
+        return cross(
+            game,
+            [shared.entrant(game, name) for name in names],
+            matches=planned.matches,
+            settings=planned.settings,
+            seed=seed,
+            tick=progress.tick,
+        )
 
 
 def _check_names(game: Game, names: Sequence[str]) -> None:

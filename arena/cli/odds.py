@@ -34,7 +34,10 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     if game.name != "three_card_poker":
         raise UsageError(f"odds are of three_card_poker only, got {game.name}")
     seed = shared.fresh_seed(seed)
-    dealt = odds(trials, seed)
+    with shared.progress(
+        game.vocabulary.title, trials, "hand", seed=seed, less="--trials"
+    ) as progress:
+        dealt = odds(trials, seed, tick=progress.tick)
     counts = exact_counts()
     hands = sum(counts.values())
     exact = {label: 100 * count / hands for label, count in counts.items()}

@@ -48,7 +48,13 @@ def command(
     seed = shared.fresh_seed(seed)
     with (
         shared.stdout_for_results(),
-        shared.progress(game.vocabulary.title, planned.units) as progress,
+        shared.progress(
+            game.vocabulary.title,
+            planned.units,
+            unit(game),
+            seed=seed,
+            less=shared.FEWER,
+        ) as progress,
     ):
         sitting = play_sitting(
             game,

@@ -71,18 +71,23 @@ def command(
     with (
         shared.stdout_for_results(),
         shared.progress(
-            f"{bot}: {stake:,} to {goal:,}", trials * len(wanted)
+            f"{bot}: {stake:,} to {goal:,}",
+            trials * len(wanted),
+            "trial",
+            seed=seed,
+            less="--trials",
         ) as progress,
     ):
         results = [
             ruin(
                 game.name,
-                _trials(game, bot, ante, seed, progress),
+                _trials(game, bot, ante, seed),
                 stake=stake,
                 goal=goal,
                 trials=trials,
                 seed=seed,
                 settings=settings,
+                tick=progress.tick,
             )
             for ante in wanted
         ]
@@ -101,17 +106,12 @@ def command(
 
 
 def _trials(
-    game: Game, bot: str, ante: int | None, seed: int, progress: shared.Progress
+    game: Game, bot: str, ante: int | None, seed: int
 ) -> Callable[[], Strategy]:
     """What makes the strategy of one trial after another; the same cards and choices for every ante."""
     entrant = shared.entrant(game, bot, {} if ante is None else {"ante": ante})
     numbers = count(1)
-
-    def next_trial() -> Strategy:
-        progress.tick()
-        return entrant.make(f"{seed}:{next(numbers)}")
-
-    return next_trial
+    return lambda: entrant.make(f"{seed}:{next(numbers)}")
 
 
 def _row(ante: int | None, result: Ruin) -> dict[str, object]:

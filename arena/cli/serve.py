@@ -15,8 +15,8 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.director import Plan, competition_settings
-from arena.games import GAMES, game_named
+from arena.director import Plan
+from arena.games import GAMES, competition_settings, game_named
 from arena.host import Host
 from arena.store import Store
 from protocol.errors import UsageError

@@ -1,6 +1,8 @@
-"""The five games, by name."""
+"""The five games, by name, and their settings in competitions."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from arena.games import (
     ace_king_queen,
@@ -10,9 +12,12 @@ from arena.games import (
     three_card_poker,
 )
 from arena.rules import Game
-from protocol.errors import UnknownGame
+from protocol.blackjack import BlackjackSettings
+from protocol.games import vocabulary_named
+from protocol.three_card_poker import ThreeCardPokerSettings
+from protocol.vocabulary import Settings
 
-__all__ = ["GAMES", "game_named"]
+__all__ = ["GAMES", "competition_settings", "game_named"]
 
 GAMES: dict[str, Game] = {
     module.GAME.name: module.GAME
@@ -25,8 +30,6 @@ GAMES: dict[str, Game] = {
     )
 }
 
-_NAMES = GAMES | {game.vocabulary.alias: game for game in GAMES.values()}
-
 
 def game_named(name: str) -> Game:
     """The game of that name or alias.
@@ -34,6 +37,19 @@ def game_named(name: str) -> Game:
     Raises:
         UnknownGame: there is none.
     """
-    if not isinstance(name, str) or name not in _NAMES:
-        raise UnknownGame(f"unknown game {name!r}; expected one of: {', '.join(GAMES)}")
-    return _NAMES[name]
+    return GAMES[vocabulary_named(name).name]
+
+
+def competition_settings(game: Game, chosen: Mapping[str, object]) -> Settings:
+    """The settings of a competition's matches; two defaults are others there than in a single match (B14, K3).
+
+    Raises:
+        BadSettings: an unknown name, a wrong type or a value out of its range.
+    """
+    read = game.vocabulary.read_settings
+    settings = read(chosen)
+    if isinstance(settings, BlackjackSettings):
+        return read({"shuffle": "uniform", **chosen})
+    if isinstance(settings, ThreeCardPokerSettings):
+        return read({"goal": 2 * settings.stake, **chosen})
+    return settings

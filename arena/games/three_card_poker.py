@@ -92,11 +92,10 @@ def stacked(
         yield tuple(deck)
 
 
-def stake(settings: ThreeCardPokerSettings) -> int:
-    """What an offence against the dealer costs (J3)."""
-    return settings.stake
-
-
 GAME = Game(
-    vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked, stake=stake
+    vocabulary=VOCABULARY,
+    rules=match,
+    deals=deals,
+    stacked=stacked,
+    stake=lambda settings: int(settings.stake),
 )

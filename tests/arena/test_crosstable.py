@@ -188,6 +188,41 @@ def test_samples_add_up_to_the_scores(made: Made) -> None:
     assert sum(sitting.scores) == 0
 
 
+class Leaves(Scripted):
+    """Fails at the last news of a match, when that changes nothing any more."""
+
+    def hear(self, news: News) -> None:
+        super().hear(news)
+        if len(self.heard) == 5:
+            raise ValueError
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_J2_who_fails_at_the_last_news_skews_no_sample(made: Made, seat: int) -> None:
+    both = [made.entrant("stays")]
+    both.insert(seat, Entrant("leaves", lambda seed: Leaves(0)))
+    sitting = sit(AKQ, both, hands=5)
+
+    assert sitting.offence is None
+    assert [sample.count for sample in sitting.samples] == [5, 5]
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_J2_who_fails_just_before_a_game_is_over_skews_no_sample(seat: int) -> None:
+    class Fails(Scripted):
+        def hear(self, news: News) -> None:
+            if news.kind == "round_over":
+                raise ValueError
+
+    both = [Entrant("stays", lambda seed: Scripted(0))]
+    both.insert(seat, Entrant("fails", lambda seed: Fails(0)))
+    sitting = sit(GIN, both, max_rounds=1, max_turns=1)
+
+    assert sitting.offence is None
+    assert [sample.count for sample in sitting.samples] == [1, 1]
+
+
 def test_listening_changes_nothing_for_the_bots(made: Made) -> None:
     sit(AKQ, [made.entrant("a"), made.entrant("b")], hands=5)
 

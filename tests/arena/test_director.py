@@ -16,10 +16,9 @@ from arena.director import (
     Form,
     Plan,
     Report,
-    competition_settings,
     form_of,
 )
-from arena.games import GAMES, game_named
+from arena.games import GAMES
 from arena.gateway import Gateway
 from arena.match import MatchResult
 from arena.player import Player
@@ -545,25 +544,3 @@ def test_stopping_a_competition_voids_what_is_being_played(house: House) -> None
         assert result.termination.kind is Ending.VOID
 
     run(scenario)
-
-
-def test_B14_a_competition_shuffles_fairly_unless_something_else_is_chosen() -> None:
-    blackjack = game_named("blackjack")
-
-    assert competition_settings(blackjack, {}) == blackjack.vocabulary.read_settings(
-        {"shuffle": "uniform"}
-    )
-    assert competition_settings(
-        blackjack, {"shuffle": "riffle"}
-    ) == blackjack.vocabulary.read_settings({})
-
-
-def test_K3_the_goal_of_a_league_is_twice_the_stake() -> None:
-    poker = game_named("three_card_poker")
-
-    assert competition_settings(poker, {"stake": 30}) == poker.vocabulary.read_settings(
-        {"stake": 30, "goal": 60}
-    )
-    assert competition_settings(
-        poker, {"stake": 30, "goal": 31}
-    ) == poker.vocabulary.read_settings({"stake": 30, "goal": 31})

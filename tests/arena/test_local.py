@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 from collections.abc import Callable, Iterable
@@ -117,6 +118,21 @@ def test_a_drive_may_stop_before_a_decision() -> None:
     assert match.termination is None
 
 
+def test_decks_are_dealt_whatever_the_seed() -> None:
+    def scores(seed: int | None) -> tuple[int, ...]:
+        seats = [Scripted("bet"), Scripted("call")]
+        settings = {"hands": 1}
+        return play("akq", seats, settings=settings, decks=["AK"], seed=seed).scores
+
+    assert scores(1) == scores(2) == scores(None) == (2, -2)
+
+
+def test_strategies_may_come_from_a_generator() -> None:
+    result = play("akq", (Scripted() for _ in range(2)), seed=1)
+
+    assert result.termination.kind == "completed"
+
+
 # ---- Wrong calls
 
 
@@ -129,7 +145,7 @@ def test_a_drive_may_stop_before_a_decision() -> None:
         ({"strategies": [Scripted()]}, "needs 2 strategies, got 1"),
         ({"strategies": [Scripted()] * 3}, "needs 2 strategies, got 3"),
         ({"strategies": [Scripted()] * 2}, "A9"),
-        ({"settings": {"hands": 0}}, "settings of ace_king_queen"),
+        ({"settings": {"hands": -1}}, "settings of ace_king_queen"),
         ({"settings": {"card": 1}}, "unknown field `card`"),
         ({"decks": []}, "another deck"),
         ({"decks": [["A", "K"]]}, "another deck"),
@@ -137,7 +153,10 @@ def test_a_drive_may_stop_before_a_decision() -> None:
         ({"decks": [["A"]]}, "at least 2 cards"),
         ({"decks": [["As", "Ks"]]}, "no card of this game"),
         ({"decks": [5]}, "expected a list of cards, got 5"),
-        ({"decks": ["AK"], "seed": 1}, "decks or a seed"),
+        ({"decks": 5}, "expected a list of decks, got 5"),
+        ({"seed": True}, "whole number for a seed, got True"),
+        ({"seed": 7.0}, "whole number for a seed, got 7.0"),
+        ({"seed": "7"}, "whole number for a seed, got '7'"),
     ],
     ids=str,
 )
@@ -300,6 +319,13 @@ class BrokenError(Exception):
         raise RuntimeError
 
 
+class LeavingError(Exception):
+    """Leaves when it is asked what went wrong."""
+
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+
 WHERE = pytest.mark.parametrize("where", ["reset", "hear", "decide"])
 
 
@@ -316,7 +342,16 @@ def test_J2_an_exception_is_a_crash_of_that_seat(where: str) -> None:
 
 @WHERE
 @pytest.mark.parametrize(
-    "error", [SystemExit, RecursionError, MemoryError, StopIteration]
+    "error",
+    [
+        SystemExit,
+        RecursionError,
+        MemoryError,
+        StopIteration,
+        GeneratorExit,
+        asyncio.CancelledError,
+        BaseException,
+    ],
 )
 def test_J2_leaving_or_running_out_of_something_is_a_crash(
     where: str, error: type[BaseException]
@@ -337,10 +372,12 @@ def test_ctrl_c_is_not_the_strategys_fault(where: str) -> None:
     ("error", "said"),
     [
         (BrokenError(), "BrokenError"),
+        (LeavingError(), "LeavingError"),
+        (ValueError(), "ValueError"),
         (ValueError("a\x1b[2J\nb\u202e\ud800"), "ValueError: a�[2J�b��"),
         (ValueError("x" * 10**6), "ValueError: " + "x" * 187 + "…"),
     ],
-    ids=["broken", "controls", "long"],
+    ids=["broken", "leaving", "silent", "controls", "long"],
 )
 def test_J2_whatever_an_exception_says_fits_a_line_and_a_record(
     error: Exception, said: str
@@ -351,6 +388,39 @@ def test_J2_whatever_an_exception_says_fits_a_line_and_a_record(
     result = against(Failing("decide", raising))
 
     assert result.termination.text.startswith(f"seat 2 raised {said} at ")
+    assert result.termination.text.isprintable()
+    assert result.record.to_json()
+
+
+def test_J2_where_it_was_raised_fits_a_line_and_a_record() -> None:
+    def raising(question: object) -> None:
+        exec(compile("1 / 0", "a\x1b[2J\n\u202e.py", "exec"))
+
+    result = against(Meddler(raising))
+
+    assert result.termination.text.endswith("by zero at a�[2J" + 2 * "�" + ".py:1")
+    assert result.record.to_json()
+
+
+@pytest.mark.parametrize("name", ["reset", "hear", "decide"])
+def test_J2_a_method_that_cannot_be_had_is_a_crash(name: str) -> None:
+    def raising(self: object) -> None:
+        raise ValueError("no such method")
+
+    result = against(type("Elusive", (Scripted,), {name: property(raising)})())
+
+    assert (result.termination.kind, result.termination.seat) == ("crash", 1)
+    assert "ValueError: no such method at " in result.termination.text
+
+
+def test_J1_what_a_strange_answer_says_of_itself_fits_a_line_and_a_record() -> None:
+    class Evil:
+        def __repr__(self) -> str:
+            return "\x1b[2J\n\ud800"
+
+    result = against(Scripted(Evil()))
+
+    assert result.termination.kind == "illegal"
     assert result.termination.text.isprintable()
     assert result.record.to_json()
 

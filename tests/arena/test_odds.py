@@ -64,3 +64,16 @@ def test_T9_random_hands_approach_the_exact_shares() -> None:
         exact = count / HANDS
         error = 100 * sqrt(exact * (1 - exact) / n)
         assert shares[label] == pytest.approx(100 * exact, abs=4 * error), label
+
+
+@pytest.mark.parametrize("bad", [1.0, True, "1"], ids=repr)
+def test_T9_anything_but_a_whole_number_for_a_seed_is_refused(bad: Any) -> None:
+    with pytest.raises(UsageError, match="whole number for a seed"):
+        odds(1, bad)
+
+
+def test_T9_a_tick_for_every_hand() -> None:
+    ticks: list[None] = []
+    odds(5, tick=lambda: ticks.append(None))
+
+    assert len(ticks) == 5

@@ -189,7 +189,7 @@ def test_T10_bad_arguments_are_refused(changed: dict[str, Any], says: str) -> No
         tried(**changed)
 
 
-@pytest.mark.parametrize("changed", [{"stake": 1}, {"stake": "100"}, {"rounds": 0}])
+@pytest.mark.parametrize("changed", [{"stake": -1}, {"stake": "100"}, {"rounds": -1}])
 def test_T10_a_stake_that_the_game_refuses_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(BadSettings, match="settings of three_card_poker"):
         tried(**changed)

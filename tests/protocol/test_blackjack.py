@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import msgspec
 import pytest
@@ -20,7 +21,7 @@ from protocol.blackjack import (
     Shuffled,
     hand_value,
 )
-from protocol.errors import BadSettings, IllegalAnswer
+from protocol.errors import BadDeck, BadSettings, IllegalAnswer
 from protocol.vocabulary import Range
 
 
@@ -148,3 +149,9 @@ def test_messages_have_the_names_of_the_wire_table(message: object, wire: str) -
     assert msgspec.json.decode(encoded, type=type(message)) == message
     packed = msgspec.msgpack.encode(message)
     assert msgspec.msgpack.decode(packed) == msgspec.json.decode(encoded)
+
+
+@pytest.mark.parametrize("hand", [["Xx"], ["As", "10h"], [["As"]], [None], None, 5])
+def test_B4_what_is_no_card_is_refused(hand: Any) -> None:
+    with pytest.raises(BadDeck, match="expected cards such as 'As', got"):
+        hand_value(hand)

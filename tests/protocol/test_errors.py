@@ -15,6 +15,8 @@ from protocol.errors import (
     Oversize,
     ProtocolError,
     UsageError,
+    class_name,
+    in_words,
     one_line,
 )
 from protocol.messages import Ending
@@ -93,3 +95,48 @@ def test_one_line_cuts_what_is_long() -> None:
     assert one_line("x" * 200) == "x" * 200
     assert one_line("x" * 201) == "x" * 199 + "…"
     assert one_line("xyz", limit=2) == "x…"
+
+
+class Leaves(Exception):
+    """Raises when it is asked what went wrong."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("no such card"), "ValueError: no such card"),
+        (ValueError(), "ValueError"),
+        (KeyError("ace"), "KeyError: 'ace'"),
+        (ValueError("a\n\ud800"), "ValueError: a��"),
+        (Leaves(RuntimeError), "Leaves"),
+        (Leaves(SystemExit), "Leaves"),
+        (Leaves(GeneratorExit), "Leaves"),
+    ],
+    ids=repr,
+)
+def test_what_was_raised_is_told_in_a_line(error: BaseException, said: str) -> None:
+    assert in_words(error) == said
+
+
+def test_ctrl_c_while_an_error_is_told_is_for_us() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        in_words(Leaves(KeyboardInterrupt))
+
+
+def test_a_class_cannot_hide_its_name() -> None:
+    class Meta(type):
+        @property
+        def __name__(cls) -> str:  # type: ignore[override]
+            raise RuntimeError
+
+    class Hidden(metaclass=Meta):
+        pass
+
+    assert class_name(Hidden()) == "Hidden"
+    assert class_name(None) == "NoneType"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
+from protocol import strategy
 from protocol.errors import UnknownBot
 from protocol.strategy import find, house_bots, load_file
 
@@ -20,6 +22,15 @@ class Bot:
         pass
     def reset(self):
         pass
+"""
+
+
+MEDDLER = """
+class Meta(type):
+    def __getattr__(cls, name):
+        raise GeneratorExit
+class Bot(metaclass=Meta):
+    pass
 """
 
 
@@ -48,6 +59,16 @@ def test_a_house_bot_is_found_by_its_name() -> None:
 
     assert cls.__name__ == "Nash"
     assert cls.game == "ace_king_queen"
+
+
+def test_a_house_bot_that_cannot_be_loaded_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    broken = {"nash": EntryPoint("akq.nash", "no_such_module:Nash", "arena.bots")}
+    monkeypatch.setattr(strategy, "house_bots", lambda game: broken)
+
+    with pytest.raises(UnknownBot, match="nash cannot be loaded: ModuleNotFoundError"):
+        find("ace_king_queen", "nash")
 
 
 def test_an_unknown_house_bot_is_refused_with_those_there_are() -> None:
@@ -88,6 +109,12 @@ def test_of_a_family_of_classes_the_last_descendant_is_the_bot(tmp_path: Path) -
     path = write(tmp_path, BOT + "class Better(Bot): pass\nclass Best(Better): pass")
 
     assert load_file(path).__name__ == "Best"
+
+
+@pytest.mark.parametrize("game", ["None", "5", "[]", "property(len)"])
+def test_a_class_whose_game_is_no_name_is_no_bot(tmp_path: Path, game: str) -> None:
+    with pytest.raises(UnknownBot, match=r"found none$"):
+        load_file(write(tmp_path, BOT.replace('"ace_king_queen"', game)))
 
 
 def test_a_class_with_two_names_is_one_bot(tmp_path: Path) -> None:
@@ -141,7 +168,10 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         ("import no_such_module", "ModuleNotFoundError: "),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("exit(3)", "SystemExit: 3"),
-        ("import sys; sys.exit()", "SystemExit: "),
+        ("import sys; sys.exit()", "SystemExit"),
+        ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
+        ("raise BaseException('x')", "BaseException: x"),
+        (MEDDLER, "GeneratorExit"),
         ("raise ValueError('a\\nb')", "ValueError: a\N{REPLACEMENT CHARACTER}b"),
         ("\0", ""),
     ],

@@ -301,10 +301,11 @@ def test_settings_have_the_rulebooks_defaults() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"stake": 1},
+        {"stake": -1},
         {"stake": 100.0},
         {"stake": True},
-        {"rounds": 0},
+        {"rounds": -1},
+        {"goal": -1},
         {"goal": "200"},
         {"pair_kicker": 1},
         {"ante": 5},

@@ -281,6 +281,38 @@ def test_what_a_stranger_sent_is_shown_on_one_short_line(
     assert shorten(value) == shown
 
 
+def test_what_a_stranger_sent_is_shown_by_its_type_if_showing_it_leaves_python() -> (
+    None
+):
+    class Meta(type):
+        @property
+        def __name__(cls) -> str:  # type: ignore[override]
+            raise SystemExit
+
+    class Leaves(metaclass=Meta):
+        def __repr__(self) -> str:
+            raise SystemExit
+
+    assert shorten(Leaves()) == "<Leaves>"
+
+
+def test_ctrl_c_while_something_is_shown_is_for_us() -> None:
+    class Interrupted:
+        def __repr__(self) -> str:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shorten(Interrupted())
+
+
+def test_what_a_stranger_calls_itself_is_printable_and_encodes() -> None:
+    class Evil:
+        def __repr__(self) -> str:
+            return "a\x1b\n\ud800b"
+
+    assert shorten(Evil()) == "a���b"
+
+
 def test_what_is_nested_too_deeply_is_shown_by_its_type() -> None:
     nested: list[Any] = []
     for _ in range(100_000):

@@ -124,3 +124,21 @@ def test_an_offender_against_the_dealer(run: Run, bot_file: Callable[..., str]) 
     assert status == 1
     assert "eliminated" in out
     assert "illegal" in out
+
+
+@pytest.mark.parametrize(
+    ("game", "setting", "value"),
+    [("blackjack", "shuffle", "uniform"), ("three_card_poker", "goal", 2000)],
+)
+def test_B14_K3_the_defaults_are_those_of_a_competition(
+    run: Run, game: str, setting: str, value: object
+) -> None:
+    document = run("cross", game, "--games", "1", "--json").document
+
+    assert document["settings"][setting] == value
+
+
+def test_B14_a_shuffle_that_is_chosen_is_respected(run: Run) -> None:
+    argv = ["cross", "blackjack", "--games", "1", "--set", "shuffle=riffle", "--json"]
+
+    assert run(*argv).document["settings"]["shuffle"] == "riffle"

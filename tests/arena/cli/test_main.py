@@ -83,7 +83,7 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
             "expected --set NAME=VALUE",
         ),
         (["play", "akq", "nash", "nash", "--set", "=3"], "expected --set NAME=VALUE"),
-        (["play", "akq", "nash", "nash", "--set", "hands=0"], "expected `int` >= 1"),
+        (["play", "akq", "nash", "nash", "--set", "hands=-1"], "expected `int` >= 0"),
         (["play", "akq", "nash", "nash", "--set", "hands=many"], "expected `int`"),
         (["play", "akq", "nash", "nash", "--set", "cards=3"], "unknown field `cards`"),
         (
@@ -137,7 +137,10 @@ def test_a_bot_for_another_game(run: Run, bot_file: Callable[..., str]) -> None:
     assert "plays gin_rummy, expected" in run("play", "akq", "nash", path).refusal()
 
 
-@pytest.mark.parametrize("init", ["raise ValueError('a\\nb')", "raise SystemExit(3)"])
+@pytest.mark.parametrize(
+    "init",
+    ["raise ValueError('a\\nb')", "raise SystemExit(3)", "raise GeneratorExit"],
+)
 def test_a_bot_that_cannot_be_constructed(
     run: Run, bot_file: Callable[..., str], init: str
 ) -> None:
@@ -146,23 +149,37 @@ def test_a_bot_that_cannot_be_constructed(
     assert "mine.py cannot be started: " in line
 
 
-def test_a_house_bot_that_cannot_be_imported(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def find(game: str, bot: str) -> None:
-        raise ImportError("no module of that name")
+def test_a_bot_that_cannot_be_seeded(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from bots.ace_king_queen import Nash\n"
+        "class Mine(Nash):\n"
+        "    def seed(self, seed): raise BaseException('z')\n"
+    )
+    line = run("play", "akq", "nash", str(path)).refusal()
 
-    monkeypatch.setattr(shared, "find", find)
-    line = run("play", "akq", "nash", "nash").refusal()
+    assert line.endswith("mine.py cannot be started: BaseException: z")
 
-    assert line == "nash cannot be loaded: ImportError: no module of that name"
+
+def test_a_closed_stdout(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    line = run("odds", "tcp", "--trials", "1").refusal(status=1)
+
+    assert line == "standard output is closed, expected it open"
+
+
+def test_a_closed_stderr(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+
+    assert run("odds", "tcp", "--trials", "1", "--json").document["trials"] == 1
+    assert run("odds").status == 2
 
 
 def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shared, "find", interrupted)
+    monkeypatch.setattr(shared, "fresh_seed", interrupted)
 
     assert run("play", "akq", "nash", "nash").refusal(status=130) == "interrupted"
 
@@ -251,7 +268,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with shared.progress("Gin rummy", total=2) as progress:
+    with shared.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
         progress.tick()
 
     assert progress.done == 1
@@ -259,7 +276,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_progress_is_quiet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    with shared.progress("Gin rummy", total=2) as progress:
+    with shared.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
         progress.tick()
 
     assert progress.done == 1

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from arena.cli import odds
+
 Run = Callable[..., Any]
 
 
@@ -28,3 +30,20 @@ def test_as_json(run: Run) -> None:
     assert sum(document["dealt"].values()) == pytest.approx(100)
     assert sum(document["counts"].values()) == 22_100
     assert document["exact"]["Pair"] == pytest.approx(100 * 3744 / 22_100)
+
+
+def test_ctrl_c_says_how_far_it_came_and_how_to_go_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, tick: Callable[[], None], **__: object) -> None:
+        tick()
+        tick()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(odds, "odds", interrupted)
+    line = run("odds", "tcp", "--trials", "5000", "--seed", "7").refusal(130)
+
+    assert line == (
+        "interrupted after 2 of 5,000 hands; "
+        "--seed 7 begins the same again, fewer --trials take less time"
+    )

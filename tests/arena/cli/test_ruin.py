@@ -4,6 +4,10 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from arena.cli import ruin
+
 Run = Callable[..., Any]
 
 SMALL = ["--stake", "20", "--goal", "40", "--trials", "30", "--seed", "1"]
@@ -70,3 +74,32 @@ def test_J3_trials_lost_by_an_offence(run: Run, bot_file: Callable[..., str]) ->
         "mine.py offended in 30 of 30 trials, first: illegal: seat 1 answered 0" in line
     )
     assert "offended" in run("ruin", "tcp", path, *SMALL).out
+
+
+def test_ctrl_c_says_how_far_it_came_and_how_to_go_on(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, tick: Callable[[], None], **__: object) -> None:
+        tick()
+        tick()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ruin, "ruin", interrupted)
+    line = run(
+        "ruin",
+        "tcp",
+        "always",
+        "--stake",
+        "100",
+        "--goal",
+        "200",
+        "--trials",
+        "5000",
+        "--seed",
+        "7",
+    ).refusal(130)
+
+    assert line == (
+        "interrupted after 2 of 5,000 trials; "
+        "--seed 7 begins the same again, fewer --trials take less time"
+    )

@@ -358,6 +358,17 @@ def test_T8_a_goal_that_is_there_already_ends_the_match_before_its_first_round()
     assert player.asked == []
 
 
+@pytest.mark.parametrize(
+    "settings", [{"stake": 0}, {"stake": 1}, {"rounds": 0}, {"goal": 0}], ids=str
+)
+def test_T8_a_match_may_have_no_rounds(settings: dict[str, Any]) -> None:
+    result, player = sit_down(**{"rounds": 1000, **settings})
+
+    assert result.scores == (0,)
+    assert result.termination.kind is Ending.COMPLETED
+    assert player.asked == []
+
+
 # The referee (J1-J3) and the properties of every game
 
 
