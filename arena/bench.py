@@ -32,6 +32,9 @@ __all__ = ["Bench", "InProcess", "Network", "bench", "in_process"]
 ROUNDS = 5  # enough for a median; each takes about two seconds
 TABLES = 64
 _GAME = "ace_king_queen"
+_PLAYER = (
+    "bluffer"  # has next to nothing to think about: the arena is measured, not the bot
+)
 _MESSAGE_BYTES = 190  # of an `ask` of this game with a hand's news, in JSON
 _SECONDS = 1.0  # of one measurement in process
 _CONNECT_S = 30.0
@@ -60,6 +63,23 @@ async def main():
 asyncio.run(main())
 """
 """A bare client that sends back what it gets, as a program of its own."""
+
+
+_TWO_BOTS = """
+import asyncio, sys
+from bots.ace_king_queen import Bluffer
+from bots.client import Client
+from protocol.codec import Encoding
+
+async def main(url, encoding, tables):
+    options = {"encoding": Encoding(encoding), "tables": int(tables)}
+    bots = [Client(url, name, {Bluffer.game: Bluffer}, **options) for name in ("one", "two")]
+    await asyncio.gather(*(bot.run() for bot in bots))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""Two bots, each over its connection, as one program of its own: like the echo, one process on either side of the wire.
+They have next to nothing to think about, as the arena is measured, not the bots."""
 
 
 class InProcess(msgspec.Struct, frozen=True):
@@ -154,10 +174,7 @@ async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Networ
     figures = []
     for encoding in Encoding:
         async with Host(store, limits=Limits()) as host:
-            for name in ("one", "two"):
-                await host.launch(
-                    (_GAME, "nash"), name, tables=TABLES, encoding=encoding
-                )
+            bots = await _program(_TWO_BOTS, host.url, encoding.value, str(TABLES))
             async with asyncio.timeout(_CONNECT_S):
                 while len(host.names(_GAME)) < 2:
                     await host.wait_for_change()
@@ -167,7 +184,12 @@ async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Networ
                         f"{tables} matches over WebSocket in {encoding.value}, and an echo"
                     )
                     figures.append(await _compare(host, echo, encoding, tables, hands))
+        await bots.wait()  # they leave when the arena has closed
     return tuple(figures)
+
+
+async def _program(source: str, *words: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", source, *words)
 
 
 async def _compare(
@@ -237,9 +259,7 @@ class _Echo:
 
         self._server = await serve(serve_one, "127.0.0.1", 0, compression=None)
         port = next(iter(self._server.sockets)).getsockname()[1]
-        self._client = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _ECHO, f"ws://127.0.0.1:{port}"
-        )
+        self._client = await _program(_ECHO, f"ws://127.0.0.1:{port}")
         self._websocket = await asyncio.wait_for(peer, _CONNECT_S)
         return self
 

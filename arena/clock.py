@@ -6,34 +6,31 @@ A decision is free up to `decision_ms`; what it takes beyond that drains the ban
 
 from __future__ import annotations
 
+from math import ceil
+
 from protocol.messages import Limits
 
 __all__ = ["Clock"]
 
 
 class Clock:
-    """One seat's time for one match."""
+    """One seat's time for one match; `bank_ms` is what is left in its bank, in whole milliseconds."""
 
-    __slots__ = ("_bank_ms", "_limits")
+    __slots__ = ("_limits", "bank_ms")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._bank_ms = float(limits.bank_ms)
-
-    @property
-    def bank_ms(self) -> int:
-        """What is left in the bank, in whole milliseconds."""
-        return int(self._bank_ms)
+        self.bank_ms = limits.bank_ms
 
     @property
     def allowed_ms(self) -> float:
         """How long the next decision may take in all."""
-        return min(self._limits.hard_ms, self._limits.decision_ms + self._bank_ms)
+        return min(self._limits.hard_ms, self._limits.decision_ms + self.bank_ms)
 
     def charge(self, taken_ms: float) -> bool:
         """Pay for a decision that took so long; False if it came too late."""
         in_time = taken_ms <= self.allowed_ms
-        over = taken_ms - self._limits.decision_ms
-        if over > 0:
-            self._bank_ms = max(0.0, self._bank_ms - over)
+        over_ms = ceil(taken_ms) - self._limits.decision_ms
+        if over_ms > 0:
+            self.bank_ms = max(0, self.bank_ms - over_ms)
         return in_time
