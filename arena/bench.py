@@ -21,10 +21,9 @@ from arena.host import Host
 from arena.local import play
 from arena.match import MatchResult
 from arena.store import Store
-from arena.verdict import Verdict
 from protocol.codec import Encoding
 from protocol.errors import ArenaError
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import find
 
 __all__ = ["Bench", "InProcess", "Network", "bench", "in_process"]

@@ -25,10 +25,9 @@ from arena.clock import Clock
 from arena.match import Match, MatchResult
 from arena.player import Player
 from arena.rules import EVERYONE, Game
-from arena.verdict import Verdict
 from protocol import messages
 from protocol.errors import IllegalAnswer
-from protocol.messages import Answer, Ask, Ending, Limits, Over, Ready, Reveal
+from protocol.messages import Answer, Ask, Ending, Limits, Over, Ready, Reveal, Verdict
 from protocol.session import ask_id
 from protocol.vocabulary import News, Question, Settings, shorten
 

@@ -35,8 +35,7 @@ from arena.schedule import (
 from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
-from arena.verdict import Verdict
-from protocol.messages import Ending, Limits, Termination
+from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.vocabulary import Settings
 
 __all__ = ["Competition", "Form", "Plan", "Report", "form_of"]

@@ -18,9 +18,8 @@ from arena.conduct import OnOver, Table
 from arena.match import MatchResult
 from arena.player import Player
 from arena.schedule import Outcome, Outcomes, Pairing
-from arena.verdict import Verdict
 from protocol.errors import ArenaError
-from protocol.messages import Ending
+from protocol.messages import Ending, Verdict
 
 __all__ = ["Referee", "RunningStage"]
 

@@ -21,10 +21,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS, open_database, shown
 from arena.match import MatchResult, Record
 from arena.schedule import Placed
-from arena.verdict import Verdict
 from arena.writer import Row, Writer, failed
 from protocol.errors import UsageError
-from protocol.messages import Ending, Termination
+from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Competition", "Played", "Store"]
 

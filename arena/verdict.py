@@ -1,4 +1,8 @@
-"""What is kept of an elimination, so that it can be explained: which word of J2, and the evidence (J4)."""
+"""What was found out about an offender, and the words that its author is told: pure, so that every wording has its test.
+
+A `Finding` is made where an offence is noticed (the clock, the wire, the sampler, a process that ended); the conduct adds what it knows
+of the match and makes it a `Verdict` (protocol/messages.py), which is kept, sent to the offender, and explains itself.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +10,76 @@ import msgspec
 
 from protocol.messages import Ending, Limits
 
-__all__ = ["Verdict"]
+__all__ = ["Finding", "advice", "out_of_time"]
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One elimination and its evidence; no field depends on anything outside this struct.
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """An offence as it was noticed.
 
     Attributes:
         kind: the word of J2.
-        match: the match's id.
-        game: its game.
-        bot: the offender's name.
-        seat: where it sat, from 0.
-        text: one sentence for its author.
-        asked: the question as JSON, or None if nothing was asked.
-        legal: what would have been legal, as text.
-        got: what came back, cut to a line, or None if nothing did.
-        taken_ms: how long the decision had been waited for.
-        bank_ms: what was left in the seat's bank.
-        limits: all limits in force.
+        text: what happened, with figures, in one line: `memory 312 MiB > 256 MiB (sampled)`.
+        mechanism: what found out; the words are in `Verdict`.
+        got: what came from the bot, cut to a line, if that is the evidence.
+        exit_status: of its process, negative for a signal.
+        stderr: the end of what its process wrote there.
     """
 
     kind: Ending
-    match: str
-    game: str
-    bot: str
-    seat: int
     text: str
-    asked: str | None = None
-    legal: str | None = None
+    mechanism: str
     got: str | None = None
-    taken_ms: float | None = None
-    bank_ms: int
-    limits: Limits
+    exit_status: int | None = None
+    stderr: str | None = None
+
+
+def out_of_time(
+    taken_ms: float, limit_ms: float, credit_ms: float, bank_ms: float, unit: str = ""
+) -> str:
+    """Why a decision came too late, in one line.
+
+    Args:
+        taken_ms: what was charged for it.
+        limit_ms: what it may take at most with a full bank: `hard_ms`, or what the bank had left.
+        credit_ms: what the link and the arena's own delays were good for.
+        bank_ms: what is left in the bank after it.
+        unit: what was measured if not the time on the wall, such as `CPU`.
+    """
+    bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms left in the bank"
+    of = f" of {unit}" if unit else ""
+    return (
+        f"out of time: {taken_ms:,.0f} ms{of} for a decision "
+        f"(limit {limit_ms:,.0f} ms, credit {credit_ms:,.0f} ms), {bank}"
+    )
+
+
+def advice(finding: Finding, limits: Limits) -> str:
+    """What the bot's author can do about it, in one line."""
+    match finding.kind:
+        case Ending.ILLEGAL:
+            return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
+        case Ending.MALFORMED:
+            return "send only messages of the protocol, one answer per ask; print for yourself on stderr"
+        case Ending.TIMEOUT:
+            return (
+                f"a decision is free up to {limits.decision_ms:,} ms, then it drains the bank; "
+                "watch `bank_ms` in every ask and answer something in time"
+            )
+        case Ending.OVERSIZE:
+            return f"keep frames under {limits.frame_bytes:,} bytes"
+        case Ending.OVERFLOW:
+            return "read what the arena sends while you think, or play fewer tables"
+        case Ending.MEMORY:
+            return f"keep all processes of the bot together under {limits.memory_mib:,} MiB"
+        case Ending.PROCESSES:
+            return f"start at most {limits.processes:,} processes, and wait for them to end"
+        case Ending.CPU:
+            return "do not compute while the others decide, and watch `bank_ms` in every ask"
+        case Ending.CRASH:
+            return "see the end of stderr; play against a house bot with `arena play` to find it"
+        case Ending.ABSENT:
+            return "connect early, stay connected, and answer every `match` with `ready` at once"
+        case Ending.DISCONNECT:
+            return "when the connection is lost, say `hello` again with `resume` within the grace period"
+        case _:
+            return ""

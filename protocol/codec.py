@@ -26,6 +26,7 @@ from protocol.messages import (
     BotMessage,
     Match,
     Over,
+    Past,
     Refused,
     Welcome,
 )
@@ -90,6 +91,8 @@ def decode_from_bot(
 def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:
     """One message as a frame, or as a part for `join`."""
     encoder = _encode[encoding]
+    if type(message) is Past:
+        return encoder(_flat(message))
     if type(message) is not Ask:
         return encoder(message)
     question = message.question
@@ -105,6 +108,12 @@ def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:
             message.decision_ms,
         )
     )
+
+
+def _flat(past: Past) -> object:
+    flat, kind = _FLAT_PASTS[type(past.question)]
+    fields = astuple(past.question)
+    return flat(past.match, past.ask, kind, *fields, past.news, past.answer)
 
 
 def join(parts: list[bytes], encoding: Encoding) -> bytes:
@@ -167,8 +176,10 @@ def _news_type(vocabulary: Vocabulary) -> Any:
     return tuple[union, ...]
 
 
-def _flat_ask(question: type[Question[Any]], news: Any) -> type[Any]:
-    """What an ask with this question is on the wire."""
+def _flat_type(
+    question: type[Question[Any]], news: Any, tag: str, *last: tuple[str, Any]
+) -> type[Any]:
+    """What an `ask` or `past` with this question is on the wire; `last` are the fields after the news."""
     asked = get_type_hints(question, include_extras=True)
     fields = [
         ("match", str),
@@ -176,39 +187,49 @@ def _flat_ask(question: type[Question[Any]], news: Any) -> type[Any]:
         ("kind", str),
         *((name, asked[name]) for name in question.__struct_fields__),
         ("news", news),
-        ("bank_ms", int),
-        ("decision_ms", int),
+        *last,
     ]
-    name = f"{question.__name__}Ask"
+    name = f"{question.__name__}{tag.title()}"
     return msgspec.defstruct(
-        name, fields, frozen=True, gc=False, tag_field="type", tag="ask"
+        name, fields, frozen=True, gc=False, tag_field="type", tag=tag
     )
 
 
 def _over(news: Any) -> type[Any]:
     """What `over` is with one game's news."""
     fields = get_type_hints(Over, include_extras=True) | {"news": news}
-    return msgspec.defstruct(
-        "Over", list(fields.items()), frozen=True, tag_field="type", tag="over"
-    )
+    shape: list[Any] = [
+        (name, kind, None) if name == "verdict" else (name, kind)
+        for name, kind in fields.items()
+    ]
+    return msgspec.defstruct("Over", shape, frozen=True, tag_field="type", tag="over")
 
 
 _NEWS = {game: _news_type(words) for game, words in VOCABULARIES.items()}
 
-_FLAT_ASKS: dict[type[Question[Any]], tuple[Callable[..., Any], str]] = {
-    question: (_flat_ask(question, _NEWS[game]), kind)
-    for game, words in VOCABULARIES.items()
-    for kind, question in words.questions.items()
-}
+_Flat: TypeAlias = dict[type[Question[Any]], tuple[Callable[..., Any], str]]
+
+
+def _flat_types(tag: str, *last: tuple[str, Any]) -> _Flat:
+    return {
+        question: (_flat_type(question, _NEWS[game], tag, *last), kind)
+        for game, words in VOCABULARIES.items()
+        for kind, question in words.questions.items()
+    }
+
+
+_FLAT_ASKS = _flat_types("ask", ("bank_ms", int), ("decision_ms", int))
+_FLAT_PASTS = _flat_types("past", ("answer", Any))
 
 _Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
 class _Words(NamedTuple):
-    """One game's decoders in one encoding; `asks` are by kind, each with its question's class."""
+    """One game's decoders in one encoding; `asks` and `pasts` are by kind, each with its question's class."""
 
     over: _Decoded
     asks: Mapping[str, tuple[_Decoded, type[Question[Any]]]]
+    pasts: Mapping[str, tuple[_Decoded, type[Question[Any]]]]
 
 
 class _Reader:
@@ -232,10 +253,13 @@ class _Reader:
         self._words = {
             game: _Words(
                 decoder(_over(_NEWS[game])),
-                {
-                    kind: (decoder(_FLAT_ASKS[question][0]), question)
-                    for kind, question in words.questions.items()
-                },
+                *(
+                    {
+                        kind: (decoder(flat[question][0]), question)
+                        for kind, question in words.questions.items()
+                    }
+                    for flat in (_FLAT_ASKS, _FLAT_PASTS)
+                ),
             )
             for game, words in VOCABULARIES.items()
         }
@@ -260,6 +284,10 @@ class _Reader:
             return Ask(match, ask, cls(*asked), news, bank_ms, decision_ms)
         if peek.type == "over":
             return self._over(part, about, game_of)
+        if peek.type == "past":
+            decode, cls = self._words[game_of(about)].pasts[peek.kind]
+            match, ask, _, *asked, news, answer = astuple(decode(part))
+            return Past(match, ask, cls(*asked), news, answer)
         message: ArenaMessage = self._plain[peek.type](part)
         return message
 
@@ -268,12 +296,12 @@ class _Reader:
     ) -> Over:
         try:
             over = self._words[game_of(match)].over(part)
-        except (
-            KeyError
-        ):  # its invitation was lost with a connection: its news are nobody's
-            over = self._over_of_nobody(part)
-            return Over(over.match, (), over.scores, over.termination, over.reveal)
-        return Over(over.match, over.news, over.scores, over.termination, over.reveal)
+            news = over.news
+        except KeyError:  # its invitation was lost with a connection
+            over, news = self._over_of_nobody(part), ()  # these news are nobody's
+        return Over(
+            over.match, news, over.scores, over.termination, over.reveal, over.verdict
+        )
 
 
 _JSON_ARRAY = (ord("["),)

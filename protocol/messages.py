@@ -31,10 +31,12 @@ __all__ = [
     "Limits",
     "Match",
     "Over",
+    "Past",
     "Ready",
     "Refused",
     "Reveal",
     "Termination",
+    "Verdict",
     "Welcome",
 ]
 
@@ -92,30 +94,97 @@ class Termination(Struct, frozen=True):
         return self.kind not in (Ending.COMPLETED, Ending.VOID)
 
 
-class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Limits(Struct, frozen=True, kw_only=True):
     """What a bot may take; the one place where the defaults stand (design §5).
 
     Attributes:
         decision_ms: a decision that takes no longer costs nothing.
         bank_ms: per match and seat, what decisions may take beyond that, in all.
         hard_ms: no single decision may take longer.
+        wall_ms: the same by the clock on the wall, for a bot that the arena launched: its other times are CPU time.
         start_ms: from `match` to `ready`.
         grace_ms: a connection may be lost for so long; the clock runs on meanwhile.
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
         buffer_bytes: how much may wait for a reader that is slow before it is an offender.
+        unanswered: how many messages in a row may come to nothing, such as answers that are repeated, before they are a flood.
         tables: the most matches at once over one connection.
+        memory_mib: what all processes of a bot that the arena launched may hold together.
+        processes: how many processes such a bot may have.
+        strangers: how many connections from one address may be open that have not said `hello` yet.
+        per_token: how many connections may be open with one token.
     """
 
     decision_ms: Annotated[int, Meta(ge=1)] = 1_000
     bank_ms: Annotated[int, Meta(ge=0)] = 10_000
     hard_ms: Annotated[int, Meta(ge=1)] = 5_000
+    wall_ms: Annotated[int, Meta(ge=1)] = 30_000
     start_ms: Annotated[int, Meta(ge=1)] = 10_000
     grace_ms: Annotated[int, Meta(ge=0)] = 10_000
     hello_ms: Annotated[int, Meta(ge=1)] = 10_000
     frame_bytes: Annotated[int, Meta(ge=1024)] = 1 << 20
     buffer_bytes: Annotated[int, Meta(ge=1024)] = 8 << 20
+    unanswered: Annotated[int, Meta(ge=1)] = 10_000
     tables: Annotated[int, Meta(ge=1, le=4096)] = 512
+    memory_mib: Annotated[int, Meta(ge=16)] = 512
+    processes: Annotated[int, Meta(ge=1)] = 32
+    strangers: Annotated[int, Meta(ge=1)] = 512
+    per_token: Annotated[int, Meta(ge=1)] = 4
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """One elimination and its evidence (J4); no field depends on anything outside this struct.
+
+    Attributes:
+        kind: the word of J2.
+        match: the match's id.
+        game: its game.
+        bot: the offender's name.
+        seat: where it sat, from 0.
+        text: what it did, with figures, in one line.
+        advice: what its author can do about it, in one line.
+        mechanism: who or what found out: `rules`, `wire`, `wall clock`, `CPU clock`, `sampled`, `cgroup`, `exit`, `session`.
+        asked: the question as JSON, or None if nothing was asked.
+        legal: what would have been legal, as text.
+        got: what came back, cut to a line, or None if nothing did.
+        taken_ms: what was charged for the decision, before credit.
+        waited_ms: how long the question had been waiting by the clock on the wall.
+        credit_ms: what was taken off, for the link and for the arena's own delays.
+        min_rtt_ms: the kernel's own measure of the link's round trip, to compare; None where it has none.
+        bank_ms: what was left in the seat's bank.
+        exit_status: of its process, negative for a signal; None if it runs, or is not ours.
+        stderr: the end of what its process wrote there.
+        enforced: which limits this bot was held to, and by what.
+        limits: all limits in force.
+    """
+
+    kind: Ending
+    match: str
+    game: str
+    bot: str
+    seat: int
+    text: str
+    advice: str = ""
+    mechanism: str = ""
+    asked: str | None = None
+    legal: str | None = None
+    got: str | None = None
+    taken_ms: float | None = None
+    waited_ms: float | None = None
+    credit_ms: float | None = None
+    min_rtt_ms: float | None = None
+    bank_ms: int
+    exit_status: int | None = None
+    stderr: str | None = None
+    enforced: str = "time"
+    limits: Limits
+
+    @property
+    def headline(self) -> str:
+        """What happened, in the line that people are shown."""
+        if self.kind is Ending.CRASH:
+            return self.text
+        return f"eliminated: {self.text}"
 
 
 class Hello(
@@ -124,7 +193,8 @@ class Hello(
     """A bot's first message: who it is and what it can do.
 
     `tables` is how many matches it will play at once; `batch` says that it reads frames that hold an array of messages;
-    `resume` is the session of an earlier `welcome`, to go on after a lost connection.
+    `resume` is the session of an earlier `welcome`, to go on after a lost connection; with `from: n` all questions after the
+    first n of every match come again as `past`, for a program that has lost its memory.
     """
 
     protocol: int
@@ -182,12 +252,17 @@ class Goodbye(
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
-    """The answer to `hello`; `session` is what `resume` takes, to be kept secret."""
+    """The answer to `hello`; `session` is what `resume` takes, to be kept secret.
+
+    `bot` is what the bot is called here: a token may say otherwise than `hello` did. In `practice` an illegal answer is refused,
+    and can be given again.
+    """
 
     protocol: int
     bot: str
     session: str
     limits: Limits
+    practice: bool = False
 
 
 class Match(Struct, frozen=True, tag_field="type", tag="match"):
@@ -220,6 +295,19 @@ class Ask(Struct, frozen=True, gc=False):
     decision_ms: int
 
 
+class Past(Struct, frozen=True, gc=False):
+    """A question of before, with the answer that it got: for a program that comes back without its memory.
+
+    On the wire it is like an `ask`, with `answer` in the place of the times.
+    """
+
+    match: str
+    ask: str
+    question: Question[Any]
+    news: tuple[News, ...]
+    answer: Any
+
+
 class Reveal(Struct, frozen=True):
     """What the cards came from: the seed in hex, and every seat's nonce (J6)."""
 
@@ -228,22 +316,31 @@ class Reveal(Struct, frozen=True):
 
 
 class Over(Struct, frozen=True, tag_field="type", tag="over"):
-    """The match is over: the last news, the scores by seat and why it stopped."""
+    """The match is over: the last news, the scores by seat and why it stopped.
+
+    Who is to blame gets the `verdict`; the others learn the word and the seat only.
+    """
 
     match: str
     news: tuple[News, ...]
     scores: tuple[int, ...]
     termination: Termination
     reveal: Reveal | None
+    verdict: Verdict | None = None
 
 
 class Refused(Struct, frozen=True, tag_field="type", tag="refused"):
-    """The arena does not accept what came, and says why; `match` where it was about one."""
+    """The arena does not accept what came, and says why; `match` where it was about one.
+
+    With `ask` that question still stands, its time runs on, and `legal` says once more what can be answered.
+    """
 
     code: str
     text: str
     match: str | None = None
+    ask: str | None = None
+    legal: Any = None
 
 
 BotMessage: TypeAlias = Hello | Ready | Answer | Goodbye
-ArenaMessage: TypeAlias = Welcome | Match | Ask | Over | Refused
+ArenaMessage: TypeAlias = Welcome | Match | Ask | Past | Over | Refused

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from enum import IntEnum, auto
+from typing import TypeAlias, TypeGuard
 
 from protocol.errors import OutOfTurn
 from protocol.messages import (
@@ -24,6 +25,7 @@ from protocol.messages import (
     Hello,
     Match,
     Over,
+    Past,
     Ready,
     Refused,
     Welcome,
@@ -68,12 +70,14 @@ SESSION_TABLE: dict[tuple[State, _Type], State] = {
     (State.OPEN, Ready): State.OPEN,
     (State.OPEN, Ask): State.OPEN,
     (State.OPEN, Answer): State.OPEN,
+    (State.OPEN, Past): State.OPEN,
     (State.OPEN, Over): State.OPEN,
     (State.OPEN, Refused): State.OPEN,
     (State.OPEN, Goodbye): State.LEAVING,
     # What the arena sent before it heard the goodbye may still arrive after it.
     (State.LEAVING, Match): State.LEAVING,
     (State.LEAVING, Ask): State.LEAVING,
+    (State.LEAVING, Past): State.LEAVING,
     (State.LEAVING, Over): State.LEAVING,
     (State.LEAVING, Refused): State.LEAVING,
 }
@@ -82,13 +86,17 @@ CHAIR_TABLE: dict[tuple[Chair, _Type], Chair] = {
     (Chair.FREE, Match): Chair.INVITED,
     (Chair.FREE, Over): Chair.OVER,  # its invitation was lost with a connection
     (Chair.INVITED, Match): Chair.INVITED,  # again after a reconnect
+    (Chair.INVITED, Past): Chair.INVITED,  # to a program that has lost its memory
     (Chair.INVITED, Ready): Chair.SEATED,
     (Chair.INVITED, Over): Chair.OVER,
     (Chair.SEATED, Ready): Chair.SEATED,  # an invitation that was repeated
     (Chair.SEATED, Match): Chair.SEATED,
+    (Chair.SEATED, Past): Chair.SEATED,
     (Chair.SEATED, Ask): Chair.ASKED,
+    (Chair.SEATED, Refused): Chair.ASKED,  # in practice: the answer was not legal
     (Chair.SEATED, Answer): Chair.SEATED,  # the same answer again counts once
     (Chair.SEATED, Over): Chair.OVER,
+    (Chair.ASKED, Past): Chair.ASKED,
     (Chair.ASKED, Match): Chair.ASKED,  # again after a reconnect, and so are
     (Chair.ASKED, Ready): Chair.ASKED,
     (Chair.ASKED, Ask): Chair.ASKED,
@@ -116,7 +124,13 @@ _CHAIRS = {
 }
 """The tables by row: a look-up per message then makes no tuple. It is the hot path of both ends."""
 
-_AboutAChair = (Answer, Ask, Match, Over, Ready)
+_AboutAChair: TypeAlias = Answer | Ask | Match | Over | Past | Ready | Refused
+
+
+def _is_about_a_chair(message: BotMessage | ArenaMessage) -> TypeGuard[_AboutAChair]:
+    if isinstance(message, Refused):
+        return message.ask is not None
+    return isinstance(message, Answer | Ask | Match | Over | Past | Ready)
 
 
 @dataclass(slots=True)
@@ -149,7 +163,7 @@ class Session:
             raise OutOfTurn(
                 f"{kind.__name__.lower()} may not be sent in state {self.state.name.lower()}"
             )
-        counts = not isinstance(message, _AboutAChair) or self._note_chair(message)
+        counts = not _is_about_a_chair(message) or self._note_chair(message)
         self.state = state
         return counts
 
@@ -181,8 +195,9 @@ class Session:
             return self._standings[match].chair
         return Chair.OVER if match in self._over else Chair.FREE
 
-    def _note_chair(self, message: Answer | Ask | Match | Over | Ready) -> bool:
+    def _note_chair(self, message: _AboutAChair) -> bool:
         kind, match = type(message), message.match
+        assert match is not None, "what is refused about an ask names its match"
         standing = self._standings.get(match)
         before = self.chair(match) if standing is None else standing.chair
         after = _CHAIRS[before].get(kind)
@@ -203,7 +218,7 @@ class Session:
         elif type(message) is Ask:
             standing.asked = message.ask
         standing.chair = after
-        return before is not after or kind is Ask or kind is Match
+        return before is not after or kind in (Ask, Match, Past)
 
     def _stale(self, message: Answer, asked: str) -> bool:
         """An earlier ask of this chair was answered before and counts no more; any other was never asked."""

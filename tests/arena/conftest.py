@@ -13,7 +13,6 @@ from arena.games import GAMES
 from arena.match import MatchResult
 from arena.player import Player
 from arena.rules import Game
-from arena.verdict import Verdict
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import (
     VERSION,
@@ -25,6 +24,7 @@ from protocol.messages import (
     Limits,
     Match,
     Ready,
+    Verdict,
     Welcome,
 )
 from protocol.vocabulary import Range

@@ -23,9 +23,8 @@ from arena.gateway import Gateway
 from arena.match import MatchResult
 from arena.player import Player
 from arena.store import Store
-from arena.verdict import Verdict
 from protocol.errors import ArenaError, StoreFailed
-from protocol.messages import Answer, Ask, Ending, Limits, Match, Ready
+from protocol.messages import Answer, Ask, Ending, Limits, Match, Ready, Verdict
 from protocol.vocabulary import Range
 
 if TYPE_CHECKING:

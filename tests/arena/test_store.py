@@ -17,10 +17,9 @@ from arena.games import GAMES
 from arena.match import MatchResult, replay
 from arena.schedule import Placed
 from arena.store import Competition, Played, Store
-from arena.verdict import Verdict
 from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
-from protocol.messages import Ending, Limits, Termination
+from protocol.messages import Ending, Limits, Termination, Verdict
 
 VERDICT = Verdict(
     kind=Ending.ILLEGAL,

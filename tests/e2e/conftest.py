@@ -21,8 +21,7 @@ from arena.conduct import Conduct, Table
 from arena.games import GAMES
 from arena.gateway import Gateway
 from arena.match import MatchResult
-from arena.verdict import Verdict
-from protocol.messages import Limits
+from protocol.messages import Limits, Verdict
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
 
