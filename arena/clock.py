@@ -1,7 +1,9 @@
-"""What a decision costs: the arithmetic of a seat's clock (J7, design §5), without a clock in it.
+"""What a decision costs: the arithmetic of time (J7, design §5), without a clock in it.
 
-A decision is free up to `decision_ms`; what it takes beyond that drains the bank. It is out of time when the bank is empty or at
-`hard_ms`, whichever comes first. Who measures, and from when to when, is the business of `arena/conduct.py`.
+A decision is free up to `decision_ms`; what it takes beyond that and its credit drains the seat's bank. It is out of time when the bank is
+empty or at `hard_ms`, whichever comes first. The credit is what is not the bot's doing: the floor of its link, which the arena
+measures, and the arena's own lag while the question was out. Who measures, and from when to when, is the business of
+`arena/conduct.py` and `arena/gateway.py`; times come in as arguments, on one monotonic clock.
 """
 
 from __future__ import annotations
@@ -10,7 +12,13 @@ from math import ceil
 
 from protocol.messages import Limits
 
-__all__ = ["Clock"]
+__all__ = ["TICK_S", "Clock", "Lag", "Link", "charged_from"]
+
+_PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
+_MOST_CREDIT_MS = 150.0  # pongs can be held back, and this is what that is worth
+
+TICK_S = 0.01  # how exactly deadlines are kept, and lag is measured
+_SLACK_S = 0.002  # a timer is hardly ever sharper on a machine that has other work, too
 
 
 class Clock:
@@ -24,13 +32,74 @@ class Clock:
 
     @property
     def allowed_ms(self) -> float:
-        """How long the next decision may take in all."""
+        """How long the next decision may take in all, credit apart."""
         return min(self._limits.hard_ms, self._limits.decision_ms + self.bank_ms)
 
-    def charge(self, taken_ms: float) -> bool:
+    def charge(self, taken_ms: float, credit_ms: float = 0.0) -> bool:
         """Pay for a decision that took so long; False if it came too late."""
-        in_time = taken_ms <= self.allowed_ms
-        over_ms = ceil(taken_ms) - self._limits.decision_ms
+        counts_ms = taken_ms - credit_ms
+        in_time = counts_ms <= self.allowed_ms
+        over_ms = ceil(counts_ms) - self._limits.decision_ms
         if over_ms > 0:
             self.bank_ms = max(0, self.bank_ms - over_ms)
         return in_time
+
+
+def charged_from(
+    asked_at: float, last_answer: float, waiting: int, decision_ms: int
+) -> float:
+    """When a decision's time begins, in seconds (J7).
+
+    A bot with many tables is one worker: a question's time begins with its latest answer if that is later than the
+    question. But it cannot put a question off for ever by answering others: one that found so many others `waiting` has waited
+    for its turn long enough after `decision_ms` for each of them, and its time begins then at the latest.
+    """
+    return min(max(asked_at, last_answer), asked_at + waiting * decision_ms / 1000)
+
+
+class Link:
+    """The floor of a bot's link: the quickest of at least three round trips of pings that it could not foresee."""
+
+    __slots__ = ("_least_ms", "_pings")
+
+    def __init__(self) -> None:
+        self._pings = 0
+        self._least_ms = _MOST_CREDIT_MS
+
+    def measured(self, round_trip_ms: float) -> None:
+        """One more ping has been answered while the bot had nothing else to do."""
+        self._pings += 1
+        self._least_ms = min(self._least_ms, round_trip_ms)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there have been enough pings."""
+        return self._pings >= _PINGS
+
+    @property
+    def floor_ms(self) -> float:
+        """What every decision is credited with: 0 until it is known, 150 at most."""
+        return self._least_ms if self.is_known else 0.0
+
+
+class Lag:
+    """How long the arena's own loop has been late in all: what came in meanwhile was seen too late.
+
+    The loop promises to `tick` every `TICK_S`; whatever it takes longer, it was busy or held up. Between ticks the promise tells how late
+    it is already: an answer that has waited in the socket is often looked at before the tick is.
+    """
+
+    __slots__ = ("_due", "_total_s")
+
+    def __init__(self, now: float) -> None:
+        self._total_s = 0.0
+        self._due = now + TICK_S + _SLACK_S
+
+    def tick(self, now: float) -> None:
+        """The loop has come round."""
+        self._total_s = self.total_s(now)
+        self._due = now + TICK_S + _SLACK_S
+
+    def total_s(self, now: float) -> float:
+        """All lateness up to now, in seconds; it never falls."""
+        return self._total_s + max(0.0, now - self._due)

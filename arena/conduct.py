@@ -5,8 +5,8 @@ synchronous pass and without a task, future or timer per decision. Deadlines lie
 once, with a time that is never later than its deadline: as deadlines mostly move on, most answers need not touch the heap, and
 an entry whose chair has answered meanwhile is put back with its new deadline or dropped.
 
-A seat's time (J7) runs from the writing of the frame that carries the question, or from the bot's latest answer if that is
-later, as a bot with many tables is one worker, to the arrival of the answer.
+A seat's time (J7) begins with the writing of the frame that carries the question and ends with the arrival of the answer;
+`arena/chair.py` has what that costs.
 """
 
 from __future__ import annotations
@@ -20,76 +20,36 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from arena.chair import Chair
 from arena.chance import commitment
-from arena.clock import Clock
+from arena.clock import Lag
 from arena.match import Match, MatchResult
 from arena.player import Player
 from arena.rules import EVERYONE, Game
+from arena.verdict import Finding, advice
 from protocol import messages
 from protocol.errors import IllegalAnswer
-from protocol.messages import Answer, Ask, Ending, Limits, Over, Ready, Reveal, Verdict
+from protocol.messages import (
+    Answer,
+    Ask,
+    Ending,
+    Limits,
+    Over,
+    Ready,
+    Refused,
+    Reveal,
+    Termination,
+    Verdict,
+)
 from protocol.session import ask_id
-from protocol.vocabulary import News, Question, Settings, shorten
+from protocol.vocabulary import Question, Settings, shorten
 
-__all__ = ["FAULT", "Chair", "Conduct", "OnOver", "Table"]
+__all__ = ["FAULT", "Conduct", "OnOver", "Table"]
 
 log = logging.getLogger(__name__)
 
 FAULT = "a fault of the arena; the match is played again"
 """What all seats are told when it was nobody's doing (J5)."""
-
-
-class Chair:
-    """One seat of one match, and the bot that sits there."""
-
-    __slots__ = (
-        "ask",
-        "asked",
-        "asked_at",
-        "clock",
-        "id",
-        "invitation",
-        "news",
-        "nonce",
-        "pending_before",
-        "player",
-        "seat",
-        "table",
-        "watched_until",
-    )
-
-    def __init__(self, table: Table, seat: int, player: Player, limits: Limits) -> None:
-        self.table = table
-        self.seat = seat
-        self.player = player
-        self.id = f"{table.id}.{seat}"
-        self.clock = Clock(limits)
-        self.news: list[News] = []
-        self.nonce: str | None = None
-        self.invitation: messages.Match | None = None
-        self.ask: Ask | None = None
-        self.asked = 0
-        self.asked_at = 0.0
-        self.pending_before = 0
-        self.watched_until = math.inf
-
-    def repeat(self) -> None:
-        """Send the invitation or the question again to a bot that has come back."""
-        assert self.invitation is not None, "chairs are invited at once"
-        self.player.send(self.invitation)
-        if self.ask is not None:
-            self.player.send(self.ask)  # its time runs on from the first time
-
-    def due_at(self) -> float:
-        """When this chair is out of time, on the loop's clock; only while something is asked of it."""
-        limits = self.table.limits
-        if self.nonce is None:
-            return self.asked_at + limits.start_ms / 1000
-        charged_from = max(self.asked_at, self.player.last_answer)
-        return min(
-            charged_from + self.clock.allowed_ms / 1000,
-            self.asked_at + (self.pending_before + 1) * limits.hard_ms / 1000,
-        )
 
 
 OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
@@ -131,7 +91,12 @@ class Table:
         """Set the match up from the seed and all the nonces there will be; `start` deals."""
         nonces = tuple(chair.nonce or "" for chair in self.chairs)
         self.match = Match(
-            self.game, self.settings, seed=self.seed, nonces=nonces, start=False
+            self.game,
+            self.settings,
+            seed=self.seed,
+            nonces=nonces,
+            start=False,
+            enforced=tuple(chair.player.enforced for chair in self.chairs),
         )
         if start:
             self.match.start()
@@ -143,10 +108,24 @@ class Conduct:
 
     Args:
         clock: the loop's monotonic clock, in seconds.
+        practice: an illegal answer is refused and can be given again, time running on, instead of ending the match.
+        on_verdict: told of every elimination.
+
+    Attributes:
+        lag: how late the loop has been; `tick` measures it.
+        decisions: how many answers have been played.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        practice: bool = False,
+        on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+    ) -> None:
+        self.practice = practice
+        self.lag = Lag(clock())
         self._clock = clock
+        self.on_verdict = on_verdict
         self._tables: dict[str, Table] = {}
         self._deadlines: list[tuple[float, int, Chair]] = []
         self._numbers = 0
@@ -194,6 +173,7 @@ class Conduct:
                 commitment=commitment(table.seed),
             )
             chair.asked_at = table.opened_at
+            chair.lag_s = self.lag.total_s(table.opened_at)
             chair.player.chairs[chair.id] = chair
             chair.player.send(chair.invitation)
             self._watch(chair)
@@ -205,6 +185,8 @@ class Conduct:
         if chair is None or chair.nonce is not None:
             return
         chair.nonce = message.nonce
+        if player.process is not None and player.pending == 0:
+            player.cpu_ms = player.process.cpu_ms()  # setting up was free
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):
             try:
@@ -221,33 +203,39 @@ class Conduct:
             return
         match = chair.table.match
         assert match is not None, "it is being played: something was asked"
-        taken_ms = (arrived - max(chair.asked_at, player.last_answer)) * 1000
-        in_time = arrived - chair.asked_at <= chair.table.look_s or (
-            arrived <= chair.due_at() and chair.clock.charge(taken_ms)
-        )
-        player.last_answer = arrived
-        if not in_time:
-            self._late(chair, arrived)
+        if self.practice and self._refuses(chair, message):
+            return
+        # Nearly all answers are so quick that they cost nothing.
+        is_quick = arrived - chair.asked_at <= chair.table.look_s
+        if not (
+            (is_quick and player.process is None) or chair.charge(arrived, self.lag)
+        ):
+            self._blame(chair, chair.too_late(), arrived)
             return
         self.decisions += 1
         try:
             match.answer(message.value, message.note)
         except IllegalAnswer as error:
-            self._blame(
-                chair, Ending.ILLEGAL, str(error), got=message.value, taken_ms=taken_ms
+            finding = Finding(
+                kind=Ending.ILLEGAL,
+                text=str(error),
+                mechanism="rules",
+                got=shorten(message.value),
             )
+            self._blame(chair, finding, arrived)
         except Exception:
             self._failed(chair.table)
         else:
             chair.ask = None
             player.pending -= 1
+            player.last_answer = arrived
             self._play_on(chair.table)
 
-    def offence(self, player: Player, kind: Ending, text: str) -> None:
+    def offence(self, player: Player, finding: Finding) -> None:
         """Something that is no answer ends all matches of this player: it left, crashed, sent garbage."""
         for chair in list(player.chairs.values()):
             if not chair.table.is_over:  # the player may sit at both sides of it
-                self._blame(chair, kind, f"seat {chair.seat + 1} {text}")
+                self._blame(chair, finding, self._clock())
 
     def void(self, table: Table, text: str) -> None:
         """Stop a match that is nobody's fault or has lost its meaning."""
@@ -258,6 +246,7 @@ class Conduct:
     def tick(self) -> None:
         """Rule on every chair whose time is up."""
         now = self._clock()
+        self.lag.tick(now)
         heap = self._deadlines
         while heap and heap[0][0] <= now:
             due, _, chair = heapq.heappop(heap)
@@ -267,11 +256,12 @@ class Conduct:
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
-            due = chair.due_at()
+            due = chair.look_at(now, self.lag)
             if due > now:
                 self._look(chair, due)
             else:
-                self._late(chair, now)
+                chair.charge(now, self.lag)
+                self._blame(chair, chair.too_late(), now)
 
     # --- within ---
 
@@ -304,7 +294,9 @@ class Conduct:
         )
         chair.news = []
         chair.asked_at = self._clock()
-        chair.pending_before = player.pending
+        chair.lag_s = self.lag.total_s(chair.asked_at)
+        chair.bill = None
+        chair.waiting = player.pending
         player.pending += 1
         player.ask(chair)
         self._watch(chair)
@@ -320,49 +312,50 @@ class Conduct:
         self._entries += 1
         heapq.heappush(self._deadlines, (at, self._entries, chair))
 
-    def _late(self, chair: Chair, now: float) -> None:
-        taken_ms = (now - max(chair.asked_at, chair.player.last_answer)) * 1000
-        seat = f"seat {chair.seat + 1}"
-        if chair.nonce is None:
-            limit = chair.table.limits.start_ms
-            text = f"{seat} was not ready within {limit} ms after `match`"
-            self._blame(chair, Ending.ABSENT, text, taken_ms=taken_ms)
-            return
-        assert chair.ask is not None, "only late with something"
-        text = (
-            f"{seat} did not answer {chair.ask.question.kind} in time: waited {taken_ms:.0f} ms; "
-            f"allowed {chair.table.limits.decision_ms} ms and a bank of {chair.clock.bank_ms} ms, "
-            f"at most {chair.table.limits.hard_ms} ms"
-        )
-        self._blame(chair, Ending.TIMEOUT, text, taken_ms=taken_ms)
+    def _refuses(self, chair: Chair, answer: Answer) -> bool:
+        """In practice: say what is wrong with an illegal answer; the question stands and its time runs on."""
+        assert chair.ask is not None, "it was answered"
+        question = chair.ask.question
+        try:
+            question.check(answer.value)
+        except IllegalAnswer as error:
+            legal = question.choices
+            ask = chair.ask.ask
+            refused = Refused("illegal", str(error), chair.id, ask, legal=legal)
+            chair.player.send(refused)
+            return True
+        return False
 
-    def _blame(
-        self,
-        chair: Chair,
-        kind: Ending,
-        text: str,
-        *,
-        got: object = None,
-        taken_ms: float | None = None,
-    ) -> None:
+    def _blame(self, chair: Chair, finding: Finding, now: float) -> None:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
-        table = chair.table
+        table, player = chair.table, chair.player
+        waits = chair.ask is not None or chair.nonce is None
+        bill = chair.bill or (chair.measure(now, self.lag) if waits else None)
+        connection, process = player.connection, player.process
         question = None if chair.ask is None else chair.ask.question
         verdict = Verdict(
-            kind=kind,
+            kind=finding.kind,
             match=table.id,
             game=table.game.name,
-            bot=chair.player.name,
+            bot=player.name,
             seat=chair.seat,
-            text=text,
+            text=finding.text,
+            advice=advice(finding, table.limits),
+            mechanism=finding.mechanism,
             asked=None if question is None else msgspec.json.encode(question).decode(),
             legal=None if question is None else question.legal_text(),
-            got=shorten(got) if kind is Ending.ILLEGAL else None,
-            taken_ms=None if taken_ms is None else round(taken_ms, 1),
+            got=finding.got,
+            taken_ms=None if bill is None else round(bill.taken_ms, 1),
+            waited_ms=round((now - chair.asked_at) * 1000, 1) if waits else None,
+            credit_ms=None if bill is None else round(bill.credit_ms, 1),
+            min_rtt_ms=None if connection is None else connection.min_rtt_ms,
             bank_ms=chair.clock.bank_ms,
+            exit_status=finding.exit_status,
+            stderr=finding.stderr or (None if process is None else process.tail()),
+            enforced=player.enforced,
             limits=table.limits,
         )
-        self._end(table, kind, chair.seat, text)
+        self._end(table, finding.kind, chair.seat, finding.text)
         self._finish(table, verdict)
 
     def _failed(self, table: Table) -> None:
@@ -380,22 +373,30 @@ class Conduct:
         del self._tables[table.id]
         result = table.match.result()
         reveal = Reveal(table.seed.hex(), result.record.nonces)
+        ended = result.termination
         for chair in table.chairs:
             player = chair.player
             del player.chairs[chair.id]
             if chair.ask is not None:
                 chair.ask = None
                 player.pending -= 1
+            mine = verdict is not None and verdict.seat == chair.seat
             player.send(
                 Over(
                     chair.id,
                     tuple(chair.news),
                     result.scores,
-                    result.termination,
+                    # Who it was and why, in one word, is all that the others learn.
+                    ended
+                    if mine or verdict is None
+                    else Termination(ended.kind, ended.seat),
                     reveal,
+                    verdict if mine else None,
                 )
             )
         try:
             table.on_over(table, result, verdict)
         except Exception:  # it is no reason to stop the match of whoever's turn it is
             log.exception("the result of match %s was not taken", table.id)
+        if verdict is not None:
+            self.on_verdict(verdict)

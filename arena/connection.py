@@ -7,6 +7,9 @@ does 1.6 times the round trips of the library's connection objects (design §4).
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
+import sys
 from typing import Protocol
 
 from websockets.exceptions import PayloadTooBig
@@ -19,8 +22,9 @@ from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
 
-__all__ = ["Connection", "Owner"]
+__all__ = ["Connection", "Owner", "Wire", "min_rtt_ms"]
 
+_TCP_INFO_BYTES, _MIN_RTT_AT = 256, 148  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
 
@@ -30,44 +34,100 @@ _GREETING = (
 )
 
 
+class Wire(Protocol):
+    """What carries frames to and from one bot: a WebSocket, or the pipes of a process (`arena/pipe.py`).
+
+    Attributes:
+        peer: who is there, for people.
+        address: where connections of the same origin are counted together.
+        encoding: that of its first frame.
+        has_link: whether there is a network in between, with a round trip to be measured.
+        is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
+        is_behind: whether the peer has not read yet what was written some time ago.
+        useless: how many messages in a row have come to nothing; the owner counts.
+    """
+
+    peer: str
+    address: str
+    encoding: Encoding | None
+    has_link: bool
+    is_open: bool
+    is_behind: bool
+    useless: int
+
+    @property
+    def close_code(self) -> int | None:
+        """The code that the peer closed with, if it was the peer who closed."""
+
+    @property
+    def close_reason(self) -> str:
+        """The reason that the peer closed with, as it came."""
+
+    @property
+    def min_rtt_ms(self) -> float | None:
+        """The least round trip that the kernel has seen, where there is one and it tells."""
+
+    def send(self, frame: bytes, encoding: Encoding) -> None:
+        """Write one frame; nothing happens if the connection is closing."""
+
+    def ping(self, payload: bytes) -> None:
+        """Have the peer send these bytes back; only with a link."""
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Close in order; the connection is cut if the peer does not play along."""
+
+    def cut(self) -> None:
+        """Close without a word."""
+
+    def hello_received(self) -> None:
+        """The peer has said who it is: it may stay."""
+
+
 class Owner(Protocol):
     """What a connection tells of what happens on it."""
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: Wire) -> None:
         """A socket was accepted; its peer has yet to say anything."""
 
     def received(
-        self, connection: Connection, frame: bytes, encoding: Encoding, arrived: float
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
     ) -> None:
         """A whole frame came in, at a time of the loop's monotonic clock, in seconds."""
 
-    def misbehaved(self, connection: Connection, error: ProtocolError) -> None:
+    def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
         """The peer broke the WebSocket protocol or sent too large a frame; last words can be sent, then it is closed."""
 
-    def overflowed(self, connection: Connection, waiting: int) -> None:
+    def overflowed(self, connection: Wire, waiting: int) -> None:
         """More bytes wait for the peer to read than the limit allows; the connection has been cut."""
 
-    def lost(self, connection: Connection) -> None:
+    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
+        """The peer answered a ping, or pretends to have."""
+
+    def trifled(self, connection: Wire) -> None:
+        """The peer sent what means nothing by itself: a ping, which has been answered, or a part of a frame."""
+
+    def drained(self, connection: Wire) -> None:
+        """The peer has read what it had fallen behind with."""
+
+    def lost(self, connection: Wire) -> None:
         """The connection is gone, whoever closed it."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One peer; `owner` hears of its frames.
+    """One peer over WebSocket, as `Wire` describes it; `owner` hears of its frames.
 
     Args:
         owner: what is told.
         limits: what the peer is held to.
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
-
-    Attributes:
-        peer: its address, for people.
-        encoding: that of its first frame.
-        is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
     """
 
     def __init__(self, owner: Owner, limits: Limits, buffer: memoryview) -> None:
-        self.peer = "?"
+        self.peer = self.address = "?"
+        self.has_link = True
+        self.is_behind = False
+        self.useless = 0
         self.encoding: Encoding | None = None
         self.is_open = False
         self._owner = owner
@@ -115,6 +175,19 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
         self._cut_later()
 
+    def ping(self, payload: bytes) -> None:
+        """Have the peer send these bytes back."""
+        if self._websocket.state is State.OPEN:
+            self._websocket.send_ping(payload)
+            self._flush()
+
+    @property
+    def min_rtt_ms(self) -> float | None:
+        """The least round trip that the kernel has seen on this connection, where it tells."""
+        if self._transport is None:
+            return None
+        return min_rtt_ms(self._transport.get_extra_info("socket"))
+
     def cut(self) -> None:
         """Drop the socket without a word."""
         self.is_open = False
@@ -134,7 +207,8 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport), "it is a stream's"
         self._transport = transport
         peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else str(peer)
+        if isinstance(peer, tuple):
+            self.address, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
         self._deadline = self._loop.call_later(self._limits.hello_ms / 1000, self.cut)
         self._owner.connected(self)
 
@@ -160,6 +234,15 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = None
         self.hello_received()
         self._owner.lost(self)
+
+    def pause_writing(self) -> None:
+        """The peer reads more slowly than we write."""
+        self.is_behind = True
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self.is_behind = False
+        self._owner.drained(self)
 
     # --- within ---
 
@@ -187,9 +270,11 @@ class Connection(asyncio.BufferedProtocol):
         if frame.opcode in (Opcode.TEXT, Opcode.BINARY):
             self._opcode = frame.opcode
         elif frame.opcode is not Opcode.CONT:
-            return  # the library answers pings and closes
+            self._control(frame, arrived)
+            return
         if not frame.fin:
             self._fragments += frame.data
+            self._owner.trifled(self)
             return
         payload = bytes(frame.data)
         if self._fragments:
@@ -197,6 +282,13 @@ class Connection(asyncio.BufferedProtocol):
             self._fragments.clear()
         encoding = Encoding.JSON if self._opcode is Opcode.TEXT else Encoding.MSGPACK
         self._owner.received(self, payload, encoding, arrived)
+
+    def _control(self, frame: Frame, arrived: float) -> None:
+        """The library has answered pings and closes."""
+        if frame.opcode is Opcode.PONG:
+            self._owner.ponged(self, bytes(frame.data), arrived)
+        elif frame.opcode is Opcode.PING:
+            self._owner.trifled(self)
 
     def _handshake(self, request: Request) -> None:
         if self._websocket.close_expected():
@@ -239,3 +331,16 @@ class Connection(asyncio.BufferedProtocol):
             self._closing = True
             self.hello_received()
             self._deadline = self._loop.call_later(_CLOSE_S, self.cut)
+
+
+def min_rtt_ms(tcp: socket.socket) -> float | None:
+    """The least round trip that the kernel has seen on a TCP connection, where it tells: evidence, never a rule (design §5)."""
+    option = getattr(socket, "TCP_INFO", None)
+    if option is None or sys.platform != "linux":
+        return None
+    try:
+        info = tcp.getsockopt(socket.IPPROTO_TCP, option, _TCP_INFO_BYTES)
+        (least_us,) = struct.unpack_from("=I", info, _MIN_RTT_AT)
+    except (OSError, struct.error):  # closed, not TCP, or an old kernel
+        return None
+    return None if least_us == 2**32 - 1 else least_us / 1000  # ~0: not measured yet

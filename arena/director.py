@@ -35,6 +35,7 @@ from arena.schedule import (
 from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
+from arena.verdict import Finding, advice
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.vocabulary import Settings
 
@@ -119,6 +120,7 @@ class Competition:
         wall: the time of day in Unix seconds.
         call_house: starts house bots for the free chairs of a final.
         on_freed: told whose tables a match has freed, as other competitions may wait for them.
+        on_verdict: told of every elimination that did not end a match.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class Competition:
         wall: Callable[[], float],
         call_house: HouseCall,
         on_freed: Callable[[Sequence[str]], None] = lambda names: None,
+        on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     ) -> None:
         self.plan = plan
         self.played = 0
@@ -140,6 +143,8 @@ class Competition:
         self._wall = wall
         self._call_house = call_house
         self._on_freed = on_freed
+        self._on_verdict = on_verdict
+        self._findings: dict[str, Finding] = {}
         self._loop = asyncio.get_running_loop()
         self._id = store.competition_started(
             plan.game.name,
@@ -203,6 +208,19 @@ class Competition:
         """A bot has come or gone: matches may be opened now."""
         self.seat((*self.plan.players, *self._house))
 
+    def offended(self, name: str, finding: Finding) -> None:
+        """A bot is gone for good; if that did not end a match here, it is out all the same (J3).
+
+        Leaving is no offence while nothing is played: whoever comes back in time may go on.
+        """
+        if finding.kind is Ending.DISCONNECT or name not in self.plan.players:
+            return
+        if name in self._out:
+            return
+        self._findings.setdefault(name, finding)
+        if self._stage is not None:
+            self._stage.offended(name)
+
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
         if self._stage is not None:
@@ -238,27 +256,37 @@ class Competition:
         player = self._gateway.players.get(name)
         return None if player is None or player.leaving else player
 
-    def absent(self, pairing: Pairing, seat: int) -> MatchResult:
-        """Rule that a bot did not come to its match (J2); the result of that."""
+    def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
+        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
         limits, game = self.plan.limits, self.plan.game
         match = Match(
             game, self.plan.settings, seed=secrets.token_bytes(32), start=False
         )
         name = pairing.players[seat]
-        text = f"seat {seat + 1} did not come within {self.patience_ms} ms"
-        match.end(Ending.ABSENT, seat, text)
-        verdict = Verdict(
+        finding = self._findings.get(name) or Finding(
             kind=Ending.ABSENT,
+            text=f"did not come within {self.patience_ms:,} ms",
+            mechanism="session",
+        )
+        match.end(finding.kind, seat, finding.text)
+        verdict = Verdict(
+            kind=finding.kind,
             match=f"{self._id}-{pairing.number}",
             game=game.name,
             bot=name,
             seat=seat,
-            text=text,
+            text=finding.text,
+            advice=advice(finding, limits),
+            mechanism=finding.mechanism,
+            got=finding.got,
+            exit_status=finding.exit_status,
+            stderr=finding.stderr,
             bank_ms=limits.bank_ms,
             limits=limits,
         )
         result = match.result()
         self._note(verdict.match, pairing, result, verdict)
+        self._on_verdict(verdict)
         return result
 
     def void(self, table: Table, text: str) -> None:
@@ -282,6 +310,8 @@ class Competition:
                 if name in self._house:
                     await self._call_house(self.plan.game.name, name)
         self._stage = RunningStage(self, pairings)
+        for name in self._findings:
+            self._stage.offended(name)
         try:
             return await self._stage.outcomes()
         finally:

@@ -9,16 +9,23 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import secrets
 import ssl
 from collections.abc import Callable
 
+from arena.admission import Admission, Unwelcome
+from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
-from arena.connection import Connection
-from arena.games import GAMES
+from arena.connection import Connection, Wire
 from arena.player import Player
+from arena.verdict import Finding
 from protocol.codec import Encoding, decode_from_bot, encode
-from protocol.errors import OutOfTurn, ProtocolError, Unreachable, one_line
+from protocol.errors import (
+    Malformed,
+    OutOfTurn,
+    ProtocolError,
+    Unreachable,
+    one_line,
+)
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -27,6 +34,7 @@ from protocol.messages import (
     CLOSE_REPLACED,
     VERSION,
     Answer,
+    BotMessage,
     Ending,
     Goodbye,
     Hello,
@@ -35,14 +43,16 @@ from protocol.messages import (
     Refused,
     Welcome,
 )
+from protocol.vocabulary import shorten
 
 __all__ = ["Gateway"]
 
 log = logging.getLogger(__name__)
 
-_TICK_S = 0.02  # how exactly deadlines are kept; no bot notices a fiftieth of a second
+_PROBE_S = 0.05  # idle bots are looked at so often, to measure their links
 _READ_BYTES = 64 * 1024
-_MOST_STRANGERS = 256  # have yet to say hello: no class needs more, and a flood of them must not use up all sockets
+_SHOWN_BYTES = 200  # of a frame, as evidence
+_MOST_STRANGERS = 4096  # from everywhere: a flood of them must not use up all sockets
 
 
 class Gateway:
@@ -52,6 +62,11 @@ class Gateway:
         conduct: the matches; it is ticked as long as the gateway is open.
         limits: what `welcome` announces and connections are held to.
         on_change: called after a player has come or gone.
+        on_offence: told of a player who is out of all its matches, after they have ended.
+
+    Attributes:
+        players: by name, those that are connected or may come back.
+        admission: who may come in.
     """
 
     def __init__(
@@ -59,16 +74,19 @@ class Gateway:
         conduct: Conduct,
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
+        on_offence: Callable[[Player, Finding], None] = lambda player, finding: None,
     ) -> None:
         self.conduct = conduct
         self.limits = limits
         self.on_change = on_change
+        self.on_offence = on_offence
         self.players: dict[str, Player] = {}
-        self._of: dict[Connection, Player] = {}
-        self._connections: set[Connection] = set()
-        self._strangers: dict[Connection, None] = {}  # the oldest first
+        self.admission = Admission(self.players, limits)
+        self._of: dict[Wire, Player] = {}
+        self._connections: set[Wire] = set()
+        self._strangers: dict[Wire, None] = {}  # the oldest first
         self._buffer = memoryview(bytearray(_READ_BYTES))
-        self._dirty: list[Player] = []
+        self._dirty: dict[Player, None] = {}
         self._server: asyncio.Server | None = None
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
@@ -114,62 +132,121 @@ class Gateway:
 
     # --- what connections tell (the Owner's side) ---
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, connection: Wire) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
         self._strangers[connection] = None
-        if len(self._strangers) > _MOST_STRANGERS:
-            oldest = next(iter(self._strangers))
-            del self._strangers[oldest]
-            oldest.cut()
+        near = [other for other in self._strangers if _same(other, connection)]
+        if len(near) > self.limits.strangers:
+            self._turn_away(near[0])  # whoever means well says hello before that
+        elif len(self._strangers) > _MOST_STRANGERS:
+            self._turn_away(next(iter(self._strangers)))
 
     def received(
-        self, connection: Connection, frame: bytes, encoding: Encoding, arrived: float
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
     ) -> None:
         """A frame: all that its messages bring about, but for the writing."""
         if connection.encoding is None:
             connection.encoding = encoding
         try:
-            for message in decode_from_bot(frame, encoding):
-                player = self._of.get(connection)
-                if player is None:
-                    self._greet(connection, message)
-                elif player.session.note(message):
-                    self._take(player, message, arrived)
+            messages = decode_from_bot(frame, encoding)
+            if not messages:
+                self._count_useless(connection)
+            for message in messages:
+                self._heard(connection, message, arrived)
                 if not connection.is_open:
                     return  # refused, or gone by itself: what follows does not count
         except ProtocolError as error:
-            self.misbehaved(connection, error)
+            self.misbehaved(connection, error, frame)
         except Exception:
             log.exception("the arena failed at a frame from %s", connection.peer)
             self._failed(connection)
 
-    def misbehaved(self, connection: Connection, error: ProtocolError) -> None:
-        """Refuse what came, rule on it, and close the connection."""
+    def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> None:
+        """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
+        player = self._of.get(connection)
+        if player is None:
+            self._greet(connection, message)
+        elif player.session.note(message):
+            connection.useless = 0
+            self._take(player, message, arrived)
+        else:
+            self._count_useless(connection)
+
+    def trifled(self, connection: Wire) -> None:
+        """What means nothing by itself is fine, in reason."""
+        try:
+            self._count_useless(connection)
+        except ProtocolError as error:
+            self.misbehaved(connection, error)
+
+    def _count_useless(self, connection: Wire) -> None:
+        """One more message that comes to nothing; too many in a row are a flood.
+
+        Raises:
+            Malformed: that was too many.
+        """
+        connection.useless += 1
+        if connection.useless > self.limits.unanswered:
+            raise Malformed(
+                f"expected messages that matter, got {connection.useless:,} in a row that did not"
+            )
+
+    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
+        """A ping has come back, or something that pretends to be one."""
+        player = self._of.get(connection)
+        if player is not None:
+            player.ponged(payload, arrived)
+            player.probe(arrived)
+        self.trifled(connection)
+
+    def drained(self, connection: Wire) -> None:
+        """There is room for more of a transcript."""
+        player = self._of.get(connection)
+        if player is not None:
+            self._mark_dirty(player)
+
+    def misbehaved(
+        self, connection: Wire, error: ProtocolError, frame: bytes | None = None
+    ) -> None:
+        """Refuse what came, rule on it, and close the connection; in practice go on if the frame was a whole one."""
         player = self._of.get(connection)
         encoding = connection.encoding or Encoding.JSON
         if player is not None:
-            player.flush(self._loop.time())
+            self._flush_now(player)
         connection.send(encode(Refused(error.code, str(error)), encoding), encoding)
+        if self._goes_on(connection, player, frame):
+            return
         if player is not None:
-            self._dismiss(
-                player, Ending(error.code), f"sent what cannot be accepted: {error}"
+            got = None if frame is None else shorten(frame[:_SHOWN_BYTES])
+            finding = Finding(
+                kind=Ending(error.code),
+                text=f"sent what cannot be accepted: {error}",
+                mechanism="wire",
+                got=got,
             )
-            player.flush(self._loop.time())
+            self._dismiss(player, finding)
+            self._flush_now(player)
         connection.close(CLOSE_PROTOCOL, str(error))
 
-    def overflowed(self, connection: Connection, waiting: int) -> None:
+    def _goes_on(
+        self, connection: Wire, player: Player | None, frame: bytes | None
+    ) -> bool:
+        """In practice a message that cannot be accepted is refused, and that is all, unless it floods us."""
+        if not self.conduct.practice or player is None or frame is None:
+            return False
+        connection.useless += 1
+        return connection.useless <= self.limits.unanswered
+
+    def overflowed(self, connection: Wire, waiting: int) -> None:
         """A reader so slow that too much waits for it is out."""
         player = self._of.get(connection)
         if player is not None:
             limit = self.limits.buffer_bytes
-            self._dismiss(
-                player,
-                Ending.OVERFLOW,
-                f"read too slowly: {waiting} bytes waited, at most {limit} may",
-            )
+            text = f"read too slowly: {waiting:,} bytes waited, at most {limit:,} may"
+            self._dismiss(player, _on_wire(Ending.OVERFLOW, text))
 
-    def lost(self, connection: Connection) -> None:
+    def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
         self._strangers.pop(connection, None)
@@ -177,75 +254,52 @@ class Gateway:
         if player is None or player.connection is not connection:
             return
         player.disconnected(self._loop.time())
-        if connection.close_code == CLOSE_CRASHED:
+        if connection.close_code == CLOSE_CRASHED and player.process is None:
             reason = one_line(connection.close_reason) or "it gave no reason"
-            self._dismiss(player, Ending.CRASH, f"crashed: {reason}")
-        elif not player.leaving:
+            self._dismiss(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
+        elif not player.leaving:  # if it is ours and has crashed, its exit says more
             self._loop.call_later(
                 self.limits.grace_ms / 1000, self._grace_over, player, player.secret
             )
         self.on_change()
 
-    def dismiss(self, name: str, kind: Ending, text: str) -> None:
+    def dismiss(self, name: str, finding: Finding) -> None:
         """Rule that a player is out of all its matches, from evidence that did not come over the wire."""
         player = self.players.get(name)
         if player is not None:
-            self._dismiss(player, kind, text)
+            self._dismiss(player, finding)
+            self._flush_now(player)
+            if player.connection is not None:
+                player.connection.close(CLOSE_DONE, finding.text)
 
     # --- within ---
 
-    def _greet(self, connection: Connection, message: object) -> None:
+    def _greet(self, connection: Wire, message: object) -> None:
         """The first message of a connection must be a `hello` that can be accepted."""
         if not isinstance(message, Hello):
             raise OutOfTurn("expected hello as the first message")
         connection.hello_received()
         self._strangers.pop(connection, None)
-        problem = self._problem(message)
-        if problem is None and message.resume is not None:
-            player = self._resumable(message)
-            if player is None:
-                problem = ("session", "no such session to resume; say hello without it")
-            else:
-                self._resume(player, message, connection)
+        try:
+            former = self.admission.resumed(message)
+            if former is not None:
+                self._resume(former, message, connection)
                 return
-        if problem is not None:
+            name, process = self.admission.admitted(message)
+        except Unwelcome as why:
             encoding = connection.encoding or Encoding.JSON
-            connection.send(encode(Refused(*problem), encoding), encoding)
-            connection.close(CLOSE_REFUSED, problem[1])
+            refused = Refused(why.code, str(why))
+            connection.send(encode(refused, encoding), encoding)
+            connection.close(CLOSE_REFUSED, str(why))
             return
-        player = Player(message, connection, self.limits.tables, self._mark_dirty)
+        player = Player(
+            message, connection, self.limits.tables, self._mark_dirty, name, process
+        )
         self.players[player.name] = player
         self._welcome(player, message, connection)
         self.on_change()
 
-    def _problem(self, hello: Hello) -> tuple[str, str] | None:
-        """Why a hello cannot be accepted: a code and a sentence."""
-        if hello.protocol != VERSION:
-            return "version", f"expected protocol {VERSION}, got {hello.protocol}"
-        unknown = sorted(set(hello.games) - set(GAMES))
-        if unknown:
-            known = ", ".join(GAMES)
-            return "games", f"unknown game {unknown[0]!r}; expected some of: {known}"
-        present = self.players.get(hello.name)
-        if present is None or hello.resume is not None:
-            return None
-        if present.connection is not None:
-            here = f"a bot named {hello.name!r} is here already"
-            return "name", f"{here}; choose another name"
-        if present.chairs:  # else it has nothing to lose, and may be this one
-            away = f"a bot named {hello.name!r} has lost its connection"
-            limit = f"{self.limits.grace_ms} ms to come back with its session"
-            return "name", f"{away} and has {limit}; choose another name or wait"
-        return None
-
-    def _resumable(self, hello: Hello) -> Player | None:
-        player = self.players.get(hello.name)
-        given = (hello.resume or "").encode()
-        if player is None or not secrets.compare_digest(player.secret.encode(), given):
-            return None
-        return player
-
-    def _resume(self, player: Player, hello: Hello, connection: Connection) -> None:
+    def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
         """The same bot over another connection, which replaces an earlier one."""
         former = player.connection
         if former is not None:
@@ -254,13 +308,14 @@ class Gateway:
             player.disconnected(self._loop.time())
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
-        player.repeat()
+        player.repeat(hello.from_)
         self.on_change()
 
-    def _welcome(self, player: Player, hello: Hello, connection: Connection) -> None:
+    def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self._of[connection] = player
         player.session.note(hello)
-        player.send(Welcome(VERSION, player.name, player.secret, self.limits))
+        practice = self.conduct.practice
+        player.send(Welcome(VERSION, player.name, player.secret, self.limits, practice))
 
     def _take(self, player: Player, message: object, arrived: float) -> None:
         """One message of a player that its session's table has let through."""
@@ -269,54 +324,87 @@ class Gateway:
         elif isinstance(message, Ready):
             self.conduct.ready(player, message)
         elif isinstance(message, Goodbye):
-            self._dismiss(player, Ending.DISCONNECT, "left in the middle of the match")
+            text = "left in the middle of the match"
+            self._dismiss(player, _on_wire(Ending.DISCONNECT, text))
             if player.connection is not None:
-                player.flush(self._loop.time())
+                self._flush_now(player)
                 player.connection.close(CLOSE_DONE, "goodbye")
 
-    def _dismiss(self, player: Player, kind: Ending, text: str) -> None:
+    def _dismiss(self, player: Player, finding: Finding) -> None:
         """The player is gone for good; that is an offence in every match that it plays."""
         player.leaving = True
-        self.conduct.offence(player, kind, text)
+        self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
             del self.players[player.name]
+            self.on_offence(player, finding)
 
     def _grace_over(self, player: Player, secret: str) -> None:
         if player.connection is None and player.secret == secret:
             grace_ms = self.limits.grace_ms
-            text = f"lost its connection and did not come back within {grace_ms} ms"
-            self._dismiss(player, Ending.DISCONNECT, text)
+            text = f"lost its connection and did not come back within {grace_ms:,} ms"
+            finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism="session")
+            self._dismiss(player, finding)
             self.on_change()
 
-    def _failed(self, connection: Connection) -> None:
+    def _turn_away(self, stranger: Wire) -> None:
+        """There are too many that have not said who they are."""
+        del self._strangers[stranger]
+        stranger.cut()
+
+    def _failed(self, connection: Wire) -> None:
         """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
         player = self._of.get(connection)
         if player is not None:
             for chair in list(player.chairs.values()):
                 self.conduct.void(chair.table, FAULT)
-            player.flush(self._loop.time())
+            self._flush_now(player)
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def _mark_dirty(self, player: Player) -> None:
         if not self._dirty:
             self._loop.call_soon(self._flush)
-        self._dirty.append(player)
+        self._dirty[player] = None
 
     def _flush(self) -> None:
-        dirty, self._dirty = self._dirty, []
+        dirty, self._dirty = self._dirty, {}
         now = self._loop.time()
+        lag_s = self.conduct.lag.total_s(now)
         for player in dirty:
             try:
-                player.flush(now)
+                player.flush(now, lag_s)
             except Exception:
                 log.exception("the arena failed to write to %s", player.name)
                 if player.connection is not None:
                     self._failed(player.connection)
 
+    def _flush_now(self, player: Player) -> None:
+        """Write what waits for a player before the connection is closed."""
+        now = self._loop.time()
+        player.flush(now, self.conduct.lag.total_s(now))
+
     async def _tick(self) -> None:
+        probe_at = 0.0
         while True:
-            await asyncio.sleep(_TICK_S)
+            await asyncio.sleep(TICK_S)
             try:
                 self.conduct.tick()
+                now = self._loop.time()
+                if now >= probe_at:
+                    probe_at = now + _PROBE_S
+                    self._probe(now)
             except Exception:  # without the tick no deadline would be kept any more
                 log.exception("the arena failed at a deadline")
+
+    def _probe(self, now: float) -> None:
+        """Measure the links of idle bots; who has vanished without a word has lost its connection."""
+        for player in tuple(self.players.values()):
+            if not player.probe(now) and player.connection is not None:
+                player.connection.cut()
+
+
+def _on_wire(kind: Ending, text: str) -> Finding:
+    return Finding(kind=kind, text=text, mechanism="wire")
+
+
+def _same(one: Wire, other: Wire) -> bool:
+    return one.address == other.address

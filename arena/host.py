@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from arena.conduct import Conduct
 from arena.director import Competition, Plan, Report
 from arena.gateway import Gateway
 from arena.launch import Launcher, bot_command
+from arena.player import Player
 from arena.store import Store
+from arena.verdict import Finding
 from protocol.codec import Encoding
 from protocol.errors import one_line
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
 
 __all__ = ["Host"]
@@ -30,6 +32,8 @@ class Host:
         address: the interface to listen on.
         port: the port, or 0 for a free one.
         limits: of time and space.
+        practice: illegal answers are refused, and nobody is out for them.
+        on_verdict: told of every elimination as it happens.
 
     Raises:
         Unreachable: the address cannot be listened on.
@@ -42,6 +46,8 @@ class Host:
         address: str = "127.0.0.1",
         port: int = 0,
         limits: Limits | None = None,
+        practice: bool = False,
+        on_verdict: Callable[[Verdict], None] = lambda verdict: None,
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
@@ -51,8 +57,11 @@ class Host:
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
         self._launcher = Launcher(self._exited)
-        self.conduct = Conduct(asyncio.get_running_loop().time)
-        self.gateway = Gateway(self.conduct, self.limits, self._on_change)
+        clock = asyncio.get_running_loop().time
+        self.conduct = Conduct(clock, practice, on_verdict)
+        self.gateway = Gateway(
+            self.conduct, self.limits, self._on_change, self._on_offence
+        )
 
     async def __aenter__(self) -> Host:
         port = await self.gateway.open(self._address, self._port)
@@ -105,6 +114,7 @@ class Host:
             time.time,
             self._call_house,
             self._on_freed,
+            self.conduct.on_verdict,
         )
 
     async def play(self, competition: Competition) -> Report:
@@ -136,11 +146,23 @@ class Host:
         for competition in self._competitions:
             competition.changed()
 
+    def _on_offence(self, player: Player, finding: Finding) -> None:
+        """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
+        for competition in self._competitions:
+            competition.offended(player.name, finding)
+
     def _exited(self, name: str, status: int, tail: str) -> None:
         """A process of ours has ended by itself."""
         last = one_line(tail.strip().rpartition("\n")[2])
         said = f"; it said: {last}" if last else ""
         text = f"its process ended with status {status}{said}"
         self.ended[name] = text
-        self.gateway.dismiss(name, Ending.CRASH, f"crashed: {text}")
+        finding = Finding(
+            kind=Ending.CRASH,
+            text=f"crashed: exit status {status}",
+            mechanism="exit",
+            exit_status=status,
+            stderr=tail,
+        )
+        self.gateway.dismiss(name, finding)
         self._on_change()

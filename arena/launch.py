@@ -1,94 +1,350 @@
-"""Bots as processes of ours: started with the arena's address, watched, and stopped at the end.
+"""Bots as processes of ours: started with what they need, limited, and stopped with all that they have started.
 
-The arena never imports a bot's code to play over the network: `python -m bots` is a program like any student's. What a process wrote to
-stderr last is kept, so that a crash can be explained.
+The arena never imports a bot's code to play: `python -m bots` is a program like any student's. What it takes:
+
+- `arena/program.py`: the command line, and which files it may see;
+- `arena/process.py`, `arena/keeper.py`: the process, its stderr, its end and that of its children;
+- `arena/sandbox.py`, `arena/cgroup.py`, `arena/sampler.py`: isolation and limits, as far as this machine has them.
+
+A bot gets a fresh directory and a bare environment. Nothing of the arena's own is in either.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
+import shutil
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
-from protocol.codec import Encoding
+import msgspec
 
-__all__ = ["Launcher", "bot_command"]
+from arena import cgroup, sandbox
+from arena.process import Process
+from arena.program import Program, Shown, bot_command, read_program, views
+from arena.sampler import Sampler
+from arena.verdict import Finding
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Ending, Limits
 
-_TAIL_BYTES = 2_000  # of stderr: the end of a traceback
-_STOP_S = 1.0  # from SIGTERM to SIGKILL; the closing arena has told them before
-_PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
+__all__ = ["Launched", "Launcher", "Program", "bot_command", "read_program"]
 
-OnExit = Callable[[str, int, str], None]
+_KEPT = ("PATH", "LANG", "LANGUAGE", "JAVA_HOME", "TZ")  # of our environment, and LC_*
+_COMPANIONS = ("", "-wal", "-shm", "-journal")  # SQLite's files beside a database
+_SHELL_SIGNAL = 128  # how bubblewrap says that its program was ended by a signal
+
+OnFinding = Callable[[str, Finding], None]
 
 
-def bot_command(
-    bot: Sequence[str],
-    *,
-    url: str,
-    name: str,
-    tables: int = 1,
-    encoding: Encoding = Encoding.JSON,
-) -> list[str]:
-    """The command line that connects a bot, given as GAME NAME or FILE.py."""
-    options = {
-        "--url": url,
-        "--name": name,
-        "--tables": str(tables),
-        "--encoding": encoding.value,
-        "--patience": str(_PATIENCE_S),
-    }
-    # -P: a folder `bots` in the present directory is not the package.
-    words = [word for option in options.items() for word in option]
-    return [sys.executable, "-P", "-m", "bots", *bot, *words, "--quiet"]
+class _Prepared(msgspec.Struct, frozen=True):
+    """What a bot needs before it can be started."""
+
+    scratch: Path
+    command: tuple[str, ...]
+    isolated: bool
+    group: cgroup.Cgroup | None
+
+
+class Launched:
+    """A bot that was started.
+
+    Attributes:
+        name: what we call it.
+        pid: of its program, or of the sandbox around it.
+        stdin_fd: our end of its standard input if it is a `stdio` program, non-blocking: whoever takes it closes it.
+        stdout_fd: the same of its standard output.
+        enforced: which limits it is held to, and by what, for people.
+    """
+
+    def __init__(
+        self, name: str, process: Process, enforced: str, cpu_ms: Callable[[], float]
+    ) -> None:
+        self.name = name
+        self.pid = process.pid
+        self.stdin_fd = process.stdin_fd
+        self.stdout_fd = process.stdout_fd
+        self.enforced = enforced
+        self._cpu_ms = cpu_ms
+
+    def cpu_ms(self) -> float:
+        """The CPU time of all its processes so far; after its end, what it was by then."""
+        return self._cpu_ms()
+
+
+class _Bot:
+    """What the launcher knows of a running bot."""
+
+    def __init__(self, name: str, prepared: _Prepared, process: Process) -> None:
+        self.name = name
+        self.prepared = prepared
+        self.process = process
+        self.is_muted = False  # somebody knows already why it ends
+        self.final_cpu_ms: float | None = None
+        self.watcher: asyncio.Task[None] | None = None
 
 
 class Launcher:
-    """The processes that this arena has started.
+    """The bots that this arena has started.
 
     Args:
-        on_exit: told the name, exit status and last words of a process that ended by itself.
+        limits: `memory_mib` and `processes` are held for each.
+        hidden: the arena's files and folders, which need not exist yet; SQLite's companions of each are hidden too.
+        on_finding: told a bot's name and its offence, once, in the event loop: it ended by itself, or took too much.
+        isolate: False never to use bubblewrap.
     """
 
-    def __init__(self, on_exit: OnExit = lambda name, status, tail: None) -> None:
-        self._on_exit = on_exit
-        self._watchers: dict[str, asyncio.Task[None]] = {}
-        self._processes: dict[str, asyncio.subprocess.Process] = {}
-        self._stopping = False
-
-    async def start(self, name: str, command: Sequence[str]) -> None:
-        """Start a program under a name of ours."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the arena, which then stops its bots in order
+    def __init__(
+        self,
+        limits: Limits,
+        hidden: Iterable[Path],
+        on_finding: OnFinding,
+        *,
+        isolate: bool = True,
+    ) -> None:
+        self._limits = limits
+        self._hidden = tuple(
+            path.with_name(path.name + companion)
+            for path in (path.resolve() for path in hidden)
+            for companion in _COMPANIONS
         )
-        self._processes[name] = process
-        self._watchers[name] = asyncio.create_task(self._watch(name, process))
+        self._on_finding = on_finding
+        self._isolate = isolate
+        self._bots: dict[str, _Bot] = {}
+        self._starting: set[str] = set()
+        self._root: Path | None = None
+        self._sampler: Sampler | None = None
+        self._closed = False
 
-    async def stop(self) -> None:
-        """End all processes: politely, then not."""
-        self._stopping = True
-        for process in self._processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-        if not self._watchers:
-            return
-        _, late = await asyncio.wait(self._watchers.values(), timeout=_STOP_S)
-        for process in self._processes.values():
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-        if late:
-            await asyncio.wait(late)
+    async def start(
+        self, name: str, program: Program, *, url: str = "", token: str = ""
+    ) -> Launched:
+        """Start a program.
 
-    async def _watch(self, name: str, process: asyncio.subprocess.Process) -> None:
-        assert process.stderr is not None, "it is a pipe"
-        tail = b""
-        while chunk := await process.stderr.read(65536):
-            tail = (tail + chunk)[-_TAIL_BYTES:]
-        status = await process.wait()
-        del self._processes[name]
-        if not self._stopping:
-            self._on_exit(name, status, tail.decode(errors="replace"))
+        Args:
+            name: of the bot; none that runs has it.
+            program: its command line.
+            url: the arena's address, if it is to connect.
+            token: what it says `hello` with, for this once.
+
+        Raises:
+            UsageError: the name is taken, or the program cannot be shown what it names.
+            ArenaError: it cannot be started on this machine, or the launcher is closed.
+        """
+        if name in self._bots or name in self._starting:
+            raise UsageError(f"expected a name that no bot has, got {name!r}")
+        self._starting.add(name)
+        try:
+            prepared = await asyncio.to_thread(
+                self._prepare, name, program, self._make_root()
+            )
+            try:
+                if self._closed:
+                    raise ArenaError(f"cannot start {name}: the arena is closing")
+                process = await Process.start(
+                    prepared.command,
+                    scratch=prepared.scratch,
+                    environment=_environment(name, prepared.scratch, url, token),
+                    stdio=program.stdio,
+                    isolated=prepared.isolated,
+                    procs=prepared.group.procs if prepared.group else None,
+                )
+            except BaseException:
+                _clear(prepared)
+                raise
+            return self._started(name, prepared, process)
+        finally:
+            self._starting.discard(name)
+
+    async def stop(self, name: str) -> None:
+        """End a bot and all that it has started: politely, then not; nothing is told of it any more.
+
+        A bot that has ended, or never was, is no error.
+        """
+        if (bot := self._bots.get(name)) is not None:
+            bot.is_muted = True
+            await bot.process.stop()
+            if bot.watcher is not None:
+                await asyncio.wait([bot.watcher])
+
+    async def close(self) -> None:
+        """End all bots; comes back within some seconds whatever they do."""
+        self._closed = True
+        while self._bots or self._starting:
+            if self._bots:
+                await asyncio.gather(*(self.stop(name) for name in list(self._bots)))
+            else:  # one that is being started will be here in a moment, or fail
+                await asyncio.sleep(0.01)
+        if self._sampler is not None:
+            await asyncio.to_thread(self._sampler.close)
+            self._sampler = None
+        if self._root is not None:
+            await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+            self._root = None
+
+    def tail(self, name: str) -> str:
+        """The end of what a running bot wrote to stderr; nothing once it has ended, as its finding has it."""
+        bot = self._bots.get(name)
+        return bot.process.tail if bot is not None else ""
+
+    # ---- To start
+
+    def _make_root(self) -> Path:
+        """The folder of all scratch directories, which only we can enter."""
+        if self._root is None or not self._root.is_dir():
+            self._root = Path(tempfile.mkdtemp(prefix="arena-")).resolve()
+        return self._root
+
+    def _prepare(self, name: str, program: Program, root: Path) -> _Prepared:
+        """Make its directory with what it sees; all that waits for a disk is here, in a thread."""
+        isolated = self._isolate and sandbox.probe() is None
+        network = not program.stdio or sandbox.probe(network=False) is not None
+        hidden = (*self._hidden, root)
+        shown = views(program, hidden)
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:20].strip("-")
+        scratch = Path(tempfile.mkdtemp(prefix=f"{plain}-", dir=root))
+        command = program.words
+        if isolated:
+            command = tuple(
+                sandbox.wrap(
+                    command,
+                    scratch=scratch,
+                    shown=shown,
+                    hidden=hidden,
+                    network=network,
+                )
+            )
+        else:
+            _link(scratch, shown)
+        return _Prepared(
+            scratch=scratch,
+            command=command,
+            isolated=isolated,
+            group=cgroup.make(scratch.name, self._limits),
+        )
+
+    def _started(self, name: str, prepared: _Prepared, process: Process) -> Launched:
+        if self._sampler is None:
+            self._sampler = Sampler(self._limits, self._found)
+            self._sampler.start()
+        bot = self._bots[name] = _Bot(name, prepared, process)
+        self._sampler.watch(name, process.keeper_pid)
+        bot.watcher = asyncio.create_task(self._watch(bot))
+        return Launched(
+            name,
+            process,
+            _enforced(
+                in_group=prepared.group is not None,
+                sampled=self._sampler.inactive is None,
+                isolated=prepared.isolated,
+            ),
+            lambda: self._cpu_ms(bot),
+        )
+
+    # ---- To watch
+
+    def _found(self, name: str, finding: Finding) -> None:
+        """The sampler has found something: a hog is not left running until somebody stops it."""
+        if (bot := self._bots.get(name)) is not None:
+            bot.process.kill()
+            self._tell(bot, finding)
+
+    async def _watch(self, bot: _Bot) -> None:
+        """Wait for the end of a bot, and clear away what it had."""
+        status = await bot.process.ended
+        bot.final_cpu_ms = self._cpu_ms(bot)
+        try:
+            self._tell(bot, _ending(bot, status))
+        finally:
+            await bot.process.gone
+            if self._sampler is not None:
+                self._sampler.forget(bot.name)
+            del self._bots[bot.name]
+            await asyncio.to_thread(_clear, bot.prepared)
+
+    def _tell(self, bot: _Bot, finding: Finding) -> None:
+        if not bot.is_muted:
+            bot.is_muted = True
+            self._on_finding(
+                bot.name, msgspec.structs.replace(finding, stderr=bot.process.tail)
+            )
+
+    def _cpu_ms(self, bot: _Bot) -> float:
+        if bot.final_cpu_ms is not None:
+            return bot.final_cpu_ms
+        if bot.prepared.group is not None:
+            return bot.prepared.group.cpu_ms()
+        return self._sampler.cpu_ms(bot.name) if self._sampler is not None else 0.0
+
+
+def _link(scratch: Path, shown: Sequence[Shown]) -> None:
+    """Show a program its files without a sandbox; what it names by its whole path is there anyway."""
+    for item in shown:
+        if not item.place.is_absolute():
+            place = scratch / item.place
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(item.source.absolute())
+
+
+def _clear(prepared: _Prepared) -> None:
+    """Remove what a bot had, as far as its keeper has not."""
+    if prepared.group is not None:
+        prepared.group.remove()
+    shutil.rmtree(prepared.scratch, ignore_errors=True)
+
+
+def _environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str]:
+    """All that a program finds in its environment."""
+    ours = {
+        key: value
+        for key, value in os.environ.items()
+        if key in _KEPT or key.startswith("LC_")
+    }
+    # What is relative would be looked for in the scratch directory.
+    path = ours.get("PATH", os.defpath).split(os.pathsep)
+    ours["PATH"] = os.pathsep.join(entry for entry in path if os.path.isabs(entry))
+    theirs = {"ARENA_NAME": name, "ARENA_URL": url, "ARENA_TOKEN": token}
+    places = {"HOME": str(scratch), "TMPDIR": str(scratch)}
+    return ours | places | {key: value for key, value in theirs.items() if value}
+
+
+def _enforced(*, in_group: bool, sampled: bool, isolated: bool) -> str:
+    """Which limits a bot is held to, in words."""
+    words = "time"
+    if in_group or sampled:
+        words += f", memory and processes ({'cgroup' if in_group else 'sampled'})"
+    words += ", isolated (bubblewrap)" if isolated else ", not isolated"
+    if sys.platform != "linux":
+        words += ", stopped with its process group only"
+    return words
+
+
+def _ending(bot: _Bot, status: int | None) -> Finding:
+    """What is found when a bot ends by itself."""
+    if bot.prepared.isolated and status is not None and status > _SHELL_SIGNAL:
+        with contextlib.suppress(ValueError):  # else it is a status of its own
+            status = -signal.Signals(status - _SHELL_SIGNAL)
+    group = bot.prepared.group
+    if group is not None and (finding := group.finding()) is not None:
+        return msgspec.structs.replace(finding, exit_status=status)
+    return Finding(
+        kind=Ending.CRASH,
+        text=f"crashed: {_in_words(status)}",
+        mechanism="exit",
+        exit_status=status,
+    )
+
+
+def _in_words(status: int | None) -> str:
+    if status is None:
+        return "the process that keeps it was killed"
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"

@@ -14,10 +14,10 @@ import msgspec
 
 from arena.chance import Stream, match_key
 from arena.games import game_named
-from arena.rules import Ask, Game, Scoreboard, Tell
+from arena.rules import EVERYONE, Ask, Game, Scoreboard, Tell
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
-from protocol.vocabulary import Settings
+from protocol.vocabulary import News, Question, Settings
 
 __all__ = ["Match", "MatchResult", "Record", "replay"]
 
@@ -30,6 +30,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         settings: all of them, defaults included.
         seed: in hex, or None if decks were given.
         nonces: by seat; empty in process.
+        enforced: by seat, which limits that bot was held to, and by what: only time for one that connected by itself; empty
+            in process.
         decks: what was dealt, if decks were given.
         answers: in order; whose they are follows from the rules.
         notes: (number of the answer, note) for the answers that came with one.
@@ -40,6 +42,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Any]
     seed: str | None
     nonces: tuple[str, ...]
+    enforced: tuple[str, ...] = ()
     decks: tuple[Any, ...] | None
     answers: tuple[Any, ...]
     notes: tuple[tuple[int, str], ...] = ()
@@ -108,10 +111,12 @@ class Match:
         nonces: tuple[str, ...] = (),
         decks: Iterable[Any] | None = None,
         start: bool = True,
+        enforced: tuple[str, ...] = (),
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
         self.settings = settings
+        self.enforced = enforced
         self.pending: Ask | None = None
         self.news: list[Tell] = []
         self.answers: list[Any] = []
@@ -186,6 +191,7 @@ class Match:
             settings=msgspec.to_builtins(self.settings),
             seed=None if self._seed is None else self._seed.hex(),
             nonces=self._nonces,
+            enforced=self.enforced,
             decks=None if self._dealt is None else tuple(self._dealt),
             answers=tuple(self.answers),
             notes=tuple(self.notes),
@@ -194,6 +200,25 @@ class Match:
             termination=self.termination,
         )
         return MatchResult(self.scores, points, self.termination, record)
+
+    def past(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
+        """All that a seat has been asked and has answered so far: questions, the news before each, answers.
+
+        Played again from the cards and the answers, a step at a time, so that nothing need be kept for it.
+        """
+        assert self._seed is not None, "only matches over a network are told again"
+        again = Match(self.game, self.settings, seed=self._seed, nonces=self._nonces)
+        heard: list[News] = []
+        for value in tuple(self.answers):
+            for tell in again.take_news():
+                if tell.seat in (seat, EVERYONE):
+                    heard.append(tell.news)
+            asked = again.pending
+            assert asked is not None, "it was answered the first time"
+            if asked.seat == seat:
+                yield asked.question, tuple(heard), value
+                heard = []
+            again.answer(value)
 
     def _noting(self, deals: Iterator[Any]) -> Iterator[Any]:
         assert self._dealt is not None, "only called with stacked decks"
@@ -237,6 +262,7 @@ def replay(record: Record) -> MatchResult:
         seed=None if record.seed is None else bytes.fromhex(record.seed),
         nonces=record.nonces,
         decks=record.decks,
+        enforced=record.enforced,
     )
     notes = dict(record.notes)
     for number, value in enumerate(record.answers):

@@ -4,52 +4,88 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
-from arena.connection import Connection
+from arena.clock import Link
+from arena.connection import Wire
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
-from protocol.messages import ArenaMessage, Hello, Over
+from protocol.messages import ArenaMessage, Hello, Match, Over, Past
 from protocol.session import Session
 
 if TYPE_CHECKING:
-    from arena.conduct import Chair
+    from arena.chair import Chair
 
-__all__ = ["Player"]
+__all__ = ["Player", "Process"]
 
 _FRAME_BYTES = 256 * 1024
 """Batches are cut there: many WebSocket libraries refuse more than 1 MiB, and a slow bot can start on the first."""
+_PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
+_PING_S = 5.0  # between pings once the link is known; before that one follows the other
+_SILENCE_S = 30.0  # an idle bot that has not answered a ping for so long is not there
+
+
+class Process(Protocol):
+    """What the arena knows of a bot that it has launched itself."""
+
+    @property
+    def enforced(self) -> str:
+        """The limits that it is held to, and by what."""
+
+    def cpu_ms(self) -> float:
+        """The CPU time that its processes have used so far."""
+
+    def tail(self) -> str:
+        """The end of what it wrote to stderr."""
 
 
 class Player:
     """One bot, from its first `hello` until it is gone for good; it may lose its connection in between.
 
+    Args:
+        hello: what it said.
+        connection: over which.
+        most_tables: how many it may have at once.
+        mark_dirty: called when there is something to write.
+        name: what it is called, if it does not say so itself.
+        process: if the arena has launched it.
+
     Attributes:
-        name: what it calls itself; unique among those present.
+        name: what it is called; unique among those present.
+        own_name: what it calls itself.
         games: what it plays.
         tables: how many matches it takes at once.
         chairs: by the id that `match` gave them, those that are not over.
         pending: how many questions it has not answered yet.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
+        cpu_ms: what its processes had used at that moment, if they are ours.
+        link: how quick its connection is at best.
     """
 
     def __init__(
         self,
         hello: Hello,
-        connection: Connection,
+        connection: Wire,
         most_tables: int,
         mark_dirty: Callable[[Player], None],
+        name: str | None = None,
+        process: Process | None = None,
     ) -> None:
-        self.name = hello.name
+        self.name = name or hello.name
+        self.own_name = hello.name
         self.games = frozenset(hello.games)
         self.tables = min(hello.tables, most_tables)
+        self.token = hello.token
+        self.process = process
         self.secret = new_secret()
         self.session = Session()
-        self.connection: Connection | None = connection
+        self.connection: Wire | None = connection
         self.chairs: dict[str, Chair] = {}
         self.pending = 0
         self.last_answer = 0.0
+        self.cpu_ms = 0.0
+        self.link = Link()
         self.lost_at: float | None = None
         self.leaving = False
         self._batch = hello.batch
@@ -57,6 +93,10 @@ class Player:
         self._outbox: list[bytes] = []
         self._asked: list[Chair] = []
         self._overs: deque[Over] = deque(maxlen=self.tables)
+        self._telling: Iterator[ArenaMessage] | None = None
+        self._ping: tuple[bytes, float] | None = None
+        self._ping_counts = False
+        self._ping_due = 0.0
         self._mark_dirty = mark_dirty
 
     @property
@@ -68,32 +108,34 @@ class Player:
             and len(self.chairs) < self.tables
         )
 
+    @property
+    def enforced(self) -> str:
+        """Which limits it is held to; of what runs on another machine, only the time can be measured."""
+        return "time" if self.process is None else self.process.enforced
+
     def send(self, message: ArenaMessage) -> None:
         """Put a message into the outbox; without a connection it is for `repeat` to send it."""
         if type(message) is Over:
             self._overs.append(message)
-        if self.connection is None:
-            return
-        try:
-            self.session.note(message)
-        except OutOfTurn as error:  # ours, not that of whoever's frame we are serving
-            raise AssertionError(f"the arena may not say this now: {error}") from error
-        if not self._outbox:
-            self._mark_dirty(self)
-        self._outbox.append(encode(message, self._encoding))
+        if self.connection is not None and self._telling is None:
+            self._put(message)
 
     def ask(self, chair: Chair) -> None:
         """Send a chair's question; its time starts when the frame is written."""
         assert chair.ask is not None, "only called with a question"
+        self._ping_counts = False  # it has something else to do than to answer pings
         self.send(chair.ask)
-        if self.connection is not None:  # else its time has started already
-            self._asked.append(chair)
+        if self.connection is not None and self._telling is None:
+            self._asked.append(chair)  # else its time has started already
 
-    def flush(self, now: float) -> None:
-        """Write what waits in the outbox, as few frames as possible."""
+    def flush(self, now: float, lag_s: float = 0.0) -> None:
+        """Write what waits in the outbox, as few frames as possible; `lag_s` is the arena's own up to now."""
+        if self._telling is not None:
+            self._tell()
         outbox, self._outbox = self._outbox, []
         for chair in self._asked:
             chair.asked_at = now
+            chair.lag_s = lag_s
         self._asked = []
         connection = self.connection
         if connection is None:
@@ -110,30 +152,106 @@ class Player:
             connection.send(join(outbox[:count], self._encoding), self._encoding)
             del outbox[:count]
 
+    # --- the link ---
+
+    def probe(self, now: float) -> bool:
+        """Measure the link if the bot is idle; False if it has been silent for so long that it cannot be there."""
+        connection = self.connection
+        if connection is None or not connection.has_link or self.pending:
+            self._ping_due = now + _PING_S if self.link.is_known else now
+            return True
+        if self._ping is not None:
+            return now - self._ping[1] < _SILENCE_S
+        if now >= self._ping_due:
+            payload = secrets.token_bytes(16)
+            self._ping = payload, now
+            self._ping_counts = True
+            connection.ping(payload)
+        return True
+
+    def ponged(self, payload: bytes, now: float) -> None:
+        """A pong came; it counts if it answers our ping and the bot had nothing else to do meanwhile."""
+        if self._ping is None or payload != self._ping[0]:
+            return
+        sent_at, self._ping = self._ping[1], None
+        if self._ping_counts:
+            self.link.measured((now - sent_at) * 1000)
+        self._ping_due = now + _PING_S if self.link.is_known else now
+
+    # --- losing the connection and coming back ---
+
     def disconnected(self, now: float) -> None:
         """The connection is gone; the chairs stay."""
         self.connection = None
         self.lost_at = now
         self._outbox = []
         self._asked = []
+        self._telling = None
+        self._ping = None
         self.session.disconnected()
 
-    def resumed(self, hello: Hello, connection: Connection) -> None:
+    def resumed(self, hello: Hello, connection: Wire) -> None:
         """The same bot is back over another connection; its next messages are those that it may have missed."""
         self.connection = connection
         self.lost_at = None
         self.secret = new_secret()
+        self.link = Link()  # it may have moved to another network
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
 
-    def repeat(self) -> None:
-        """After `resumed` and `welcome`: send again what the bot may not have got; it ignores what it has."""
+    def repeat(self, first: int | None = None) -> None:
+        """After `resumed` and `welcome`: send again what the bot may not have got; it ignores what it has.
+
+        Args:
+            first: how many questions of every match it remembers; the others are told once more. None: all.
+        """
+        if first is not None:
+            self._telling = self._past(first)
+            self._mark_dirty(self)
+            return
         overs = tuple(self._overs)
         self._overs.clear()
         for over in overs:
             self.send(over)
         for chair in self.chairs.values():
             chair.repeat()
+
+    # --- within ---
+
+    def _put(self, message: ArenaMessage) -> None:
+        try:
+            self.session.note(message)
+        except OutOfTurn as error:  # ours, not that of whoever's frame we are serving
+            raise AssertionError(f"the arena may not say this now: {error}") from error
+        if not self._outbox:
+            self._mark_dirty(self)
+        self._outbox.append(encode(message, self._encoding))
+
+    def _past(self, first: int) -> Iterator[Match | Past]:
+        """The matches that go on, and what they asked after the first so many questions."""
+        for chair in tuple(self.chairs.values()):
+            if chair.invitation is not None and not chair.table.is_over:
+                yield chair.invitation
+                yield from chair.past(first)
+
+    def _tell(self) -> None:
+        """Send the next piece of the transcripts, unless the bot is behind with reading; the rest is for `repeat`.
+
+        What happens meanwhile is not sent: as without a connection, it is there to be repeated at the end.
+        """
+        assert self._telling is not None, "only called while there is a transcript"
+        assert self.connection is not None, "it has come back for it"
+        size = 0
+        while not self.connection.is_behind and size < _PAST_BYTES:
+            message = next(self._telling, None)
+            if message is None:
+                self._telling = None
+                self.repeat()
+                return
+            self._put(message)
+            size += len(self._outbox[-1])
+        if not self.connection.is_behind:
+            self._mark_dirty(self)  # after whatever else the loop has to do
 
 
 def new_secret() -> str:

@@ -51,8 +51,8 @@ class Referee(Protocol):
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
-    def absent(self, pairing: Pairing, seat: int) -> MatchResult:
-        """Rule that a bot did not come to its match (J2); the result of that."""
+    def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
+        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
 
     def void(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
@@ -99,6 +99,10 @@ class RunningStage:
             for table in tuple(self._tables.values()):
                 self._referee.void(table, "its competition was stopped")
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
+
+    def offended(self, name: str) -> None:
+        """A bot that has offended while it sat nowhere does not play what it waits for."""
+        self._forfeit(name)
 
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
@@ -160,13 +164,18 @@ class RunningStage:
     def _absent(self, name: str) -> None:
         """A bot has not come in time to the matches that wait for it."""
         del self._expected[name]
+        if self._here(name) is None:
+            self._forfeit(name)
+
+    def _forfeit(self, name: str) -> None:
+        """A bot does not play any of the matches that wait for it."""
         waiting = self._waiting.get(name)
-        if not waiting or self._here(name) is not None:
+        if not waiting or self._done.done():
             return
         with self._failing():
             pairing = next(iter(waiting.values()))
             seat = pairing.players.index(name)
-            self._settle(pairing, self._referee.absent(pairing, seat))
+            self._settle(pairing, self._referee.forfeit(pairing, seat))
             self._strike(name)
 
     def _over(

@@ -14,11 +14,12 @@ import click
 
 from bots.client import Client, StrategyFailed
 from bots.rogues import rogue
+from bots.session_file import SessionUnusable, default_place
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, UsageError
 from protocol.games import vocabulary_named
-from protocol.messages import Match, Over
-from protocol.strategy import Strategy, find, load_file
+from protocol.messages import Ending, Match, Over
+from protocol.strategy import find, load_file
 
 __all__ = ["main"]
 
@@ -71,6 +72,14 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     show_default=True,
     help="For how many seconds to try to get a lost connection back.",
 )
+@click.option(
+    "--session",
+    "session_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to keep the session, to go on after a crash [default: a file of its own in the user's state folder].",
+)
+@click.option("--no-session", is_flag=True, help="Keep none.")
 @click.option("--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     bot: tuple[str, ...],
@@ -82,29 +91,42 @@ def command(
     batch: bool,
     seed: str | None,
     patience_s: float,
+    session_file: Path | None,
+    no_session: bool,
     quiet: bool,
 ) -> None:
     """Connect a house bot, by game and name, or the bot in a file to an arena.
 
-    It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost.
+    It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost. If its process is
+    killed, start it again in the same way: it goes on where it was.
 
     Exit status: 0 when the arena has closed, 1 when the bot failed or no arena answers, 2 when it was called wrong or the
     arena does not take it, 130 after Ctrl-C or SIGTERM, when it has said goodbye.
     """
+    if no_session and session_file is not None:
+        raise click.UsageError("expected --session or --no-session, got both")
     cls, default_name = _bot(bot)
+    name = name or default_name
 
     def say(line: str) -> None:
         if not quiet:
             print(line, file=sys.stderr, flush=True)
 
+    if session_file is None and not no_session:
+        try:
+            session_file = default_place(url, name)
+        except SessionUnusable as error:
+            say(f"{error}; going on without")
     client = Client(
         url,
-        name or default_name,
-        {cls.game: _Maker(cls, seed)},
+        name,
+        {cls.game: cls},
         token=token,
         tables=tables,
         encoding=Encoding(encoding),
         batch=batch,
+        seed=seed,
+        session_file=session_file,
         patience_s=patience_s,
         on_event=say,
         on_over=lambda match, over: say(_result(match, over)),
@@ -113,20 +135,6 @@ def command(
         asyncio.run(_until_stopped(client))
     except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
         _fail("left the arena", 130)
-
-
-class _Maker:
-    """Makes the strategies of one bot, each with a seed of its own if there is one."""
-
-    def __init__(self, cls: type[Any], seed: str | None) -> None:
-        self._cls, self._seed, self._made = cls, seed, 0
-
-    def __call__(self) -> Strategy:
-        strategy: Strategy = self._cls()
-        self._made += 1
-        if self._seed is not None and hasattr(strategy, "seed"):
-            strategy.seed(f"{self._seed}:{self._made}")
-        return strategy
 
 
 def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
@@ -143,13 +151,26 @@ def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
 
 def _result(match: Match, over: Over) -> str:
     """One line for a match that is over, from its player's side of the table."""
-    ended = over.termination
-    why = "" if ended.kind == "completed" else f" · {ended.kind.value}: {ended.text}"
+    ended = _ending(match, over)
+    why = f" · {ended}" if ended else ""
     scores = " ".join(
         f"{'you' if seat == match.seat else name}: {score:+}"
         for seat, (name, score) in enumerate(zip(match.seats, over.scores, strict=True))
     )
     return f"{match.game} match {match.match} over · {scores}{why}"
+
+
+def _ending(match: Match, over: Over) -> str:
+    """Why it stopped early: for whoever is to blame all that its author can use, for others the word."""
+    ended, verdict = over.termination, over.verdict
+    if verdict is not None:
+        return "; ".join(filter(None, (verdict.headline, verdict.advice)))
+    if ended.kind is Ending.COMPLETED:
+        return ""
+    if ended.seat is None:
+        return ": ".join(filter(None, (ended.kind.value, ended.text)))
+    who = "you are" if ended.seat == match.seat else f"{match.seats[ended.seat]} is"
+    return f"{who} out: {ended.kind.value}"
 
 
 async def _until_stopped(client: Client) -> None:

@@ -1,32 +1,37 @@
 """The client: it connects strategies to an arena, plays all their matches over one connection, and comes back when it is lost.
 
 A frame in, its questions answered one after another, a frame out: like the arena, the client does all that a frame asks for in one
-synchronous pass. Every match has a strategy instance of its own. The connection may be lost at any time: the client then
-connects again, with longer and longer pauses, and goes on where it was; its strategies keep their memory.
+synchronous pass. Every match has a strategy instance of its own (bots/seat.py). The connection may be lost at any time: the client
+then connects again, with longer and longer pauses, and goes on where it was; its strategies keep their memory.
+
+With a session file (bots/session_file.py) that outlives the process, too: the next one resumes the session and asks for all that was
+asked and answered before, and brings new strategies through that. A reconnect does the same while any of them is not complete.
+
+While a strategy thinks, no ping is answered: the arena measures the link when it has asked nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
 from websockets.uri import parse_uri
 
+from bots.keeper import Keeper
+from bots.seat import Seat, StrategyFailed
 from protocol.codec import Encoding, decode_from_arena, encode, join
-from protocol.errors import ArenaError, Unreachable, UsageError, in_words, one_line
+from protocol.errors import Unreachable, UsageError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_REPLACED,
     VERSION,
-    Answer,
     ArenaMessage,
     Ask,
     BotMessage,
@@ -34,13 +39,15 @@ from protocol.messages import (
     Hello,
     Match,
     Over,
+    Past,
     Ready,
     Refused,
     Welcome,
 )
-from protocol.session import Session
+from protocol.session import Session, State
 from protocol.strategy import Strategy
 from protocol.version import __version__
+from protocol.vocabulary import shorten
 
 __all__ = ["Client", "StrategyFailed"]
 
@@ -49,37 +56,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _OPEN_TIMEOUT_S = 10.0
 _HOLD_S = 0.02
 """Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
-
-
-class StrategyFailed(ArenaError):
-    """A strategy raised; the cause has its traceback."""
-
-
-@contextmanager
-def _blaming(doing: str) -> Iterator[None]:
-    """Whatever is raised in here is the strategy's fault."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise _failure(doing, error) from error
-
-
-def _failure(doing: str, error: BaseException) -> StrategyFailed:
-    return StrategyFailed(f"the strategy raised at {doing}: {in_words(error)}")
-
-
-class _Seat:
-    """A match that the client plays: its strategy and its latest answer, in case the arena did not get it."""
-
-    __slots__ = ("answer", "match", "nonce", "strategy")
-
-    def __init__(self, match: Match, strategy: Strategy) -> None:
-        self.match = match
-        self.strategy = strategy
-        self.nonce = secrets.token_hex(16)
-        self.answer: Answer | None = None
+_BREATH_S = 0.005
+"""So often the loop has its turn while strategies are brought back: there may be thousands of questions, and pings among them."""
 
 
 class Client:
@@ -94,6 +72,9 @@ class Client:
         patience_s: how long to try to get a lost connection back.
         encoding: JSON in text frames or msgpack in binary ones.
         batch: whether frames may hold several messages.
+        seed: makes what plays by chance repeatable: the n-th strategy of a session that has a method `seed` gets "<seed>:n".
+        session_file: where to keep the session, to go on with it after a crash. Every strategy that has a method `seed` then
+            gets one, which is kept, so that it decides as it did before.
         on_event: told of what happens, a line for people each time.
         on_over: told of every match that is over.
     """
@@ -108,6 +89,8 @@ class Client:
         tables: int = 1,
         encoding: Encoding = Encoding.JSON,
         batch: bool = True,
+        seed: str | None = None,
+        session_file: Path | None = None,
         patience_s: float = 3600.0,
         on_event: Callable[[str], None] = lambda line: None,
         on_over: Callable[[Match, Over], None] = lambda match, over: None,
@@ -123,13 +106,17 @@ class Client:
         self._on_event = on_event
         self._on_over = on_over
         self._session = Session()
-        self._secret: str | None = None
-        self._seats: dict[str, _Seat] = {}
+        self._keeper = Keeper(
+            url, name, seed=seed, path=session_file, on_event=on_event
+        )
+        self._is_retold = self._is_practice = False
+        self._seats: dict[str, Seat] = {}
+        self._random = random.Random()
         self._lost_at: float | None = None
         self._pause_s = _FIRST_PAUSE_S
         self._outbox: list[bytes] = []
         self._filled = asyncio.Event()
-        self._filled_at = 0.0
+        self._filled_at = self._breathed_at = 0.0
 
     async def run(self) -> None:
         """Play until the arena closes; cancelling says goodbye first.
@@ -141,6 +128,14 @@ class Client:
         """
         _check_address(self._url)
         _keep_memory_mapped()
+        self._keeper.open()
+        try:
+            await self._play()
+        finally:
+            self._keeper.close()
+
+    async def _play(self) -> None:
+        """Connect, and connect again, until there is no reason to."""
         known = False
         while True:
             try:
@@ -161,7 +156,7 @@ class Client:
                         f"no arena answers at {self._url}: {text}"
                     ) from None
                 why = "the arena does not answer"
-            self._session.disconnected()
+            self._disconnected()
             await self._pause(why)
 
     async def _pause(self, why: str) -> None:
@@ -179,6 +174,7 @@ class Client:
     async def _talk(self, websocket: ClientConnection) -> bool:
         """One connection from `hello` on; True if there is no reason to connect again."""
         self._outbox = []
+        self._is_retold = self._keeper.misses(self._seats)
         self._say(self._hello())
         writer = asyncio.create_task(self._write(websocket))
         try:
@@ -193,11 +189,13 @@ class Client:
         except StrategyFailed as error:
             reason = str(error).encode()[:_REASON_BYTES].decode(errors="ignore")
             await websocket.close(CLOSE_CRASHED, reason)
+            self._keeper.drop()
             raise
         finally:
             writer.cancel()
         code = websocket.close_code
         if code == CLOSE_DONE:
+            self._keeper.drop()
             self._on_event("the arena has closed")
         elif code == CLOSE_REPLACED:
             self._on_event("the session goes on over another connection")
@@ -207,6 +205,7 @@ class Client:
         try:
             goodbye = encode(Goodbye(), self._encoding)
             await websocket.send(goodbye, text=self._encoding is Encoding.JSON)
+            self._keeper.drop()
             await websocket.close()
         except ConnectionClosed:
             pass  # it is gone already, which is what we want
@@ -219,7 +218,8 @@ class Client:
             token=self._token,
             tables=self._tables,
             batch=self._batch,
-            resume=self._secret,
+            resume=self._keeper.secret,
+            from_=0 if self._is_retold else None,
             client=f"card-arena {__version__}",
         )
 
@@ -233,6 +233,7 @@ class Client:
             while True:
                 await self._filled.wait()
                 self._filled.clear()
+                self._keeper.save()  # before the arena can count on what we say
                 frames, self._outbox = self._outbox, []
                 if self._batch and len(frames) > 1:
                     frames = [join(frames, self._encoding)]
@@ -259,6 +260,15 @@ class Client:
                     self._say(reply)
                     if time.monotonic() - self._filled_at > _HOLD_S:
                         await asyncio.sleep(0)  # the writer's turn
+                elif type(message) is Past:
+                    await self._breathe()
+        self._keeper.save()
+
+    async def _breathe(self) -> None:
+        """Let the loop have its turn if it has not had one for a while."""
+        if time.monotonic() - self._breathed_at > _BREATH_S:
+            await asyncio.sleep(0)
+            self._breathed_at = time.monotonic()
 
     def _game_of(self, match: str) -> str:
         return self._seats[match].match.game
@@ -266,62 +276,81 @@ class Client:
     def _take(self, message: ArenaMessage) -> BotMessage | None:
         match message:
             case Ask():
-                return self._decide(self._seats[message.match], message)
+                seat = self._seats[message.match]
+                if seat.recalled and not seat.is_whole:
+                    self._on_event(_brought_back(seat))
+                return seat.decide(message)
+            case Past():
+                self._seats[message.match].recall(message)
             case Match():
                 return self._sit(message)
             case Over():
-                self._over(self._seats.pop(message.match, None), message)
+                self._over(message)
             case Welcome():
-                back = "back" if self._secret else "connected"
-                self._secret = message.session
-                self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
-                self._on_event(f"{back} as {message.bot} at {self._url}")
+                self._welcomed(message)
             case Refused():
-                self._refused(message)
+                return self._refused(message)
         return None
+
+    def _welcomed(self, welcome: Welcome) -> None:
+        back = "back" if self._keeper.secret else "connected"
+        self._keeper.welcome(welcome.session)
+        self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
+        self._is_practice = welcome.practice
+        rehearsal = ", for practice" if welcome.practice else ""
+        self._on_event(f"{back} as {one_line(welcome.bot)} at {self._url}{rehearsal}")
 
     def _sit(self, invitation: Match) -> BotMessage | None:
         """Take a chair; after a reconnect the invitation comes again."""
         seat = self._seats.get(invitation.match)
         if seat is None:
-            with _blaming("reset"):
-                strategy = self._strategies[invitation.game]()
-                strategy.reset()
-            seat = self._seats[invitation.match] = _Seat(invitation, strategy)
+            seat = self._seats[invitation.match] = Seat(
+                invitation,
+                self._strategies[invitation.game],
+                seed=self._keeper.seed_of(invitation.match),
+                is_whole=not self._is_retold,
+            )
         return Ready(invitation.match, seat.nonce)
 
-    def _decide(self, seat: _Seat, ask: Ask) -> Answer:
-        """Hear the news, then decide; a question that comes again gets the same answer."""
-        if seat.answer is not None and seat.answer.ask == ask.ask:
-            return seat.answer
-        strategy = seat.strategy
-        try:
-            for news in ask.news:
-                strategy.hear(news)
-            value: Any = strategy.decide(ask.question)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise _failure(ask.question.kind, error) from error
-        seat.answer = Answer(ask.match, ask.ask, value)
-        return seat.answer
+    def _over(self, over: Over) -> None:
+        """Hear the last news of a match; its invitation may have been lost with a connection, or with a process."""
+        seat = self._seats.pop(over.match, None)
+        was_ours = self._keeper.over(over.match)
+        if seat is not None:
+            seat.end(over.news)
+            self._on_over(seat.match, over)
+        elif was_ours:
+            scores = " ".join(f"{score:+}" for score in over.scores)
+            self._on_event(f"match {over.match} was over meanwhile · {scores}")
 
-    def _over(self, seat: _Seat | None, over: Over) -> None:
-        """Hear the last news of a match."""
-        if seat is None:
-            return  # its invitation was lost with a connection
-        with _blaming("the last news"):
-            for news in over.news:
-                seat.strategy.hear(news)
-        self._on_over(seat.match, over)
-
-    def _refused(self, refused: Refused) -> None:
-        if self._secret is None or refused.match is None:
-            if refused.code == "session":
-                self._secret, self._seats, self._session = None, {}, Session()
-                return
+    def _refused(self, refused: Refused) -> BotMessage | None:
+        goes_on = refused.match is not None or self._is_practice
+        if goes_on and self._session.state is State.OPEN:
+            seat = self._seats.get(refused.match or "")
+            answer = None if seat is None else seat.instead(refused, self._random)
+            told = "" if answer is None else f"; answered {shorten(answer.value)}"
+            self._on_event(f"refused: {refused.text}{told}")
+            return answer
+        if refused.code != "session":
             raise UsageError(f"the arena refuses this bot: {refused.text}")
-        self._on_event(f"refused: {refused.text}")
+        self._on_event("the arena has forgotten the session")
+        self._keeper.forget()
+        self._seats, self._session = {}, Session()
+        return None
+
+    def _disconnected(self) -> None:
+        """Strategies that may have missed something are made anew after the next `welcome`."""
+        self._session.disconnected()
+        self._seats = {
+            match: seat for match, seat in self._seats.items() if seat.is_whole
+        }
+
+
+def _brought_back(seat: Seat) -> str:
+    """One line for a strategy that was rebuilt and is asked something new."""
+    strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
+    match = seat.match
+    return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"
 
 
 def _check_address(url: str) -> None:

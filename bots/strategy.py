@@ -21,7 +21,9 @@ def choose(legal: Legal, rng: random.Random) -> Any:
 class BaseStrategy:
     """The base of every game's `PlayerStrategy`.
 
-    `self.random` is the strategy's own generator; `seed()` makes it repeatable.
+    `self.random` is the strategy's own generator; `seed()` makes it repeatable. As long as all chance comes from there, a strategy
+    whose process was killed is rebuilt by asking it everything once more. One that cannot be (it uses a clock or another
+    generator, or is slow) can have a method `recall(question, answer)`, which is then called instead of `decide`.
     """
 
     game: ClassVar[str]

@@ -24,7 +24,13 @@ ENTRY_POINTS = "arena.bots"
 
 
 class Strategy(Protocol):
-    """What plays one seat; it keeps its memory through a match and is reset before the next."""
+    """What plays one seat; it keeps its memory through a match and is reset before the next.
+
+    It may have a method `seed(text)`, called before `reset`, that makes its chance repeatable; and a method
+    `recall(question, answer)`, called after a crash of its process for every question that it was asked before, in order, after
+    `hear` for the news of that time. It says what this seat answered then. Without `recall` it is asked to `decide` once more and its
+    answer is dropped: a strategy that goes by what it has seen, heard and drawn from its seed alone is then where it was.
+    """
 
     def decide(self, question: Question[Any], /) -> object:
         """Answer a question with one of its `legal` answers."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from arena.clock import TICK_S
 from arena.conduct import Conduct, Table
 from arena.connection import Connection
 from arena.games import GAMES
@@ -37,14 +38,22 @@ LIMITS = Limits(
 class Wire:
     """Stands in for a connection: keeps what is written."""
 
+    has_link = True
+    is_behind = False
+    min_rtt_ms = 0.5
+
     def __init__(self, encoding: Encoding = Encoding.JSON) -> None:
         self.encoding = encoding
+        self.pings: list[bytes] = []
         self.frames: list[bytes] = []
         self.games: dict[str, str] = {}
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         assert encoding is self.encoding
         self.frames.append(frame)
+
+    def ping(self, payload: bytes) -> None:
+        self.pings.append(payload)
 
     def read(self) -> list[ArenaMessage]:
         """The messages in all frames that were written since the last call."""
@@ -111,12 +120,29 @@ class Bot:
 
 
 class House:
-    """Matches between bots without sockets; `now` is the time, in seconds."""
+    """Matches between bots without sockets; `now` is the time, in seconds.
+
+    While it is set forward the arena's loop comes round in time; `held_up` is for when it does not.
+    """
 
     def __init__(self) -> None:
-        self.now = 100.0
-        self.conduct = Conduct(lambda: self.now)
+        self._now = 100.0
+        self.conduct = Conduct(lambda: self._now)
         self.results: list[tuple[Table, MatchResult, Verdict | None]] = []
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    @now.setter
+    def now(self, then: float) -> None:
+        while self._now < then:
+            self._now = min(then, self._now + TICK_S)
+            self.conduct.lag.tick(self._now)
+
+    def held_up(self, seconds: float) -> None:
+        """The arena has something else to do for so long."""
+        self._now += seconds
 
     def bot(self, name: str = "ann", **options: Any) -> Bot:
         """A bot that is connected here."""

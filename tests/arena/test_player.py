@@ -6,11 +6,17 @@ import msgspec
 import pytest
 
 from arena.player import Player
+from arena.verdict import Finding
 from protocol.codec import Encoding
 from protocol.messages import Ask, Ending, Goodbye, Limits, Match, Over, Welcome
 
 if TYPE_CHECKING:
     from tests.arena.conftest import Bot, House
+
+
+def found(kind: Ending, text: str) -> Finding:
+    """An offence as it may be noticed."""
+    return Finding(kind=kind, text=text, mechanism="wire")
 
 
 def playing(house: House, *bots: Bot) -> list[Ask]:
@@ -198,7 +204,7 @@ def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     ann.goes()
-    house.conduct.offence(ben.player, Ending.CRASH, "crashed")
+    house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
     ann.comes_back()
 
     assert [type(message) for message in ann.reads()] == [Welcome, Over]
@@ -209,7 +215,7 @@ def test_an_over_that_was_written_to_a_dying_connection_comes_again(
 ) -> None:
     ann, ben = house.bot("ann", tables=3), house.bot("ben")
     playing(house, ann, ben)
-    house.conduct.offence(ben.player, Ending.CRASH, "crashed")
+    house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
     [written] = ann.reads()
     for _ in range(3):
         ann.goes()

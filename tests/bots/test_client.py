@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,8 +27,10 @@ from protocol.messages import (
     Limits,
     Match,
     Over,
+    Past,
     Refused,
     Termination,
+    Verdict,
     Welcome,
 )
 from protocol.vocabulary import News, Question
@@ -45,6 +50,10 @@ def match(name: str = "m") -> Match:
 
 def ask(number: int = 1, match: str = "m", news: tuple[News, ...] = ()) -> Ask:
     return Ask(match, f"{match}:{number}", Open(number, "K"), news, 1000, 1000)
+
+
+def past(number: int = 1, match: str = "m", answer: str = "bet") -> Past:
+    return Past(match, f"{match}:{number}", Open(number, "K"), (NEWS,), answer)
 
 
 def over(match: str = "m", news: tuple[News, ...] = ()) -> Over:
@@ -393,6 +402,479 @@ def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
     assert events[-1] == "the session goes on over another connection"
 
 
+# --- a session that outlives its process ---
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "ann.json"
+
+
+class Killed(BaseException):
+    """What `kill -9` is in here: nothing of ours runs after it but what opens the lock, which the system does in its place."""
+
+
+class Kills:
+    """A line on which the process is killed where the script ends."""
+
+    def __init__(self, *script: Says) -> None:
+        self.line = Line(*script)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.line, name)
+
+    async def recv(self, decode: bool) -> bytes:
+        if not self.line._script:
+            raise Killed
+        return await self.line.recv(decode)
+
+
+def lives(playing: Client) -> None:
+    """Run a client whose process is killed; the system opens its lock."""
+    with pytest.raises(Killed):
+        run(playing.run())
+
+
+class Seeded(Notebook):
+    """Notes its seed, too."""
+
+    def seed(self, seed: int | str) -> None:
+        self.noted.append(f"seed {seed}")
+        super().seed(seed)
+
+
+def test_after_a_crash_it_asks_for_all_that_was_before(dial: Dial, file: Path) -> None:
+    first, second = dial(
+        Kills(welcome("one"), match(), ask(1)), Line(welcome("two"), Closes(1000))
+    )
+    lives(client(session_file=file))
+    assert file.exists()
+    run(client(session_file=file).run())
+
+    assert (first.said("hello")[0]["resume"], first.said("hello")[0]["from"]) == (
+        None,
+        None,
+    )
+    [hello] = second.said("hello")
+    assert (hello["resume"], hello["from"]) == ("one", 0)
+
+
+def test_a_strategy_is_brought_through_the_past_before_it_decides(
+    dial: Dial, file: Path, notebooks: list[Notebook]
+) -> None:
+    _, second = dial(
+        Kills(welcome(), match()),
+        Line(
+            [welcome(), match(), past(1)],
+            [past(2), ask(3, news=(NEWS,))],
+            ask(4),
+            Closes(1000),
+        ),
+    )
+    events: list[str] = []
+    lives(client(session_file=file))
+    run(client(session_file=file, on_event=events.append).run())
+
+    assert notebooks[1].noted == [
+        "reset",
+        *("hand_over", "open", "hand_over", "open"),
+        *("hand_over", "open", "open"),
+    ]
+    assert [answer["ask"] for answer in second.said("answer")] == ["m:3", "m:4"]
+    assert sum("goes on after 2 questions" in event for event in events) == 1
+
+
+@pytest.mark.parametrize("seed", ["lucky", None])
+def test_every_match_gets_the_seed_again_that_it_had(
+    dial: Dial, file: Path, notebooks: list[Notebook], seed: str | None
+) -> None:
+    dial(
+        Kills(welcome(), [match("l"), match("m"), match("n")], over("l")),
+        Kills(welcome(), [match("n"), match("m"), match("o")], ask(1, "o"), over("m")),
+        Line(welcome(), [match("p"), match("o"), match("n")], Closes(1000)),
+    )
+    for _ in range(2):
+        lives(client(Seeded, session_file=file, seed=seed))
+    run(client(Seeded, session_file=file, seed=seed).run())
+
+    names = ["l", "m", "n", "n", "m", "o", "p", "o", "n"]
+    seeds: dict[str, set[str]] = {}
+    for name, book in zip(names, notebooks, strict=True):
+        seeds.setdefault(name, set()).add(book.noted[0])
+    assert all(len(same) == 1 for same in seeds.values())
+    assert len(set.union(*seeds.values())) == 5
+    if seed is not None:
+        assert seeds["p"] == {"seed lucky:5"}
+
+
+def test_without_a_file_nothing_is_seeded_that_need_not_be(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    dial(Line(welcome(), match("m"), match("n"), Closes(1000)))
+    run(client(Seeded).run())
+
+    assert [book.noted for book in notebooks] == [["reset"], ["reset"]]
+
+
+def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) -> None:
+    class Looks(Line):
+        async def send(self, frame: bytes, text: bool) -> None:
+            seen.append(json.loads(file.read_text())["seeds"] if file.exists() else {})
+            await super().send(frame, text)
+
+    seen: list[Any] = []
+    [line] = dial(Looks(welcome(), match("m"), [match("n"), over("m")], Closes(1000)))
+    run(client(session_file=file, seed="s").run())
+
+    assert [set(seeds) for seeds in seen] == [set(), {"m"}, {"n"}]
+    assert len(line.said("ready")) == 2
+
+
+def test_a_strategy_that_lives_is_not_told_its_past(
+    dial: Dial, file: Path, notebooks: list[Notebook]
+) -> None:
+    dial(
+        Kills(welcome(), match("m"), match("n")),
+        Line(welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()),
+        Line(
+            welcome(),
+            [match("m"), past(1, "m"), past(2, "m"), ask(3, "m")],
+            [match("n"), past(1, "n"), ask(2, "n")],
+            Closes(1000),
+        ),
+    )
+    lives(client(session_file=file))
+    run(client(session_file=file).run())
+
+    m, n = notebooks[2:]
+    assert m.noted == ["reset", "hand_over", "open", "open", "open"]
+    assert n.noted == ["reset", "hand_over", "open", "open"]
+
+
+def test_a_past_that_breaks_off_is_told_from_the_beginning(
+    dial: Dial, file: Path, notebooks: list[Notebook]
+) -> None:
+    _, _, third, fourth = dial(
+        Kills(welcome(), match("m")),
+        Line(welcome(), match("m"), past(1), Closes()),
+        Line(welcome(), match("m"), past(1), past(2), ask(3), Closes()),
+        Line(welcome(), match("m"), ask(4), Closes(1000)),
+    )
+    lives(client(session_file=file))
+    run(client(session_file=file).run())
+
+    assert third.said("hello")[0]["from"] == 0
+    assert fourth.said("hello")[0]["from"] is None
+    assert notebooks[-1].noted == [
+        "reset",
+        *("hand_over", "open", "hand_over", "open"),
+        *("open", "open"),
+    ]
+
+
+def test_a_crash_in_the_past_can_be_followed_by_another(
+    dial: Dial, file: Path, notebooks: list[Notebook]
+) -> None:
+    _, _, third = dial(
+        Kills(welcome("one"), match("m")),
+        Kills(welcome("two"), match("m"), past(1)),
+        Line(welcome("three"), match("m"), past(1), ask(2), Closes(1000)),
+    )
+    for _ in range(2):
+        lives(client(session_file=file))
+    run(client(session_file=file).run())
+
+    assert third.said("hello")[0]["resume"] == "two"
+    assert notebooks[-1].noted == ["reset", "hand_over", "open", "open"]
+
+
+def test_a_match_that_was_over_meanwhile_is_told(dial: Dial, file: Path) -> None:
+    dial(Kills(welcome(), match()), Line(welcome(), over(), Closes(1000)))
+    events: list[str] = []
+    lives(client(session_file=file))
+    run(client(session_file=file, on_event=events.append).run())
+
+    assert "match m was over meanwhile · +1 -1" in events
+
+
+def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
+    dial: Dial, file: Path, notebooks: list[Notebook]
+) -> None:
+    *_, fresh = dial(
+        Kills(welcome("one"), match()),
+        Line(Refused("session", "no such session"), Closes(4001)),
+        Kills(welcome("two"), match("n")),
+    )
+    lives(client(Seeded, session_file=file, seed="s"))
+    lives(client(Seeded, session_file=file, seed="s"))
+
+    [hello] = fresh.said("hello")
+    assert (hello["resume"], hello["from"]) == (None, None)
+    assert notebooks[1].noted == ["seed s:1", "reset"]
+    kept = json.loads(file.read_text())
+    assert (kept["secret"], set(kept["seeds"])) == ("two", {"n"})
+
+
+def test_an_arena_that_is_not_there_does_not_cost_the_session(
+    dial: Dial, file: Path
+) -> None:
+    dial(Kills(welcome(), match()), OSError("refused"))
+    lives(client(session_file=file))
+
+    with pytest.raises(Unreachable):
+        run(client(session_file=file).run())
+    assert file.exists()
+
+
+def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
+    dial(Kills(welcome()), Line(Refused("token", "no such token"), Closes(4001)))
+    lives(client(session_file=file))
+
+    with pytest.raises(UsageError):
+        run(client(session_file=file).run())
+    assert file.exists()
+
+
+@pytest.mark.parametrize(("code", "remains"), [(1000, False), (4000, True)])
+def test_the_file_goes_with_the_session(
+    dial: Dial, file: Path, code: int, remains: bool
+) -> None:
+    dial(Line(welcome(), Closes(code)))
+    run(client(session_file=file).run())
+
+    assert list(file.parent.iterdir()) == [file] * remains
+
+
+def test_a_strategy_that_raised_has_no_session_to_go_on_with(
+    dial: Dial, file: Path
+) -> None:
+    dial(Line(welcome(), match(), Closes(1000)))
+    with pytest.raises(StrategyFailed):
+        run(client(lambda: Fails("reset", KeyError()), session_file=file).run())
+
+    assert list(file.parent.iterdir()) == []
+
+
+def test_a_strategy_that_raises_at_its_past_has_crashed(dial: Dial, file: Path) -> None:
+    _, line = dial(
+        Kills(welcome(), match()), Line(welcome(), match(), past(), Closes(1000))
+    )
+    lives(client(session_file=file))
+
+    with pytest.raises(StrategyFailed, match="raised at open, brought back from the"):
+        run(client(lambda: Fails("open", KeyError()), session_file=file).run())
+    assert line.closed is not None
+    assert line.closed[0] == 1011
+
+
+def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
+    dial: Dial, file: Path
+) -> None:
+    [first, second] = dial(Line(welcome("one")), Line(welcome("two"), Closes(1000)))
+    events: list[str] = []
+
+    async def both() -> None:
+        playing = asyncio.ensure_future(client(session_file=file).run())
+        while not file.exists():
+            await asyncio.sleep(0)
+        await client(session_file=file, on_event=events.append).run()
+        assert json.loads(file.read_text())["secret"] == "one"
+        playing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await playing
+
+    run(both())
+    assert second.said("hello")[0]["resume"] is None
+    [notice] = [event for event in events if "session file" in event]
+    assert notice.startswith("another process of this bot has its session in ")
+    assert "one" not in notice.split()
+    assert first.messages()[-1] == {"type": "goodbye"}
+    assert not file.exists()
+
+
+def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
+    dial: Dial, file: Path
+) -> None:
+    file.write_text("class Mine: ...")
+    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+    events: list[str] = []
+    run(client(session_file=file, on_event=events.append).run())
+
+    assert len(line.said("answer")) == 1
+    assert sum("going on without a session file" in event for event in events) == 1
+    assert file.read_text() == "class Mine: ..."
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
+    dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+    events: list[str] = []
+    run(client(session_file=file, on_event=events.append).run())
+
+    assert len(line.said("answer")) == 1
+    [told] = [event for event in events if "session" in event]
+    assert told.endswith("No space left on device; going on without a session file")
+    assert "secret" not in told
+
+
+def test_nobody_is_told_the_secret(dial: Dial, file: Path) -> None:
+    events: list[str] = []
+    dial(
+        Kills(welcome("hush"), match()),
+        Line(welcome("hush hush"), match(), ask(), Closes()),
+        Line(Refused("session", "no such session"), Closes(4001)),
+        Line(welcome("hush hush hush"), Closes(1000)),
+    )
+    lives(client(session_file=file, on_event=events.append))
+    run(client(session_file=file, on_event=events.append).run())
+
+    assert "back as ann" in str(events)
+    assert "hush" not in str(events)
+
+
+def test_the_loop_breathes_while_the_past_is_told(
+    dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    turns: list[float] = []
+
+    class Slow(Notebook):
+        def decide(self, question: Question[Any]) -> object:
+            now[0] += 0.001
+            return "bet"
+
+    async def ticking() -> None:
+        while True:
+            turns.append(now[0])
+            await asyncio.sleep(0)
+
+    async def both() -> None:
+        ticker = asyncio.ensure_future(ticking())
+        await client(Slow, session_file=file).run()
+        ticker.cancel()
+
+    told: list[ArenaMessage] = [past(number) for number in range(1, 1001)]
+    dial(
+        Kills(welcome(), match()),
+        Line(welcome(), match(), told, ask(1001), Closes(1000)),
+    )
+    lives(client(session_file=file))
+    run(both())
+
+    longest = max(after - before for before, after in pairwise(turns))
+    assert turns[-1] > 1.0
+    assert longest < 0.008  # a breath every 5 ms, as a decision takes 1
+
+
+# --- practice ---
+
+
+def illegal(number: int = 1, legal: object = ("bet", "check")) -> Refused:
+    return Refused("illegal", "answered 'raise' to open", "m", f"m:{number}", legal)
+
+
+class Raises(Notebook):
+    """Answers what is never legal."""
+
+    def decide(self, question: Question[Any]) -> object:
+        super().decide(question)
+        return "raise"
+
+
+def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
+    rehearsal = msgspec.structs.replace(welcome(), practice=True)
+    [line] = dial(
+        Line(rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000))
+    )
+    events: list[str] = []
+    run(client(Raises, on_event=events.append).run())
+
+    answers = line.said("answer")
+    assert [answer["ask"] for answer in answers] == ["m:1", "m:1", "m:2", "m:2"]
+    assert [answer["value"] for answer in answers[::2]] == ["raise"] * 2
+    assert all(answer["value"] in ("bet", "check") for answer in answers[1::2])
+    assert notebooks[0].noted == ["reset", "open", "open"]
+    assert events[0].endswith(", for practice")
+    assert events[1].startswith("refused: answered 'raise' to open; answered '")
+
+
+def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
+    dial: Dial,
+) -> None:
+    first, second = dial(
+        Line(welcome(), match(), ask(), illegal(), Closes()),
+        Line(welcome(), match(), ask(), Closes(1000)),
+    )
+    run(client(Raises).run())
+
+    assert second.said("answer") == first.said("answer")[1:]
+
+
+@pytest.mark.parametrize("refused", [illegal(legal=None), illegal(number=7)])
+def test_where_nothing_legal_is_known_it_is_only_told(
+    dial: Dial, refused: Refused
+) -> None:
+    [line] = dial(Line(welcome(), match(), ask(), refused, Closes(1000)))
+    events: list[str] = []
+    run(client(Raises, on_event=events.append).run())
+
+    assert len(line.said("answer")) == 1
+    assert events[1] == "refused: answered 'raise' to open"
+
+
+def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> None:
+    script = (match(), ask(1), Refused("malformed", "expected `str`"), ask(1))
+    rehearsal = msgspec.structs.replace(welcome(), practice=True)
+    [line] = dial(Line(rehearsal, *script, Closes(1000)))
+    events: list[str] = []
+    run(client(on_event=events.append).run())
+
+    assert len(line.said("answer")) == 2
+    assert events[1] == "refused: expected `str`"
+    dial(Line(welcome(), *script, Closes(1000)))
+    with pytest.raises(UsageError, match="expected `str`"):
+        run(client().run())
+
+
+def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
+    rehearsal = msgspec.structs.replace(welcome(), practice=True)
+    dial(
+        Line(rehearsal, Closes()),
+        Line(Refused("name", "is here already"), Closes(4001)),
+    )
+
+    with pytest.raises(UsageError, match="is here already"):
+        run(client().run())
+
+
+def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
+    verdict = Verdict(
+        kind=Ending.ILLEGAL,
+        match="m",
+        game="ace_king_queen",
+        bot="ann",
+        seat=0,
+        text="seat 1 answered 'raise' to open; legal: bet, check",
+        bank_ms=0,
+        limits=Limits(),
+    )
+    ended = msgspec.structs.replace(over(), verdict=verdict)
+    dial(Line(welcome(), match(), ask(), ended, Closes(1000)))
+    overs: list[Over] = []
+    run(client(on_over=lambda _, over: overs.append(over)).run())
+
+    assert overs == [ended]
+
+
 # --- refusals ---
 
 
@@ -534,3 +1016,22 @@ def test_it_can_be_stopped_while_it_waits_for_an_arena(
     monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
 
     run(cancelled(client(on_event=events.append), lambda: "next" in str(events)))
+
+
+def test_a_goodbye_ends_the_session_of_a_file(dial: Dial, file: Path) -> None:
+    [line] = dial(Line(welcome(), match(), ask()))
+    run(cancelled(client(session_file=file), lambda: bool(line.said("answer"))))
+
+    assert not file.exists()
+
+
+def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
+    dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[str] = []
+    dial(Line(welcome(), match(), Closes()))
+    monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
+    playing = client(session_file=file, on_event=events.append)
+    run(cancelled(playing, lambda: "next" in str(events)))
+
+    assert file.exists()

@@ -20,6 +20,7 @@ from bots.strategy import choose
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode, join
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.games import VOCABULARIES
+from protocol.gin_rummy import Melds
 from protocol.messages import (
     Answer,
     ArenaMessage,
@@ -31,10 +32,12 @@ from protocol.messages import (
     Limits,
     Match,
     Over,
+    Past,
     Ready,
     Refused,
     Reveal,
     Termination,
+    Verdict,
     Welcome,
 )
 from protocol.vocabulary import News, Question
@@ -53,14 +56,40 @@ FROM_BOT: list[BotMessage] = [
     Answer("m.0", "m.0:1", None),
     Goodbye(),
 ]
+VERDICT = Verdict(
+    kind=Ending.TIMEOUT,
+    match="m",
+    game="ace_king_queen",
+    bot="näsh ✓",
+    seat=0,
+    text="out of time",
+    advice="be quick",
+    mechanism="wall clock",
+    asked='{"kind":"open"}',
+    legal="bet, check",
+    got=None,
+    taken_ms=2140.5,
+    waited_ms=2152.25,
+    credit_ms=12.0,
+    min_rtt_ms=0.5,
+    bank_ms=0,
+    exit_status=-9,
+    stderr="Traceback\n",
+    limits=Limits(),
+)
 FROM_ARENA: list[ArenaMessage] = [
     Welcome(1, "nash", "secret", Limits()),
+    Welcome(1, "nash", "secret", Limits(), True),
     Match("m.0", "high_low", 3, ("a", "b", "c", "d"), {"gap": 7}, Limits(), "hash"),
     Over("m.0", (), (2, -2), Termination(Ending.COMPLETED), None),
     Over(
         "m.0", (), (-9, 9), Termination(Ending.CPU, 0, "why"), Reveal("00ff", ("a", ""))
     ),
+    Over("m.0", (), (-2, 2), Termination(Ending.TIMEOUT, 0), None, VERDICT),
     Refused("name", "taken", "m.0"),
+    Refused("illegal", "no", "m.0", "m.0:1", ["bet", "check"]),
+    Refused("illegal", "no", "m.0", "m.0:1", {"min": 1, "max": 4}),
+    Refused("illegal", "no", "m.0", "m.0:1", [TURN_ANSWER, None]),
 ]
 
 SETTINGS: dict[str, dict[str, object]] = {
@@ -153,6 +182,85 @@ def test_news_arrive_with_the_next_question(game: str, encoding: Encoding) -> No
     ask = Ask("m.0", "m.0:1", questions[0], tuple(news), 10_000, 1_000)
 
     assert decode_from_arena(encode(ask, encoding), encoding, plays(game)) == [ask]
+
+
+def answered(game: str) -> list[tuple[Question[Any], Any]]:
+    """Every question of that game's play with an answer that it may have got."""
+    rng = random.Random(2)
+    return [(question, choose(question.choices, rng)) for question in played(game)[0]]
+
+
+@BOTH
+@pytest.mark.parametrize("game", VOCABULARIES)
+def test_a_question_of_before_arrives_with_its_answer(
+    game: str, encoding: Encoding
+) -> None:
+    news = tuple(played(game)[1])
+    for question, answer in answered(game):
+        past = Past("m.0", "m.0:1", question, news, answer)
+        [arrived] = decode_from_arena(encode(past, encoding), encoding, plays(game))
+
+        assert isinstance(arrived, Past)
+        assert question.check(arrived.answer) == answer
+        assert msgspec.structs.replace(arrived, answer=answer) == past
+
+
+@BOTH
+def test_melds_declared_before_arrive(encoding: Encoding) -> None:
+    hand = tuple("As 2s 3s 4h 4d 4c 9h Th Jh Kd".split())
+    answer = (("As", "2s", "3s"), ("4h", "4d", "4c"))
+    past = Past("m.0", "m.0:1", Melds(hand), (), answer)
+    [arrived] = decode_from_arena(encode(past, encoding), encoding, plays("gin_rummy"))
+
+    assert isinstance(arrived, Past)
+    assert Melds(hand).check(arrived.answer) == answer
+
+
+@BOTH
+@pytest.mark.parametrize("game", VOCABULARIES)
+def test_a_past_is_an_ask_with_the_answer_in_the_place_of_the_times(
+    game: str, encoding: Encoding
+) -> None:
+    news = tuple(played(game)[1][:3])
+    for question, answer in answered(game):
+        ask = Ask("m.0", "m.0:1", question, news, 10_000, 1_000)
+        past = Past("m.0", "m.0:1", question, news, answer)
+        flat = plain(encode(ask, encoding), encoding)
+        del flat["bank_ms"], flat["decision_ms"]
+
+        assert plain(encode(past, encoding), encoding) == flat | {
+            "type": "past",
+            "answer": json.loads(msgspec.json.encode(answer)),
+        }
+
+
+@BOTH
+def test_a_match_and_its_past_may_be_in_one_frame(encoding: Encoding) -> None:
+    question = played("high_low")[0][0]
+    said: list[ArenaMessage] = [
+        Match("m.0", "high_low", 0, ("a", "b", "c", "d"), {}, Limits(), "hash"),
+        Past("m.0", "m.0:1", question, (), 3),
+        Past("m.0", "m.0:2", question, (), 4),
+        Ask("m.0", "m.0:3", question, (), 1, 1),
+    ]
+    frame = join([encode(message, encoding) for message in said], encoding)
+
+    assert decode_from_arena(frame, encoding, knows_nothing) == said
+
+
+@BOTH
+def test_an_over_and_a_welcome_of_an_earlier_arena_are_read(
+    encoding: Encoding,
+) -> None:
+    over = plain(encode(FROM_ARENA[3], encoding), encoding)
+    welcome = plain(encode(FROM_ARENA[0], encoding), encoding)
+    del over["verdict"], welcome["practice"]
+    frame = written([over, welcome], encoding)
+
+    assert decode_from_arena(frame, encoding, plays("ace_king_queen")) == [
+        FROM_ARENA[3],
+        FROM_ARENA[0],
+    ]
 
 
 @BOTH
@@ -509,6 +617,12 @@ def test_an_over_for_a_match_that_a_bot_never_heard_of_has_no_news_for_it(
     ]
 
 
+def past_with(**changes: object) -> dict[str, object]:
+    """A question of before as it travels, with some fields changed, or left out if `...`."""
+    changes = {"answer": "bet", "bank_ms": ..., "decision_ms": ..., **changes}
+    return ask_with(type="past", **changes)
+
+
 def ask_with(**changes: object) -> dict[str, object]:
     """An ask as it travels, with some fields changed, or left out if `...`."""
     fields: dict[str, object] = {
@@ -525,6 +639,12 @@ def ask_with(**changes: object) -> dict[str, object]:
         **changes,
     }
     return {name: value for name, value in fields.items() if value is not ...}
+
+
+def over_with(**changes: object) -> dict[str, object]:
+    """An over as it travels, with some fields changed."""
+    message: dict[str, object] = plain(encode(FROM_ARENA[3], JSON), JSON)
+    return message | {"match": "m"} | changes
 
 
 @BOTH
@@ -561,6 +681,33 @@ def ask_with(**changes: object) -> dict[str, object]:
         ask_with(news=[{}]),
         ask_with(news=[{"kind": "weather"}]),
         ask_with(news=[{"kind": "hand_over"}]),
+        past_with(match="x"),
+        past_with(match=...),
+        past_with(ask=4),
+        past_with(kind="bluff"),
+        past_with(kind=...),
+        past_with(card=...),
+        past_with(legal="bet"),
+        past_with(news=...),
+        past_with(news=[{"kind": "weather"}]),
+        past_with(answer=...),
+        {"type": "past"},
+        {"type": "refused", "code": "illegal"},
+        {"type": "refused", "code": "illegal", "text": "no", "match": 4},
+        {"type": "refused", "code": "illegal", "text": "no", "ask": 4},
+        over_with(verdict="guilty"),
+        over_with(verdict={}),
+        over_with(verdict={"kind": "fine"}),
+        over_with(scores=None),
+        over_with(termination={"kind": "fine"}),
+        {
+            "type": "welcome",
+            "protocol": 1,
+            "bot": "a",
+            "session": "s",
+            "limits": {},
+            "practice": 1,
+        },
     ],
     ids=str,
 )
@@ -568,7 +715,8 @@ def test_what_no_arena_says_is_refused(message: object, encoding: Encoding) -> N
     def game_of(match: str) -> str:
         return {"m": "ace_king_queen"}[match]
 
-    assert decode_from_arena(written(ask_with(), encoding), encoding, game_of)
+    for fine in (ask_with(), past_with(), over_with()):
+        assert decode_from_arena(written(fine, encoding), encoding, game_of)
     with pytest.raises(Malformed) as refused:
         decode_from_arena(written(message, encoding), encoding, game_of)
 
@@ -587,10 +735,11 @@ def test_a_game_that_a_bot_does_not_know_is_refused() -> None:
 
 FIELDS = (
     "type match ask value note nonce protocol name games token tables batch resume from client news kind legal "
-    "round card bank_ms decision_ms scores termination reveal code text seat seats settings limits commitment"
+    "round card bank_ms decision_ms scores termination reveal code text seat seats settings limits commitment "
+    "answer verdict practice bot"
 ).split()
 WORDS = (
-    "hello ready answer goodbye welcome match ask over refused open respond bet ace_king_queen gin_rummy m"
+    "hello ready answer goodbye welcome match ask past over refused open respond bet ace_king_queen gin_rummy m"
 ).split()
 
 TEXT = st.text(max_size=8) | st.sampled_from([*FIELDS, *WORDS])
@@ -629,6 +778,7 @@ MSGPACK_VALUES = st.recursive(
 VALID = [plain(encode(message, JSON), JSON) for message in (*FROM_BOT, *FROM_ARENA)]
 VALID += [
     ask_with(),
+    past_with(),
     ask_with(
         news=[
             plain(msgspec.json.encode(n), JSON) for n in played("ace_king_queen")[1][:1]
@@ -728,7 +878,7 @@ def test_any_msgpack_parses_or_is_refused(frame: bytes) -> None:
 
 @BOTH
 @pytest.mark.parametrize("depth", [1, 4, 5, 6, 500, 1_000, 100_000])
-@pytest.mark.parametrize("where", ["frame", "value", "news", "unknown"])
+@pytest.mark.parametrize("where", ["frame", "value", "news", "answer", "unknown"])
 def test_any_depth_parses_or_is_refused(
     where: str, depth: int, encoding: Encoding
 ) -> None:
@@ -738,7 +888,8 @@ def test_any_depth_parses_or_is_refused(
         if where == "frame":
             frame = nested
         else:
-            message: dict[str, object] = ask_with() if where == "news" else dict(ANSWER)
+            told = {"news": ask_with, "answer": past_with}.get(where)
+            message: dict[str, object] = told() if told else dict(ANSWER)
             message[where] = 0
             frame = encode_with_hole(message, where, nested, encoding)
         parses_or_is_refused(frame, encoding)

@@ -23,6 +23,7 @@ from protocol.messages import (
     Limits,
     Match,
     Over,
+    Past,
     Ready,
     Refused,
     Termination,
@@ -59,6 +60,15 @@ def answer(number: int = 1, match: str = "m") -> Answer:
     return Answer(match, ask_id(match, number), "bet")
 
 
+def past(number: int = 1, match: str = "m") -> Past:
+    return Past(match, ask_id(match, number), Open(number, "A"), (), "bet")
+
+
+def refuse(number: int = 1, match: str = "m") -> Refused:
+    """In practice, an answer that was not legal."""
+    return Refused("illegal", "no", match, ask_id(match, number), ["bet", "check"])
+
+
 def over(match: str = "m") -> Over:
     return Over(match, (), (0, 0), Termination(Ending.COMPLETED), None)
 
@@ -86,6 +96,7 @@ MESSAGES: tuple[BotMessage | ArenaMessage, ...] = (
     ready(),
     ask(),
     answer(),
+    past(),
     over(),
 )
 
@@ -109,7 +120,7 @@ def test_only_what_the_table_has_may_be_said(
 ) -> None:
     end = (
         session(*ASKED)
-        if isinstance(message, Answer | Ask)
+        if isinstance(message, Answer | Ask | Past)
         else session(*OPENED, invite())
     )
     end.state = state
@@ -126,7 +137,7 @@ def test_only_what_the_table_has_may_be_said(
             end.note(message)
 
 
-@pytest.mark.parametrize("kind", [Match, Ready, Ask, Answer, Over])
+@pytest.mark.parametrize("kind", [Match, Ready, Ask, Answer, Past, Refused, Over])
 @pytest.mark.parametrize("before", Chair)
 def test_only_what_the_table_has_may_be_said_of_a_chair(
     before: Chair, kind: type[Any]
@@ -140,7 +151,7 @@ def test_only_what_the_table_has_may_be_said_of_a_chair(
     }
     end = session(*ways[before])
     message: BotMessage | ArenaMessage = next(
-        message for message in MESSAGES if type(message) is kind
+        message for message in (refuse(), *MESSAGES) if type(message) is kind
     )
 
     assert end.chair("m") is before
@@ -280,6 +291,95 @@ def test_an_invitation_that_came_again_may_be_accepted_again() -> None:
     assert end.chair("m") is Chair.ASKED
 
 
+@pytest.mark.parametrize(
+    ("before", "stands"),
+    [
+        ((*OPENED, invite()), Chair.INVITED),
+        (SEATED, Chair.SEATED),
+        (ASKED, Chair.ASKED),
+        (ANSWERED, Chair.SEATED),
+    ],
+    ids=["invited", "seated", "asked", "answered"],
+)
+def test_what_is_past_counts_every_time_and_changes_nothing(
+    before: tuple[BotMessage | ArenaMessage, ...], stands: Chair
+) -> None:
+    end = session(*before)
+    stood = copy.deepcopy(vars(end))
+
+    for message in (past(1), past(2), past(1)):
+        assert end.note(message) is True
+    assert end.chair("m") is stands
+    assert vars(end) == stood
+
+
+@pytest.mark.parametrize("before", [OPENED, ENDED], ids=["free", "over"])
+def test_a_chair_that_nobody_has_has_no_past(
+    before: tuple[BotMessage | ArenaMessage, ...],
+) -> None:
+    with pytest.raises(OutOfTurn, match="past may not be sent for match 'm'"):
+        session(*before).note(past())
+
+
+def test_a_program_without_its_memory_is_told_and_then_asked() -> None:
+    arena = session(*ASKED, answer(), ask(2))
+    arena.disconnected()
+    bot = session()
+    said: list[BotMessage | ArenaMessage] = [*OPENED, invite(), ready(), past(1)]
+    said.append(ask(2))
+    counts = [(arena.note(message), bot.note(message)) for message in said]
+
+    ready_again = (False, True)  # only to the one who remembers
+    assert counts == [*[(True, True)] * 3, ready_again, *[(True, True)] * 2]
+    assert (arena.note(answer(2)), bot.note(answer(2))) == (True, True)
+
+
+# ---- Practice
+
+
+def test_an_answer_that_is_refused_leaves_its_question_standing() -> None:
+    for end in (session(*ANSWERED), session(*ANSWERED)):
+        assert end.note(refuse()) is True
+        assert end.chair("m") is Chair.ASKED
+        assert end.note(answer()) is True
+        assert end.chair("m") is Chair.SEATED
+
+
+def test_an_answer_may_be_refused_again_and_again() -> None:
+    end = session(*ANSWERED)
+    for _ in range(3):
+        end.note(refuse())
+        end.note(answer())
+
+    assert end.note(ask(2)) is True
+    assert end.note(answer(1)) is False
+    assert end.note(answer(2)) is True
+
+
+@pytest.mark.parametrize(
+    "before",
+    [OPENED, (*OPENED, invite()), ASKED, ENDED],
+    ids=["free", "invited", "asked", "over"],
+)
+def test_what_was_not_answered_cannot_be_refused(
+    before: tuple[BotMessage | ArenaMessage, ...],
+) -> None:
+    end = session(*before)
+    stood = copy.deepcopy(vars(end))
+
+    with pytest.raises(OutOfTurn, match="refused may not be sent for match 'm'"):
+        end.note(refuse())
+    assert vars(end) == stood
+
+
+@pytest.mark.parametrize("about", [None, "m", "x"])
+def test_what_is_refused_without_an_ask_is_about_no_chair(about: str | None) -> None:
+    end = session(*ASKED)
+
+    assert end.note(Refused("malformed", "no", about)) is True
+    assert end.chair("m") is Chair.ASKED
+
+
 # ---- Any messages at all
 
 NAMES = st.sampled_from(["m", "n", "m:1", ""])
@@ -292,6 +392,8 @@ ANY_MESSAGE: st.SearchStrategy[BotMessage | ArenaMessage] = st.one_of(
     st.builds(ready, NAMES),
     st.builds(over, NAMES),
     st.builds(Answer, NAMES, ASKS, st.just("bet")),
+    st.builds(lambda m, a: Past(m, a, Open(1, "A"), (), "bet"), NAMES, ASKS),
+    st.builds(lambda m, a: Refused("illegal", "no", m, a, []), NAMES, ASKS),
     st.builds(lambda m, a: Ask(m, a, Open(1, "A"), (), 0, 0), NAMES, ASKS),
 )
 

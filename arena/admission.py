@@ -1,0 +1,128 @@
+"""Who may come in: what a `hello` needs to be accepted, and who it turns out to be.
+
+Nothing here sends or closes anything; whoever is not welcome is told why by the gateway.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+
+from arena.games import GAMES
+from arena.player import Player, Process
+from protocol.messages import VERSION, Hello, Limits
+
+__all__ = ["Admission", "Unwelcome"]
+
+
+class Unwelcome(Exception):
+    """A `hello` cannot be accepted: a code for programs, and a sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Admission:
+    """The rules of the door.
+
+    Args:
+        players: those that are here or may come back, by name; the gateway keeps them.
+        limits: of connections.
+    """
+
+    def __init__(self, players: Mapping[str, Player], limits: Limits) -> None:
+        self._players = players
+        self._limits = limits
+        self._expected: dict[bytes, tuple[str, Process | None]] = {}
+
+    def expect(self, name: str, token: str, process: Process | None = None) -> None:
+        """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
+
+        Args:
+            name: what the bot will be called.
+            token: a secret.
+            process: the bot's, if the arena has launched it.
+        """
+        self._expected[_hashed(token)] = name, process
+
+    def forget(self, name: str) -> None:
+        """Nobody is expected under that name any more."""
+        for token, (expected, _) in tuple(self._expected.items()):
+            if expected == name:
+                del self._expected[token]
+
+    def resumed(self, hello: Hello) -> Player | None:
+        """Whose session a bot wants to go on with; None if it does not.
+
+        Raises:
+            Unwelcome: there is no such session, or it began with another token.
+        """
+        if hello.resume is None:
+            return None
+        given = hello.resume.encode()
+        for player in self._players.values():
+            known = secrets.compare_digest(player.secret.encode(), given)
+            names = (player.name, player.own_name)
+            if known and player.token == hello.token and hello.name in names:
+                return player
+        raise Unwelcome("session", "no such session to resume; say hello without it")
+
+    def admitted(self, hello: Hello) -> tuple[str, Process | None]:
+        """What a new bot is called, and its process if it is ours.
+
+        Raises:
+            Unwelcome: another version, an unknown game, a name that is taken, or too many with its token.
+        """
+        if hello.protocol != VERSION:
+            raise Unwelcome(
+                "version", f"expected protocol {VERSION}, got {hello.protocol}"
+            )
+        unknown = sorted(set(hello.games) - set(GAMES))
+        if unknown:
+            known = ", ".join(GAMES)
+            raise Unwelcome(
+                "games", f"unknown game {unknown[0]!r}; expected some of: {known}"
+            )
+        if hello.token is not None:
+            expected = self._expected.pop(_hashed(hello.token), None)
+            if expected is not None:
+                return expected
+            self._check_token(hello.token)
+        self._check_name(hello.name)
+        return hello.name, None
+
+    def _check_token(self, token: str) -> None:
+        here = sum(
+            player.token == token and player.connection is not None
+            for player in self._players.values()
+        )
+        if here >= self._limits.per_token:
+            raise Unwelcome(
+                "token",
+                f"expected at most {self._limits.per_token} connections with one token",
+            )
+
+    def _check_name(self, name: str) -> None:
+        if any(name == expected for expected, _ in self._expected.values()):
+            raise Unwelcome(
+                "name", f"{name!r} is kept for another bot; choose another name"
+            )
+        present = self._players.get(name)
+        if present is None:
+            return
+        if present.connection is not None:
+            here = f"a bot named {name!r} is here already"
+            raise Unwelcome("name", f"{here}; choose another name")
+        if present.chairs:  # else it has nothing to lose, and may be this one
+            away = f"a bot named {name!r} has lost its connection"
+            limit = f"{self._limits.grace_ms} ms to come back with its session"
+            raise Unwelcome(
+                "name", f"{away} and has {limit}; choose another name or wait"
+            )
+
+
+def _hashed(token: str) -> bytes:
+    """What is kept of a token: enough to know it again."""
+    return hashlib.sha256(token.encode()).digest()

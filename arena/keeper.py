@@ -1,0 +1,311 @@
+"""Stands between the arena and one bot, as a process of its own, so that nothing of the bot is left when either of them has ended.
+
+Run as `python -I -S keeper.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`, it knows only the standard library and starts in
+a few milliseconds. It adopts whatever the bot's processes leave behind (a child subreaper), so its descendants are the bot's whole
+tree, whatever forks twice or opens a session of its own.
+
+- `CONTROL` is a pipe that nothing is written to. At its end the arena is gone, or in a hurry: the tree is killed at once.
+- `STATUS` is a pipe for lines: `started PID` or `failed WHY`, later `exit N` or `signal N`, when nothing of the tree is left.
+- `SIGTERM` to the keeper is a `SIGTERM` to the tree, and a `SIGKILL` a second later.
+
+Where there is no `/proc` and no subreaper (macOS) it kills the bot's process group, which a program can leave.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+__all__ = ["descendants", "end_strays", "main"]
+
+GRACE_S = 1.0  # from SIGTERM to SIGKILL
+_PAUSE_S = 0.005  # between two rounds of killing: time for the killed to go
+_OOM_SCORE = "500"  # if the machine runs out of memory, the kernel takes a bot first
+
+# linux/prctl.h
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start the bot and stay until nothing of it is left."""
+    control, status = int(arguments[0]), int(arguments[1])
+    scratch, procs, isolated = arguments[2], arguments[3], arguments[4] == "isolated"
+    for descriptor in (control, status):
+        os.set_inheritable(descriptor, False)
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(ignored, signal.SIG_IGN)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    wakeup = _wake_by_signals()
+
+    arena_is_gone = False
+    try:
+        child = _spawn(arguments[5:], procs, may_gain=isolated)
+    except OSError as error:
+        _say(status, f"failed {error.strerror}: {error.filename}")
+    else:
+        _say(status, f"started {child}")
+        _let_go_of_streams()
+        spared = child if isolated else 0
+        how, arena_is_gone = _attend(child, control, wakeup, spared)
+        how = _end_all(child, procs, how)
+        if os.WIFSIGNALED(how):
+            _say(status, f"signal {os.WTERMSIG(how)}")
+        else:
+            _say(status, f"exit {os.WEXITSTATUS(how)}")
+    _remove(scratch)
+    if arena_is_gone:  # and cannot clear away; what is not empty belongs to others yet
+        for folder in (scratch, procs):
+            with contextlib.suppress(OSError):
+                os.rmdir(os.path.dirname(folder))
+    return 0
+
+
+# ---- To start
+
+
+def _spawn(command: Sequence[str], procs: str, *, may_gain: bool) -> int:
+    """Fork and execute, and wait until that has worked or not.
+
+    Raises:
+        OSError: it has not; `filename` is what the trouble was with.
+    """
+    reader, writer = os.pipe()  # closes by itself when a program is executed
+    keeper = os.getpid()
+    child = os.fork()
+    if not child:
+        try:
+            _become(command, procs, keeper, may_gain=may_gain)
+        except OSError as error:
+            why = f"{error.errno} {error.filename or command[0]}"
+            os.write(writer, why.encode(errors="replace"))
+        finally:
+            os._exit(127)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        said = pipe.read().decode(errors="replace")
+    if said:
+        os.waitpid(child, 0)
+        number, _, what = said.partition(" ")
+        raise OSError(int(number), os.strerror(int(number)), what)
+    return child
+
+
+def _become(command: Sequence[str], procs: str, keeper: int, *, may_gain: bool) -> None:
+    """In the child: become the bot."""
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:  # it has died before that was asked for
+        os._exit(1)
+    if (
+        not may_gain
+    ):  # by sudo, where we could not end it; bubblewrap sees to that itself
+        _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write(_OOM_SCORE)
+    if procs:
+        with open(procs, "w") as file:
+            file.write(str(os.getpid()))
+    os.execvp(command[0], list(command))
+
+
+def _prctl(option: int, value: int) -> None:
+    """Ask the kernel for something that is good to have; elsewhere than on Linux there is nobody to ask."""
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes  # takes a while: only where it is of use
+
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _wake_by_signals() -> int:
+    """A pipe that the numbers of arriving signals come out of."""
+    reader, writer = os.pipe()
+    for end in (reader, writer):
+        os.set_blocking(end, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    for heard in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(heard, lambda *_: None)
+    return reader
+
+
+def _let_go_of_streams() -> None:
+    """Hold no end of the bot's pipes: when the bot has closed them, they are closed."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    os.close(nothing)
+
+
+def _say(status: int, line: str) -> None:
+    with contextlib.suppress(OSError):  # nobody is there any more
+        os.write(status, f"{line}\n".encode(errors="replace"))
+
+
+# ---- To watch
+
+
+def _attend(
+    child: int, control: int, wakeup: int, spared: int
+) -> tuple[int | None, bool]:
+    """Wait until the bot has ended or has to.
+
+    Returns:
+        How its first process ended, as from `waitpid`, None if it is still there; and whether the arena has let go.
+    """
+    poll = select.poll()
+    poll.register(control, select.POLLIN)
+    poll.register(wakeup, select.POLLIN)
+    deadline_s: float | None = None
+    while True:
+        left_s = None if deadline_s is None else deadline_s - time.monotonic()
+        if left_s is not None and left_s <= 0:
+            return None, False
+        ready = {fd for fd, _ in poll.poll(None if left_s is None else left_s * 1000)}
+        numbers = os.read(wakeup, 4096) if wakeup in ready else b""
+        how = _reap(child)[0]
+        if how is not None:
+            return how, False
+        if control in ready and not os.read(control, 4096):
+            return None, True
+        if signal.SIGTERM in numbers and deadline_s is None:
+            deadline_s = time.monotonic() + GRACE_S
+            _terminate(child, spared)
+
+
+def _reap(child: int) -> tuple[int | None, bool]:
+    """Collect who has ended: how the bot's first process did if it was among them, and whether there are others."""
+    how = None
+    try:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return how, True
+            if pid == child:
+                how = status
+    except ChildProcessError:
+        return how, False
+
+
+def _terminate(child: int, spared: int) -> None:
+    """Ask all politely, but for the sandbox: it would take its inmates with it at once."""
+    if not os.path.isdir("/proc/self"):
+        _kill_group(child, signal.SIGTERM)
+    for pid, _ in descendants(os.getpid()):
+        if pid != spared:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
+
+# ---- To end
+
+
+def _end_all(child: int, procs: str, how: int | None) -> int:
+    """Kill until nobody is left, for a fork bomb forks meanwhile; return how the first process ended."""
+    has_proc = os.path.isdir("/proc/self")
+    while True:
+        if procs:
+            with (
+                contextlib.suppress(OSError),  # a kernel before 5.14
+                open(os.path.join(os.path.dirname(procs), "cgroup.kill"), "w") as file,
+            ):
+                file.write("1")
+        family = descendants(os.getpid())
+        # A whole group dies in one moment, in which none of it can fork.
+        groups = {group for _, group in family} if has_proc else {child}
+        for group in groups - {0, os.getpgrp()}:
+            _kill_group(group, signal.SIGKILL)
+        for pid, _ in family:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        ended, more = _reap(child)
+        how = ended if how is None else how
+        if not more:
+            return how or 0
+        time.sleep(_PAUSE_S)
+
+
+def _kill_group(group: int, number: int) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(group, number)
+
+
+def descendants(root: int) -> list[tuple[int, int]]:
+    """The process ids and process groups of all that descend from a process, itself left out; none where there is no /proc."""
+    groups: dict[int, int] = {}
+    children: dict[int, list[int]] = {}
+    for pid in _pids():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+            # pid (name) state parent group ...; the name can hold anything, brackets too
+            fields = file.read().rpartition(b")")[2].split()
+            groups[pid] = int(fields[2])
+            children.setdefault(int(fields[1]), []).append(pid)
+    found: list[int] = []
+    ahead = list(children.get(root, ()))
+    while ahead:
+        pid = ahead.pop()
+        found.append(pid)
+        ahead += children.get(pid, ())
+    return [(pid, groups[pid]) for pid in found]
+
+
+def _pids() -> Iterator[int]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                yield int(name)
+
+
+def end_strays(scratch: str, within_s: float = 1.0) -> None:
+    """Kill what is left of a bot whose keeper was killed: all that have its scratch directory as their home, or work in it.
+
+    Args:
+        scratch: the directory; no other process has it.
+        within_s: when to give up on a bot that forks faster than that.
+    """
+    deadline_s = time.monotonic() + within_s
+    while left := [pid for pid in _pids() if _lives_in(pid, os.fsencode(scratch))]:
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline_s:
+            return
+        time.sleep(_PAUSE_S)
+
+
+def _lives_in(pid: int, scratch: bytes) -> bool:
+    if pid == os.getpid():
+        return False
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            if b"HOME=" + scratch in file.read().split(b"\0"):
+                return True
+        place = os.readlink(f"/proc/{pid}/cwd".encode())
+        return place == scratch or place.startswith(scratch + b"/")
+    return False
+
+
+def _remove(scratch: str) -> None:
+    """Remove the bot's directory, what it has made unreadable too; links are removed, not followed."""
+    with contextlib.suppress(OSError):
+        os.chmod(scratch, 0o700)
+        for entry in list(os.scandir(scratch)):
+            if entry.is_dir(follow_symlinks=False):
+                _remove(entry.path)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+        os.rmdir(scratch)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,269 @@
+"""The command line of a bot: what it is made of, and which files it may see.
+
+A program runs in a scratch directory of its own, and its relative paths are to work there. What is shown to it there
+depends on what its words name:
+
+- something in a folder, like `python3 ann/bot.py`: that folder, `ann`;
+- a file directly here, `.`, or nothing at all, like `java -cp . MyBot`: all that is here, without the entries that start with a dot.
+
+Never shown are the arena's own files, also where they lie deeper in a folder that is shown. This module only reads directories.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from protocol.codec import Encoding
+from protocol.errors import UsageError
+
+__all__ = [
+    "SYSTEM",
+    "Program",
+    "Shown",
+    "bot_command",
+    "expose",
+    "read_program",
+    "views",
+]
+
+_MOST_SHOWN = 1_000  # each is a mount: beyond that bubblewrap takes long, then refuses
+_PATIENCE_S = 5  # a bot of ours whose arena has died goes away by itself
+_STDIO = "stdio:"
+
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+)
+"""The system's own directories: every program sees them."""
+
+
+class Program(msgspec.Struct, frozen=True):
+    """A bot's command line.
+
+    Attributes:
+        words: the program and its arguments.
+        stdio: it speaks the protocol in lines over its standard input and output.
+        folder: where relative paths in it are from; None shows it nothing, for a command without paths.
+    """
+
+    words: tuple[str, ...]
+    stdio: bool = False
+    folder: Path | None = None
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """A file or folder that a program sees: the real one, and where; a relative place is in the scratch directory."""
+
+    source: Path
+    place: Path
+
+
+def read_program(text: str, folder: Path | None = None) -> Program:
+    """Read a command line such as `java -cp . MyBot` or `stdio: ./mybot --fast`.
+
+    Args:
+        text: the command line, quoted as in a shell.
+        folder: where its relative paths are from; the current directory if it is not given.
+
+    Raises:
+        UsageError: there is no command in it, its quotes are not closed, or there is no such program.
+    """
+    folder = (folder or Path()).resolve()
+    stdio = text.lstrip().startswith(_STDIO)
+    line = text.lstrip().removeprefix(_STDIO)
+    try:
+        words = shlex.split(line, posix=os.name == "posix")
+    except ValueError as error:
+        raise UsageError(
+            f"expected a command line with its quotes closed, got {text!r}"
+        ) from error
+    if not words or not words[0]:
+        raise UsageError(
+            f"expected a command line such as 'python3 bot.py', got {text!r}"
+        )
+    words[0] = _command(words[0], folder)
+    return Program(words=tuple(words), stdio=stdio, folder=folder)
+
+
+def _command(word: str, folder: Path) -> str:
+    """How the program is called from the scratch directory."""
+    if os.path.dirname(word):
+        path = folder / word
+    elif shutil.which(word) is not None:
+        return word
+    else:
+        path, word = folder / word, os.path.join(os.curdir, word)
+    if not path.is_file():
+        raise UsageError(
+            f"expected a program on PATH or in {folder}, got {word!r}, which is in neither"
+        )
+    if shutil.which(path) is None:
+        raise UsageError(
+            f"expected a program, got {word!r}, which is not executable; start it as in 'python3 bot.py', or chmod +x it"
+        )
+    return word
+
+
+def bot_command(
+    bot: Sequence[str],
+    *,
+    url: str,
+    name: str,
+    tables: int = 1,
+    encoding: Encoding = Encoding.JSON,
+) -> list[str]:
+    """The command line that connects a bot, given as GAME NAME or FILE.py."""
+    options = {
+        "--url": url,
+        "--name": name,
+        "--tables": str(tables),
+        "--encoding": encoding.value,
+        "--patience": str(_PATIENCE_S),
+    }
+    # -P: a folder `bots` in the present directory is not the package.
+    words = [word for option in options.items() for word in option]
+    return [sys.executable, "-P", "-m", "bots", *bot, *words, "--quiet"]
+
+
+# ---- What it sees
+
+
+def views(program: Program, hidden: Iterable[Path]) -> tuple[Shown, ...]:
+    """What a program is shown of its folder, and where its words name files by their whole paths, of theirs.
+
+    Args:
+        program: its words decide.
+        hidden: what it must not see, files or folders, which need not be there yet.
+
+    Raises:
+        UsageError: it names something above its folder, or its folder holds too much.
+    """
+    folder = program.folder
+    if folder is None:
+        return ()
+    secret = tuple(path.resolve() for path in hidden)
+    found: dict[Path, Shown] = {}
+    tops, wants_all = _named(program.words, folder)
+    if wants_all:
+        tops |= {name for name in _names_in(folder) if not name.startswith(".")}
+    for top in sorted(tops):
+        found |= {
+            shown.place: shown for shown in expose(folder / top, Path(top), secret)
+        }
+    for path in _absolute(program.words):
+        found |= {
+            shown.place: shown
+            for source in _around(path)
+            for shown in expose(source, source, secret)
+        }
+    if len(found) > _MOST_SHOWN:
+        raise UsageError(
+            f"expected at most {_MOST_SHOWN:,} files beside the bot, got {len(found):,} in {folder}; "
+            "put the bot into a folder of its own there, and name that, as in 'python3 ann/bot.py'"
+        )
+    return tuple(found.values())
+
+
+def expose(
+    source: Path,
+    place: Path,
+    hidden: Sequence[Path],
+    _above: frozenset[Path] = frozenset(),
+) -> Iterator[Shown]:
+    """A file or folder, or, where something hidden lies in it, its entries without that.
+
+    Args:
+        source: it need not exist.
+        place: where it is to be seen.
+        hidden: resolved paths, which need not exist either.
+    """
+    real = source.resolve()
+    if not source.exists() or any(real.is_relative_to(secret) for secret in hidden):
+        return
+    if not any(secret.is_relative_to(real) for secret in hidden):
+        yield Shown(source, place)
+    elif real not in _above:  # else it is a link that leads back up
+        for name in _names_in(source):
+            yield from expose(source / name, place / name, hidden, _above | {real})
+
+
+def _named(words: Sequence[str], folder: Path) -> tuple[set[str], bool]:
+    """The entries of a folder that a command line names, and whether it is to see the others too."""
+    tops: set[str] = set()
+    wants_all = False
+    # Without a slash, the program itself was found on PATH.
+    for text in _paths(words if os.path.dirname(words[0]) else words[1:]):
+        path = os.path.normpath(text)
+        top, *below = path.split(os.sep)
+        if os.path.isabs(path) or not os.path.lexists(folder / top):
+            continue
+        if top == os.pardir:
+            if os.path.lexists(folder / path):
+                raise UsageError(
+                    f"expected paths in {folder}, got {text!r}; start the arena there, or write the whole path"
+                )
+        elif top == os.curdir:
+            wants_all = True
+        elif os.path.isdir(folder / top):
+            tops.add(top)
+        elif not below:
+            tops.add(top)
+            wants_all = True
+    return tops, wants_all or not tops
+
+
+def _absolute(words: Sequence[str]) -> Iterator[Path]:
+    """The files and folders that a command line names by their whole paths; not the program, nor what all see."""
+    for text in _paths(words[1:]):
+        path = Path(os.path.normpath(text))
+        is_seen = any(path.is_relative_to(folder) for folder in SYSTEM)
+        if path.is_absolute() and path.exists() and not is_seen:
+            yield path
+
+
+def _paths(words: Sequence[str]) -> Iterator[str]:
+    """All in a command line that may be a path: words, values in them, elements of class paths."""
+    for word in words:
+        value = word.partition("=")[2]
+        for text in {word, value, *word.split(os.pathsep), *value.split(os.pathsep)}:
+            if text and "\0" not in text:
+                yield text
+
+
+def _around(path: Path) -> Iterator[Path]:
+    """A folder, or a file with what lies beside it: in a home directory, only the file."""
+    if path.is_dir():
+        if not _holds_home(path):
+            yield path
+    elif _holds_home(path.parent):
+        yield path
+    else:
+        names = _names_in(path.parent)
+        yield from (path.parent / name for name in names if not name.startswith("."))
+        if path.name.startswith("."):
+            yield path
+
+
+def _holds_home(folder: Path) -> bool:
+    return Path(os.path.expanduser("~")).resolve().is_relative_to(folder.resolve())
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:  # not ours to read
+        return []

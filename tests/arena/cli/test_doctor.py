@@ -1,0 +1,43 @@
+"""`arena doctor`, called as people do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arena import sandbox
+
+
+def test_every_layer_is_shown_with_why_not(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "probe", lambda: "bubblewrap is not installed")
+    ran = run("doctor")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert "not isolated: bubblewrap is not installed" in ran.out
+    assert "sampler" in ran.out
+    assert "cgroup v2" in ran.out
+
+
+def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
+    document = run("doctor", "--json").document
+
+    assert list(document) == ["layers"]
+    assert len(document["layers"]) == 9
+    for layer in document["layers"]:
+        assert list(layer) == ["name", "active", "detail"]
+        assert isinstance(layer["active"], bool)
+        assert layer["detail"]
+
+
+def test_it_takes_no_arguments(run: Any) -> None:
+    assert "unexpected extra argument" in run("doctor", "me").refusal()
+
+
+def test_it_works_as_a_program(run_process: Any) -> None:
+    ran = run_process("doctor")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert "Python and platform" in ran.out

@@ -1,0 +1,203 @@
+"""A strategy at its seat, and how it is brought back."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from arena.local import play
+from bots.ace_king_queen import Learner
+from bots.seat import Seat, StrategyFailed
+from bots.strategy import BaseStrategy, RandomMixin
+from protocol.ace_king_queen import HandOver, Open
+from protocol.errors import Malformed
+from protocol.gin_rummy import Turn, TurnAnswer
+from protocol.messages import Ask, Limits, Match, Past, Refused
+from protocol.strategy import Strategy
+from protocol.vocabulary import News, Question, Range
+
+MATCH = Match("m", "ace_king_queen", 0, ("ann", "ben"), {}, Limits(), "hash")
+NEWS = HandOver(1, 0, ("A", "K"), "check", None, (1, -1), (1, -1))
+
+
+def ask(question: Question[Any], number: int = 1, *news: News) -> Ask:
+    return Ask("m", f"m:{number}", question, news, 0, 0)
+
+
+def past(question: Question[Any], answer: object, *news: News) -> Past:
+    return Past("m", "m:1", question, news, answer)
+
+
+def anew(make: Callable[[], Strategy], seed: str | None = None) -> Seat:
+    """A seat whose strategy has missed something."""
+    return Seat(MATCH, make, seed=seed, is_whole=False)
+
+
+class Told(BaseStrategy):
+    """Notes what it is told, and decides by the clock, so to say."""
+
+    def __init__(self) -> None:
+        self.noted: list[object] = []
+
+    def decide(self, question: Question[Any]) -> object:
+        self.noted.append("decide")
+        return "bet"
+
+    def hear(self, news: News) -> None:
+        self.noted.append(news.kind)
+
+    def recall(self, question: Question[Any], answer: object) -> None:
+        """Hear what it answered before."""
+        self.noted.append(answer)
+
+
+def test_who_can_recall_is_told_its_answer_after_the_news() -> None:
+    strategy = Told()
+    seat = anew(lambda: strategy)
+    seat.recall(past(Open(2, "K"), "check", NEWS))
+
+    assert strategy.noted == ["hand_over", "check"]
+    assert (seat.recalled, seat.strayed) == (1, 0)
+
+
+def test_an_answer_is_recalled_as_what_it_was() -> None:
+    strategy = Told()
+    hand = tuple("As 2s 3s 4h 5d 6c 7h 8d 9c Th Kd".split())
+    legal = (TurnAnswer("Kd"), TurnAnswer("Th"))
+    wire = {"discard": "Kd", "knock": False, "melds": None}
+    anew(lambda: strategy).recall(past(Turn("Kd", hand, legal), wire))
+
+    assert strategy.noted == [TurnAnswer("Kd")]
+
+
+def test_who_cannot_recall_decides_once_more() -> None:
+    class Decides(Told):
+        recall = None  # type: ignore[assignment]
+
+    strategy = Decides()
+    seat = anew(lambda: strategy)
+    seat.recall(past(Open(1, "K"), "bet", NEWS))
+    seat.recall(past(Open(2, "K"), "check"))
+
+    assert strategy.noted == ["hand_over", "decide", "decide"]
+    assert (seat.recalled, seat.strayed) == (2, 1)
+
+
+def test_an_answer_that_is_not_legal_this_time_has_strayed() -> None:
+    class Odd(BaseStrategy):
+        def decide(self, question: Question[Any]) -> object:
+            return object()
+
+    seat = anew(Odd)
+    seat.recall(past(Open(1, "K"), "bet"))
+
+    assert seat.strayed == 1
+
+
+def test_a_strategy_that_was_asked_something_new_has_no_past_to_recall() -> None:
+    strategy = Told()
+    seat = anew(lambda: strategy)
+    seat.decide(ask(Open(1, "K")))
+    seat.recall(past(Open(2, "K"), "check"))
+    whole = Seat(MATCH, lambda: strategy)
+    whole.recall(past(Open(2, "K"), "check"))
+
+    assert strategy.noted == ["decide"]
+
+
+def test_what_was_never_legal_is_no_past() -> None:
+    with pytest.raises(Malformed, match="m:1 cannot be of the past: answered 'raise'"):
+        anew(Told).recall(past(Open(1, "K"), "raise"))
+
+
+def test_a_learner_that_was_brought_back_goes_on_as_if_nothing_had_been() -> None:
+    class Noting(Learner):
+        """Notes all that it is asked, told and answers."""
+
+        log: list[tuple[list[News], Question[Any], object]]
+
+        def reset(self) -> None:
+            super().reset()
+            self.log, self._news = [], list[News]()
+
+        def decide(self, question: Question[Any]) -> object:
+            answer = super().decide(question)
+            self.log.append((self._news, question, answer))
+            self._news = []
+            return answer
+
+        def hear(self, news: News) -> None:
+            super().hear(news)
+            self._news.append(news)
+
+    class Wild(RandomMixin):
+        def __init__(self) -> None:
+            self.seed(7)
+
+    first = Noting()
+    first.seed("s:1")
+    play("ace_king_queen", [first, Wild()], seed=1, settings={"hands": 300})
+    seat = anew(Learner, seed="s:1")
+    for news, question, answer in first.log[:150]:
+        seat.recall(Past("m", "m:1", question, tuple(news), answer))
+    rest = [
+        seat.decide(ask(question, number, *news)).value
+        for number, (news, question, _) in enumerate(first.log[150:])
+    ]
+
+    assert seat.strayed == 0
+    assert rest == [answer for _, _, answer in first.log[150:]]
+    unseeded = anew(Learner, seed="s:2")
+    for news, question, answer in first.log[:150]:
+        unseeded.recall(Past("m", "m:1", question, tuple(news), answer))
+    assert unseeded.strayed > 0, "the seed matters to it"
+
+
+@pytest.mark.parametrize("seed", [None, "s:1"])
+def test_an_attribute_that_only_happens_to_be_called_seed_is_left_alone(
+    seed: str | None,
+) -> None:
+    class Gardener(Told):
+        seed = 5  # type: ignore[assignment]
+
+    Seat(MATCH, Gardener, seed=seed)
+
+
+@pytest.mark.parametrize("doing", ["hear", "recall"])
+def test_a_strategy_that_raises_at_its_past_has_failed(doing: str) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("deck")
+
+    strategy = Told()
+    setattr(strategy, doing, fails)
+
+    with pytest.raises(StrategyFailed, match="open, brought back from the past: KeyEr"):
+        anew(lambda: strategy).recall(past(Open(1, "K"), "bet", NEWS))
+
+
+def test_ctrl_c_is_not_its_failure() -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    strategy = Told()
+    strategy.recall = interrupted  # type: ignore[method-assign,assignment]
+
+    with pytest.raises(KeyboardInterrupt):
+        anew(lambda: strategy).recall(past(Open(1, "K"), "bet"))
+
+
+def test_in_practice_any_legal_answer_is_given_in_place_of_one_that_is_not() -> None:
+    class Bet(Question[int], frozen=True, gc=False, tag="bet"):
+        legal: Range
+
+    seat = Seat(MATCH, Told)
+    seat.decide(ask(Bet(Range(3, 5))))
+    rng = random.Random(1)
+    refused = Refused("illegal", "answered 'bet'", "m", "m:1", {"min": 3, "max": 5})
+    given = [seat.instead(refused, rng) for _ in range(50)]
+
+    assert {answer.value for answer in given if answer} == {3, 4, 5}
+    assert {answer.ask for answer in given if answer} == {"m:1"}

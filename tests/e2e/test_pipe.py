@@ -1,0 +1,165 @@
+"""Programs that play over their standard input and output, in a real arena: nothing of ours is on their side."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from arena.pipe import Pipe
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Arena
+
+pytestmark = pytest.mark.e2e
+
+# All that a bot in Python needs, and the same in a shell.
+PYTHON = """
+import json, sys
+def say(**message): print(json.dumps(message), flush=True)
+say(type="hello", protocol=1, name=sys.argv[1], games=["ace_king_queen"])
+for line in sys.stdin:
+    it = json.loads(line)
+    if it["type"] == "match":
+        say(type="ready", match=it["match"], nonce="n")
+    elif it["type"] == "ask":
+        say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])
+"""
+SHELL = r"""
+echo '{"type":"hello","protocol":1,"name":"'$1'","games":["ace_king_queen"]}'
+field() { echo "$line" | sed -n 's/.*"'$1'":"\([^"]*\)".*/\1/p'; }
+while read -r line; do
+    match=$(echo "$line" | sed -n 's/.*"match":"\([^"]*\)".*/\1/p')
+    case $line in
+    *'"type":"match"'*) echo '{"type":"ready","match":"'$match'","nonce":"n"}' ;;
+    *'"kind":"open"'*) value=check ;;
+    *'"kind":"respond"'*) value=fold ;;
+    esac
+    case $line in *'"type":"ask"'*)
+        echo '{"type":"answer","match":"'$match'","ask":"'$(field ask)'","value":"'$value'"}' ;;
+    esac
+done
+"""
+CRASHES_IN_THE_MIDDLE = PYTHON.replace('elif it["type"] == "ask":', "else: sys.exit(3)")
+CHATTERS = PYTHON.replace("for line", 'print("I am ready!", flush=True)\nfor line')
+
+InArena = Callable[..., None]
+
+
+@asynccontextmanager
+async def program(
+    arena: Arena, name: str, *words: str
+) -> AsyncIterator[tuple[Pipe, subprocess.Popen[bytes]]]:
+    """A program beside the arena, and the arena's ends of its pipes; it has ended by itself at the end."""
+    process = subprocess.Popen(
+        [*words, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    stdin_fd, stdout_fd = (
+        os.dup(end.fileno()) for end in (process.stdin, process.stdout)
+    )
+    process.stdin.close()
+    process.stdout.close()
+    try:
+        gateway = arena.gateway
+        pipe = await Pipe.open(gateway, gateway.limits, name, stdin_fd, stdout_fd)
+        yield pipe, process
+        pipe.close(1000)
+        await asyncio.to_thread(process.wait, 10)
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def present(arena: Arena, *names: str) -> None:
+    await arena.until(lambda: set(names) <= set(arena.gateway.players))
+
+
+def test_bots_on_pipes_play_each_other_to_the_end(in_arena: InArena) -> None:
+    python = (sys.executable, "-c", PYTHON)
+
+    async def scenario(arena: Arena) -> None:
+        async with program(arena, "ann", *python) as (_, one):
+            async with program(arena, "ben", *python) as (_, two):
+                await present(arena, "ann", "ben")
+                table = arena.open("ace_king_queen", "ann", "ben", hands=100)
+                result, verdict = await arena.result(table)
+        assert (result.termination.kind.value, verdict) == ("completed", None)
+        assert (one.returncode, two.returncode) == (0, 0)
+
+    in_arena(scenario)
+
+
+def test_a_shell_script_plays_a_bot_on_a_socket(in_arena: InArena) -> None:
+    shell = shutil.which("sh")
+    if shell is None or shutil.which("sed") is None:
+        assert not os.environ.get("CI"), "there is no sh or sed"
+        pytest.skip("there is no sh or sed")
+
+    async def scenario(arena: Arena) -> None:
+        async with (
+            program(arena, "sh", shell, "-c", SHELL, "bot") as (_, process),
+            arena.bot("ben") as ben,
+        ):
+            await present(arena, "sh")
+            table = arena.open("ace_king_queen", "sh", "ben", hands=4)
+            await ben.play()
+            result, verdict = await arena.result(table)
+
+            assert (result.termination.kind.value, verdict) == ("completed", None)
+        assert process.returncode == 0
+
+    in_arena(scenario)
+
+
+def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace(
+    in_arena: InArena,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        words = (sys.executable, "-c", CRASHES_IN_THE_MIDDLE)
+        async with program(arena, "ann", *words), arena.bot("ben") as ben:
+            await present(arena, "ann")
+            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+            await ben.play()
+            result, _ = await arena.result(table)
+
+        assert result.termination.kind.value == "disconnect"
+        assert result.termination.seat == 0
+        await arena.still_plays()
+
+    in_arena(scenario, grace_ms=50)
+
+
+def test_what_is_printed_for_people_is_malformed(in_arena: InArena) -> None:
+    async def scenario(arena: Arena) -> None:
+        words = (sys.executable, "-c", CHATTERS)
+        async with program(arena, "ann", *words) as (pipe, process):
+            await arena.until(lambda: not pipe.is_open)
+            await asyncio.to_thread(process.wait, 10)  # at the end of its input
+
+            assert process.returncode == 0
+        assert "ann" not in arena.gateway.players
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_an_arena_that_closes_ends_its_bots(in_arena: InArena) -> None:
+    async def scenario(arena: Arena) -> None:
+        words = (sys.executable, "-c", PYTHON)
+        async with program(arena, "ann", *words) as (pipe, process):
+            await present(arena, "ann")
+            await arena.gateway.close()
+            await asyncio.to_thread(process.wait, 10)
+
+            assert (process.returncode, pipe.is_open) == (0, False)
+
+    in_arena(scenario)

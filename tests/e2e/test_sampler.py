@@ -1,0 +1,509 @@
+"""The sampler over real processes, in four languages, below a keeper as the arena has one: it adopts orphans and collects the dead.
+
+Every program says `hello` when it is up and ends when its stdin does; hogs hold at most 400 MiB, and are killed at the end of the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from arena import sandbox
+from arena.sampler import (
+    MIB,
+    LinuxProcesses,
+    Processes,
+    PsutilProcesses,
+    Sampler,
+    tree_of,
+)
+from arena.verdict import Finding
+from protocol.messages import Limits
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux"),
+]
+
+LIMITS = Limits(memory_mib=256, processes=8)
+TIMEOUT_S = 30.0  # a JVM on a loaded machine; the rest takes a tenth of a second
+
+KEEPER = """
+import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+subprocess.Popen(sys.argv[1:])
+sys.stdin.close()  # the bot's alone
+try:
+    while True: os.wait()
+except ChildProcessError:
+    pass
+"""
+
+HELLO = {
+    "python": "print('hello', flush=True); input()",
+    "node": "console.log('hello'); process.stdin.resume()",
+    "java": """
+        public class Bot {
+            public static void main(String[] arguments) throws Exception {
+                System.out.println("hello");
+                System.in.read();
+            }
+        }""",
+    "c++": """
+        #include <iostream>
+        int main() { std::cout << "hello" << std::endl; std::cin.get(); }""",
+}
+HOG = {
+    "python": "hoard = b'x' * (320 << 20); print('hello', flush=True); input()",
+    "node": (
+        "const hoard = Buffer.alloc(320 << 20, 1);"
+        "console.log('hello'); process.stdin.resume(); hoard"
+    ),
+    "java": """
+        public class Bot {
+            static byte[][] hoard = new byte[320][];
+            public static void main(String[] arguments) throws Exception {
+                for (int i = 0; i < 320; i++) {
+                    hoard[i] = new byte[1 << 20];
+                    java.util.Arrays.fill(hoard[i], (byte) 1);
+                }
+                System.out.println("hello");
+                System.in.read();
+            }
+        }""",
+    "c++": """
+        #include <iostream>
+        #include <vector>
+        int main() {
+            std::vector<char> hoard(320u << 20, 1);
+            std::cout << "hello" << std::endl;
+            std::cin.get();
+            return hoard[7];
+        }""",
+}
+LANGUAGES = sorted(HELLO)
+
+# Its main thread ends, another one goes on: the kernel calls such a process a zombie.
+HEADLESS = """
+    #include <iostream>
+    #include <pthread.h>
+    #include <vector>
+    static void* work(void* main) {
+        pthread_join(*static_cast<pthread_t*>(main), nullptr);
+        std::vector<char> hoard(320u << 20, 1);
+        std::cout << "hello" << std::endl;
+        std::cin.get();
+        _Exit(hoard[7] - 1);
+    }
+    int main() {
+        static pthread_t self = pthread_self();
+        pthread_t other;
+        pthread_create(&other, nullptr, work, &self);
+        pthread_exit(nullptr);
+    }"""
+
+FORK = "import os, signal, sys, time\n"
+SAY = "print('hello', flush=True)\n"
+SPIN = """
+def spin(seconds):
+    began = time.process_time()
+    while time.process_time() - began < seconds: pass
+"""
+
+
+def tool(name: str) -> str:
+    """Where a program is; without it the test is skipped, and where `CI` is set it fails."""
+    found = shutil.which(name)
+    if found is None:
+        assert not os.environ.get("CI"), f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def command(language: str, program: str, folder: Path) -> list[str]:
+    """What runs a program of that language, compiled if it has to be."""
+    match language:
+        case "python":
+            return [sys.executable, "-c", program]
+        case "node":
+            return [tool("node"), "-e", program]
+        case "java":
+            (folder / "Bot.java").write_text(program)
+            compile_(tool("javac"), "-d", str(folder), str(folder / "Bot.java"))
+            return [tool("java"), "-cp", str(folder), "Bot"]
+        case _:
+            (folder / "bot.cc").write_text(program)
+            compile_(
+                *(tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot")),
+                str(folder / "bot.cc"),
+            )
+            return [str(folder / "bot")]
+
+
+def compile_(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+class Kept:
+    """A program below a keeper, up to its `hello`."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.keeper = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", KEEPER, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    async def says(self, text: str = "hello") -> None:
+        stream = self.keeper.stdout
+        assert stream is not None
+        line = await asyncio.to_thread(stream.readline)
+        assert line.strip() == text
+
+    def go_on(self) -> None:
+        """Give it a line that it waits for."""
+        assert self.keeper.stdin is not None
+        self.keeper.stdin.write("\n")
+        self.keeper.stdin.flush()
+
+    def end(self) -> None:
+        """Kill all of it: what is orphaned goes to the keeper, so until nothing is left."""
+        for _ in range(100):
+            tree, _ = tree_of(self.keeper.pid, LinuxProcesses().table().values())
+            if not tree:
+                break
+            for entry in tree:
+                with suppress(ProcessLookupError):
+                    os.kill(entry.pid, signal.SIGKILL)
+            with suppress(subprocess.TimeoutExpired):
+                self.keeper.wait(0.05)
+        self.keeper.kill()
+        self.keeper.communicate()
+
+
+@pytest.fixture
+def keep() -> Iterator[Callable[[list[str]], Kept]]:
+    kept: list[Kept] = []
+
+    def call(words: list[str]) -> Kept:
+        kept.append(Kept(words))
+        return kept[-1]
+
+    yield call
+    for each in kept:
+        each.end()
+
+
+def python(program: str) -> list[str]:
+    return [sys.executable, "-c", FORK + SPIN + program]
+
+
+class Referee:
+    """A sampler that watches one bot, `ann`."""
+
+    def __init__(self, bot: Kept, processes: Processes | None = None) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._event = asyncio.Event()
+        self.sampler = Sampler(LIMITS, self._note, processes)
+        self.sampler.start()
+        self.sampler.watch("ann", bot.keeper.pid)
+
+    def _note(self, name: str, finding: Finding) -> None:
+        assert name == "ann"
+        self.found.append((finding.kind.value, finding.text))
+        self._event.set()
+
+    async def finds(self) -> tuple[str, str]:
+        await self._event.wait()
+        return self.found[0]
+
+    async def samples(self, count: int) -> None:
+        until = self.sampler.samples + count
+        while self.sampler.samples < until:
+            await asyncio.sleep(0.01)
+
+    @property
+    def cpu_ms(self) -> float:
+        return self.sampler.cpu_ms("ann")
+
+
+def run(
+    scenario: Callable[[Kept, Referee], object],
+    bot: Kept,
+    processes: Processes | None = None,
+) -> None:
+    """Run a coroutine function with a referee that watches the bot from its first moment."""
+
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            referee = Referee(bot, processes)
+            try:
+                result = scenario(bot, referee)
+                assert asyncio.iscoroutine(result)
+                await result
+            finally:
+                referee.sampler.close()
+
+    asyncio.run(main())
+
+
+async def is_fine(bot: Kept, referee: Referee) -> None:
+    await bot.says()
+    await referee.samples(3)
+
+    assert referee.found == []
+
+
+async def holds_too_much(bot: Kept, referee: Referee, least: int = 320) -> None:
+    kind, text = await referee.finds()
+    word, held, *rest = text.split()
+
+    assert (kind, word) == ("memory", "memory")
+    assert rest == ["MiB", ">", "256", "MiB", "(sampled)"]
+    assert 256 < int(held) < 2 * least
+
+
+Keep = Callable[[list[str]], Kept]
+
+
+# ---- Memory
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_hello_world_is_within_256_mib(
+    keep: Keep, tmp_path: Path, language: str
+) -> None:
+    run(is_fine, keep(command(language, HELLO[language], tmp_path)))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_hog_is_found(keep: Keep, tmp_path: Path, language: str) -> None:
+    run(holds_too_much, keep(command(language, HOG[language], tmp_path)))
+
+
+@pytest.mark.parametrize("forks", [1, 2], ids=["child", "grandchild"])
+def test_a_hog_in_a_child_is_found(keep: Keep, forks: int) -> None:
+    fork = "os.fork() and (time.sleep(60), sys.exit())\n"
+    run(holds_too_much, keep(python(fork * forks + HOG["python"])))
+
+
+def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
+    orphan = "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n"
+    run(holds_too_much, keep(python(orphan + HOG["python"])))
+
+
+def test_a_hog_whose_main_thread_has_ended_is_found(keep: Keep, tmp_path: Path) -> None:
+    run(holds_too_much, keep(command("c++", HEADLESS, tmp_path)))
+
+
+def test_a_peak_is_found_though_the_memory_is_free_again(keep: Keep) -> None:
+    peak = "hoard = b'x' * (320 << 20); del hoard\n"
+    run(holds_too_much, keep(python(peak + SAY + "input()")))
+
+
+def test_three_processes_that_hold_too_much_together_are_found(keep: Keep) -> None:
+    many = "os.fork(); os.fork() \nhoard = b'x' * (100 << 20)\ntime.sleep(60)"
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await holds_too_much(bot, referee, 420)
+
+    run(scenario, keep(python(many)))
+
+
+def test_memory_that_children_share_counts_once(keep: Keep) -> None:
+    shared = (
+        "hoard = b'x' * (120 << 20)\n"
+        "if os.fork() and os.fork() and os.fork(): print('hello', flush=True)\n"
+        "time.sleep(60)"
+    )
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await bot.says()
+        await referee.samples(5)
+        reader = LinuxProcesses()
+        tree, _ = tree_of(bot.keeper.pid, reader.table().values())
+        held = [memory.rss_bytes for pid in tree if (memory := reader.memory(pid.pid))]
+
+        assert len(held) == 4
+        assert sum(held) > 400 * MIB
+        assert referee.found == []
+
+    run(scenario, keep(python(shared)))
+
+
+# ---- Processes
+
+
+def test_processes_over_the_limit_are_found(keep: Keep) -> None:
+    program = "for _ in range(11):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        kind, text = await referee.finds()
+        word, count, *rest = text.split()
+
+        assert (kind, word, rest) == ("processes", "processes", [">", "8", "(sampled)"])
+        assert 8 < int(count) <= 12
+
+    run(scenario, keep(python(program)))
+
+
+def test_threads_are_no_processes(keep: Keep) -> None:
+    program = (
+        "import threading\n"
+        "for _ in range(20): threading.Thread(target=input).start()\n" + SAY
+    )
+    run(is_fine, keep(python(program)))
+
+
+def test_zombies_are_no_processes(keep: Keep) -> None:
+    program = "for _ in range(20): os.fork() or os._exit(0)\n" + SAY + "input()"
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await is_fine(bot, referee)
+        tree, _ = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
+
+        assert sum(entry.is_zombie for entry in tree) == 20
+
+    run(scenario, keep(python(program)))
+
+
+def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
+    if (why := sandbox.probe()) is not None:
+        assert not os.environ.get("CI"), why
+        pytest.skip(why)
+    frame = "--dev-bind / / --proc /proc --unshare-user --unshare-pid --die-with-parent"
+    program = "for _ in range(7): os.fork() or time.sleep(60)\n" + SAY + "input()"
+    bot = keep([tool("bwrap"), *frame.split(), "--", *python(program)])
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await is_fine(bot, referee)
+        tree, structure = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
+
+        assert (len(tree), len(structure)) == (10, 2)
+
+    run(scenario, bot)
+
+
+# ---- CPU time
+
+
+def test_a_spinner_in_a_child_is_charged_and_a_sleeper_is_not(keep: Keep) -> None:
+    program = SAY + "input()\n" + SAY + "os.fork() or spin(20)\ntime.sleep(60)"
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await bot.says()
+        began_ms = referee.cpu_ms
+        await referee.samples(4)
+
+        assert began_ms > 1, "Python does not start in less"
+        assert referee.cpu_ms - began_ms < 1
+        bot.go_on()
+        await bot.says()
+        while (spun_ms := referee.cpu_ms - began_ms) < 200:
+            await referee.samples(1)
+        assert spun_ms < 1000 * TIMEOUT_S
+
+    run(scenario, keep(python(program)))
+
+
+ENDED = {
+    "waited for": "os.fork() or (spin(.4), os._exit(0))\nos.wait()\n",
+    "an orphan": (
+        "if not os.fork():\n"
+        "    os.fork() and os._exit(0)\n"
+        "    spin(.4); os.write(ready[1], b'.'); os._exit(0)\n"
+        "os.read(ready[0], 1)\n"
+    ),
+    "ignored": (
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "if not os.fork():\n"
+        "    spin(.4); time.sleep(.5); os.write(ready[1], b'.'); os._exit(0)\n"
+        "os.read(ready[0], 1)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", sorted(ENDED))
+def test_a_child_that_has_ended_is_still_charged(keep: Keep, how: str) -> None:
+    program = "ready = os.pipe()\n" + ENDED[how] + SAY + "input()"
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await bot.says()
+        await referee.samples(4)
+        charged_ms = referee.cpu_ms
+
+        assert 380 <= charged_ms < 800
+        await referee.samples(4)
+        assert charged_ms <= referee.cpu_ms < charged_ms + 1
+
+    run(scenario, keep(python(program)))
+
+
+def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> None:
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await bot.says()
+        charged_ms = referee.cpu_ms
+        bot.go_on()
+        bot.keeper.wait(TIMEOUT_S)
+        await referee.samples(3)
+
+        assert 300 <= charged_ms <= referee.cpu_ms < charged_ms + 100
+        assert referee.found == []
+
+    run(scenario, keep(python("spin(.3)\n" + SAY + "input()")))
+
+
+# ---- psutil
+
+
+def test_psutil_finds_the_same(keep: Keep) -> None:
+    psutil = pytest.importorskip if not os.environ.get("CI") else __import__
+    psutil("psutil")
+    hog = "os.fork() and time.sleep(60)\n" + HOG["python"]
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await holds_too_much(bot, referee)
+
+        assert referee.cpu_ms > 1
+
+    run(scenario, keep(python(hog)), PsutilProcesses())
+
+
+def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
+    pytest.importorskip("psutil")
+    run(is_fine, keep(python(HELLO["python"])), PsutilProcesses())
+
+
+def test_a_sample_of_many_bots_costs_little(keep: Keep) -> None:
+    """Not a benchmark: that a question about CPU time is cheap enough to be asked with every answer."""
+    bot = keep(python(SAY + "input()"))
+
+    async def scenario(bot: Kept, referee: Referee) -> None:
+        await bot.says()
+        await referee.samples(2)
+        best_us = min(_microseconds(partial(getattr, referee, "cpu_ms")))
+
+        assert best_us < 1000, "a tenth of that, on a machine that does nothing else"
+
+    run(scenario, bot)
+
+
+def _microseconds(call: Callable[[], object]) -> Iterator[float]:
+    import time
+
+    for _ in range(200):
+        began_ns = time.perf_counter_ns()
+        call()
+        yield (time.perf_counter_ns() - began_ns) / 1000
