@@ -8,12 +8,17 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Mapping
+from typing import TypeAlias
 
 from arena.games import GAMES
 from arena.player import Player, Process
 from protocol.messages import VERSION, Hello, Limits
 
-__all__ = ["Admission", "Unwelcome"]
+__all__ = ["Admission", "Known", "Unwelcome"]
+
+
+Known: TypeAlias = tuple[str, Process | None]
+"""What a bot is called, and its process if the arena has launched it."""
 
 
 class Unwelcome(Exception):
@@ -35,7 +40,7 @@ class Admission:
     def __init__(self, players: Mapping[str, Player], limits: Limits) -> None:
         self._players = players
         self._limits = limits
-        self._expected: dict[bytes, tuple[str, Process | None]] = {}
+        self._expected: dict[bytes, Known] = {}
 
     def expect(self, name: str, token: str, process: Process | None = None) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
@@ -45,7 +50,7 @@ class Admission:
             token: a secret.
             process: the bot's, if the arena has launched it.
         """
-        self._expected[_hashed(token)] = name, process
+        self._expected[_hashed(token)] = (name, process)
 
     def forget(self, name: str) -> None:
         """Nobody is expected under that name any more."""
@@ -69,8 +74,12 @@ class Admission:
                 return player
         raise Unwelcome("session", "no such session to resume; say hello without it")
 
-    def admitted(self, hello: Hello) -> tuple[str, Process | None]:
+    def admitted(self, hello: Hello, known: Known | None = None) -> Known:
         """What a new bot is called, and its process if it is ours.
+
+        Args:
+            hello: what it said.
+            known: who it is, if its connection leaves no doubt.
 
         Raises:
             Unwelcome: another version, an unknown game, a name that is taken, or too many with its token.
@@ -81,10 +90,12 @@ class Admission:
             )
         unknown = sorted(set(hello.games) - set(GAMES))
         if unknown:
-            known = ", ".join(GAMES)
+            some = ", ".join(GAMES)
             raise Unwelcome(
-                "games", f"unknown game {unknown[0]!r}; expected some of: {known}"
+                "games", f"unknown game {unknown[0]!r}; expected some of: {some}"
             )
+        if known is not None:
+            return known
         if hello.token is not None:
             expected = self._expected.pop(_hashed(hello.token), None)
             if expected is not None:

@@ -140,7 +140,7 @@ class Chair:
         if on_wall_ms - credit_ms > limits.wall_ms:
             limit_ms = limits.wall_ms
             return Bill(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, "wall clock")
-        used_ms = player.process.cpu_ms() - player.cpu_ms
+        used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return Bill(Ending.CPU, used_ms, allowed_ms, 0.0, "CPU clock")
 
     def charge(self, now: float, lag: Lag) -> bool:
@@ -148,7 +148,7 @@ class Chair:
         self.bill = bill = self.measure(now, lag)
         player = self.player
         if player.process is not None:
-            player.cpu_ms = player.process.cpu_ms()
+            player.cpu_ms = player.cpu_used_ms(now)
         return self.clock.charge(bill.taken_ms, bill.credit_ms) and bill.left_ms >= 0
 
     def look_at(self, now: float, lag: Lag) -> float:

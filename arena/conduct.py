@@ -186,7 +186,7 @@ class Conduct:
             return
         chair.nonce = message.nonce
         if player.process is not None and player.pending == 0:
-            player.cpu_ms = player.process.cpu_ms()  # setting up was free
+            player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up was free
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):
             try:

@@ -24,7 +24,10 @@ from protocol.messages import Limits
 
 __all__ = ["Connection", "Owner", "Wire", "min_rtt_ms"]
 
-_TCP_INFO_BYTES, _MIN_RTT_AT = 256, 148  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
+_TCP_INFO_BYTES, _MIN_RTT_AT = (
+    256,
+    148,
+)  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
 

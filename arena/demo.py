@@ -20,7 +20,9 @@ from protocol.messages import Limits
 
 __all__ = ["FIELD", "Contest", "demo"]
 
-LIMITS = Limits(decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, grace_ms=5_000)
+LIMITS = Limits(
+    decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000
+)
 """Short enough that nobody waits long for the bot that never answers, long enough for a busy laptop."""
 
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores

@@ -12,7 +12,7 @@ import logging
 import ssl
 from collections.abc import Callable
 
-from arena.admission import Admission, Unwelcome
+from arena.admission import Admission, Known, Unwelcome
 from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
 from arena.connection import Connection, Wire
@@ -85,6 +85,7 @@ class Gateway:
         self._of: dict[Wire, Player] = {}
         self._connections: set[Wire] = set()
         self._strangers: dict[Wire, None] = {}  # the oldest first
+        self._vouched: dict[str, Known] = {}
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._dirty: dict[Player, None] = {}
         self._server: asyncio.Server | None = None
@@ -129,6 +130,10 @@ class Gateway:
             await asyncio.sleep(0.01)
         for connection in list(self._connections):
             connection.cut()
+
+    def vouch(self, address: str, known: Known) -> None:
+        """Whoever says `hello` from this address is known: no name or token of its own matters."""
+        self._vouched[address] = known
 
     # --- what connections tell (the Owner's side) ---
 
@@ -250,6 +255,7 @@ class Gateway:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
         self._strangers.pop(connection, None)
+        self._vouched.pop(connection.address, None)
         player = self._of.pop(connection, None)
         if player is None or player.connection is not connection:
             return
@@ -285,7 +291,9 @@ class Gateway:
             if former is not None:
                 self._resume(former, message, connection)
                 return
-            name, process = self.admission.admitted(message)
+            name, process = self.admission.admitted(
+                message, self._vouched.get(connection.address)
+            )
         except Unwelcome as why:
             encoding = connection.encoding or Encoding.JSON
             refused = Refused(why.code, str(why))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -10,7 +11,8 @@ from types import TracebackType
 from arena.conduct import Conduct
 from arena.director import Competition, Plan, Report
 from arena.gateway import Gateway
-from arena.launch import Launcher, bot_command
+from arena.launch import Launched, Launcher, Program, bot_command
+from arena.pipe import Pipe
 from arena.player import Player
 from arena.store import Store
 from arena.verdict import Finding
@@ -20,6 +22,28 @@ from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
 
 __all__ = ["Host"]
+
+
+class _Ours:
+    """A bot that the arena has launched, from before it is started until after its end."""
+
+    def __init__(self, name: str, launcher: Launcher) -> None:
+        self._name = name
+        self._launcher = launcher
+        self.launched: Launched | None = None
+
+    @property
+    def enforced(self) -> str:
+        """The limits that it is held to, and by what."""
+        return "time" if self.launched is None else self.launched.enforced
+
+    def cpu_ms(self) -> float:
+        """The CPU time that its processes have used so far."""
+        return 0.0 if self.launched is None else self.launched.cpu_ms()
+
+    def tail(self) -> str:
+        """The end of what it wrote to stderr."""
+        return self._launcher.tail(self._name)
 
 
 class Host:
@@ -56,9 +80,14 @@ class Host:
         self._store = store
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
-        self._launcher = Launcher(self._exited)
-        clock = asyncio.get_running_loop().time
-        self.conduct = Conduct(clock, practice, on_verdict)
+        self._ours: set[str] = set()
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._on_verdict = on_verdict
+        file = store.file
+        hidden = () if file is None else (file,)
+        self._launcher = Launcher(self.limits, hidden, self._found)
+        self._loop = asyncio.get_running_loop()
+        self.conduct = Conduct(self._loop.time, practice, self._ruled)
         self.gateway = Gateway(
             self.conduct, self.limits, self._on_change, self._on_offence
         )
@@ -76,7 +105,7 @@ class Host:
         trace: TracebackType | None,
     ) -> None:
         await self.gateway.close()
-        await self._launcher.stop()
+        await self._launcher.close()
 
     async def launch(
         self,
@@ -87,10 +116,37 @@ class Host:
         encoding: Encoding = Encoding.JSON,
     ) -> None:
         """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
-        command = bot_command(
-            bot, url=self.url, name=name, tables=tables, encoding=encoding
-        )
-        await self._launcher.start(name, command)
+        url = self._near_url
+        words = bot_command(bot, url=url, name=name, tables=tables, encoding=encoding)
+        await self.launch_program(Program(tuple(words)), name)
+
+    async def launch_program(self, program: Program, name: str) -> None:
+        """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
+
+        It gets a word that nobody else has, and is called `name` whatever it calls itself. What becomes of it if it ends by itself
+        is in `ended`.
+
+        Raises:
+            UsageError: the name is taken, or the program cannot be shown what it names.
+            ArenaError: it cannot be started on this machine.
+        """
+        ours = _Ours(name, self._launcher)
+        token = secrets.token_urlsafe(16)
+        self.gateway.admission.expect(name, token, ours)
+        self._ours.add(name)
+        try:
+            ours.launched = launched = await self._launcher.start(
+                name, program, url=self._near_url, token=token
+            )
+        except BaseException:
+            self.gateway.admission.forget(name)
+            raise
+        if launched.stdin_fd is not None and launched.stdout_fd is not None:
+            address = f"stdio:{name}"
+            self.gateway.admission.forget(name)
+            self.gateway.vouch(address, (name, ours))
+            fds = launched.stdin_fd, launched.stdout_fd
+            await Pipe.open(self.gateway, self.limits, address, *fds)
 
     async def wait_for_change(self) -> None:
         """Until a bot comes or goes."""
@@ -114,7 +170,7 @@ class Host:
             time.time,
             self._call_house,
             self._on_freed,
-            self.conduct.on_verdict,
+            self._ruled,
         )
 
     async def play(self, competition: Competition) -> Report:
@@ -151,18 +207,40 @@ class Host:
         for competition in self._competitions:
             competition.offended(player.name, finding)
 
-    def _exited(self, name: str, status: int, tail: str) -> None:
-        """A process of ours has ended by itself."""
-        last = one_line(tail.strip().rpartition("\n")[2])
-        said = f"; it said: {last}" if last else ""
-        text = f"its process ended with status {status}{said}"
-        self.ended[name] = text
-        finding = Finding(
-            kind=Ending.CRASH,
-            text=f"crashed: exit status {status}",
-            mechanism="exit",
-            exit_status=status,
-            stderr=tail,
-        )
-        self.gateway.dismiss(name, finding)
+    @property
+    def _near_url(self) -> str:
+        """How a bot on this machine reaches us, whatever interface we listen on."""
+        for everywhere, here in (
+            ("//0.0.0.0:", "//127.0.0.1:"),
+            ("//[::]:", "//[::1]:"),
+        ):
+            if everywhere in self.url:
+                return self.url.replace(everywhere, here)
+        return self.url
+
+    def _found(self, name: str, finding: Finding) -> None:
+        """A bot of ours has ended by itself, or taken too much and been ended."""
+        last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
+        self.ended[name] = finding.text + (f"; it said: {last}" if last else "")
+        self.gateway.admission.forget(name)
+        if name in self.gateway.players:
+            self.gateway.dismiss(name, finding)
+        else:  # it never came, or has gone before
+            for competition in self._competitions:
+                competition.offended(name, finding)
         self._on_change()
+
+    def _ruled(self, verdict: Verdict) -> None:
+        """A bot is out; one of ours is stopped, unless it is fit for other competitions."""
+        self._on_verdict(verdict)
+        if verdict.bot in self._ours and verdict.kind is not Ending.ILLEGAL:
+            finding = Finding(
+                kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
+            )
+            self._loop.call_soon(self._stop, verdict.bot, finding)
+
+    def _stop(self, name: str, finding: Finding) -> None:
+        self.gateway.dismiss(name, finding)
+        task = self._loop.create_task(self._launcher.stop(name))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ __all__ = ["Player", "Process"]
 _FRAME_BYTES = 256 * 1024
 """Batches are cut there: many WebSocket libraries refuse more than 1 MiB, and a slow bot can start on the first."""
 _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
+_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
 _SILENCE_S = 30.0  # an idle bot that has not answered a ping for so long is not there
 
@@ -88,6 +90,8 @@ class Player:
         self.link = Link()
         self.lost_at: float | None = None
         self.leaving = False
+        self._cpu_read_at = -math.inf
+        self._cpu_read_ms = 0.0
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
         self._outbox: list[bytes] = []
@@ -107,6 +111,14 @@ class Player:
             and not self.leaving
             and len(self.chairs) < self.tables
         )
+
+    def cpu_used_ms(self, now: float) -> float:
+        """What the processes of a bot of ours have used; read no oftener than the kernel counts."""
+        assert self.process is not None, "only of what the arena has launched"
+        if now - self._cpu_read_at >= _CPU_TICK_S:
+            self._cpu_read_at = now
+            self._cpu_read_ms = self.process.cpu_ms()
+        return self._cpu_read_ms
 
     @property
     def enforced(self) -> str:

@@ -498,6 +498,8 @@ class Sampler:
         """
         bot = self._bots[name]
         with bot.lock:
+            if not bot.pids and self._processes is not None:  # before the first sample
+                self._find(bot, self._processes.table())
             self._meter(bot)
             return bot.meter.total_ms
 
@@ -522,12 +524,19 @@ class Sampler:
                 self._look_at(bot, table)
         self.samples += 1
 
-    def _look_at(self, bot: _Bot, table: Mapping[int, Entry]) -> None:
+    def _find(
+        self, bot: _Bot, table: Mapping[int, Entry]
+    ) -> tuple[list[Entry], set[int]]:
+        """The bot's processes and which of them are the sandbox's; call it with the lock."""
         keeper = table.get(bot.keeper)
         is_there = keeper is not None and keeper.started == bot.started
         tree, structure = tree_of(bot.keeper, table.values() if is_there else ())
+        bot.pids = tuple(entry.pid for entry in tree)
+        return tree, structure
+
+    def _look_at(self, bot: _Bot, table: Mapping[int, Entry]) -> None:
         with bot.lock:
-            bot.pids = tuple(entry.pid for entry in tree)
+            tree, structure = self._find(bot, table)
             self._meter(bot)
             bot.meter.forgive()
         if bot.is_found:

@@ -80,6 +80,14 @@ class Store:
         self._where = shown(self._engine.url)
         self._writer = Writer(self._engine, _STATEMENTS, self._where)
 
+    @property
+    def file(self) -> Path | None:
+        """Where it is, if it is a file of ours."""
+        url = self._engine.url
+        if url.get_backend_name() != "sqlite" or not url.database:
+            return None
+        return Path(url.database)
+
     def __enter__(self) -> Store:
         return self
 

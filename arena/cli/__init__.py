@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "ruin": "See how often a bot turns a stake into a goal.",
     "driver": "Print a session of blackjack line by line.",
     "bench": "Measure the arena on this machine.",
+    "doctor": "See which limits can be enforced on this machine.",
 }
 """The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`."""
 

@@ -538,6 +538,24 @@ def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> Non
     asyncio.run(main())
 
 
+def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
+
+    async def main() -> None:
+        watched = Watched()
+        watched.processes.add(11)
+        watched.processes.times[11] = (80, 0)
+        watched.sampler.watch("ann", 10)
+
+        assert watched.sampler.cpu_ms("ann") == 80, "else a decision would pay for it"
+        assert watched.sampler.samples == 0
+        watched.sampler.close()
+
+    asyncio.run(main())
+
+
 def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.games import GAMES
+from arena.local import drive
+from arena.match import Match, Record
+from bots.strategy import BaseStrategy
 from protocol.messages import Ending
+from protocol.strategy import find
+from protocol.vocabulary import Question, Range
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena, Program
+    from tests.e2e.conftest import Arena, Program, Raw
 
 pytestmark = pytest.mark.e2e
 
@@ -32,6 +40,14 @@ class Mine:
         legal = question.legal
         return legal[0] if isinstance(legal, tuple) else legal.min
 """
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the programs keep their sessions: not in the home of whoever runs the tests."""
+    place = tmp_path / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(place))
+    return place
 
 
 @pytest.fixture
@@ -149,7 +165,9 @@ def test_J2_a_strategy_that_raises_has_crashed(
 
         assert result.termination.kind is Ending.CRASH
         assert verdict is not None
-        assert verdict.text.startswith("seat 1 crashed: ")
+        assert verdict.headline.startswith("crashed: the strategy raised at ") or (
+            "its answer cannot be sent" in verdict.headline
+        )
         assert status == 1
         assert error in err
         assert err.splitlines()[-1].startswith("arena: ")
@@ -256,3 +274,185 @@ def test_a_bot_gives_up_when_its_patience_ends(
     assert (status, out) == (1, "")
     assert err.startswith("arena: no arena answers at ws://")
     assert err.count("\n") == 1
+
+
+# --- killed and started again ---
+
+PATIENT = {"decision_ms": 15_000, "bank_ms": 0, "hard_ms": 15_000, "grace_ms": 15_000}
+"""Python takes a while to start on a machine that has other work; nothing here waits for these times."""
+
+
+def pick(count: int, number: int) -> int:
+    """Which of so many answers the scripted bot gives to its question of that number."""
+    return (number * 7 + number // 5) % count
+
+
+class Scripted(BaseStrategy):
+    """What `by_script` is over the wire, in process."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def decide(self, question: Question[Any]) -> object:
+        self.asked += 1
+        legal = question.choices
+        assert not isinstance(legal, Range), "these games have lists"
+        return legal[pick(len(legal), self.asked)]
+
+
+async def nothing() -> None:
+    """What happens at most answers."""
+
+
+async def by_script(
+    raw: Raw,
+    before: dict[int, Callable[[], Awaitable[None]]],
+    after: dict[int, Callable[[], Awaitable[None]]],
+) -> None:
+    """Play a match by numbers, doing something before some answers and after others."""
+    number = 0
+    while (message := await raw.hear())["type"] != "over":
+        if message["type"] == "match":
+            await raw.say(type="ready", match=message["match"], nonce="raw")
+        elif message["type"] == "ask":
+            number += 1
+            await before.get(number, nothing)()
+            legal = message["legal"]
+            await raw.answer(message, legal[pick(len(legal), number)])
+            await after.get(number, nothing)()
+
+
+def undisturbed(record: Record, bot: str, seed: str) -> Record:
+    """The same match with the same cards in process, where nobody is killed."""
+    assert record.seed is not None
+    game = GAMES[record.game]
+    match = Match(
+        game,
+        game.vocabulary.read_settings(record.settings),
+        seed=bytes.fromhex(record.seed),
+        nonces=record.nonces,
+    )
+    learner = find(record.game, bot)()
+    learner.seed(seed)
+    drive(match, [learner, Scripted()])
+    return match.result().record
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize(
+    ("game", "bot", "settings", "encoding"),
+    [
+        ("ace_king_queen", "learner", {"hands": 200}, "json"),
+        ("gin_rummy", "expert", {"games": 4}, "msgpack"),
+    ],
+)
+def test_a_learner_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
+    in_arena: Run,
+    start: Start,
+    tmp_path: Path,
+    game: str,
+    bot: str,
+    settings: dict[str, object],
+    encoding: str,
+) -> None:
+    file = tmp_path / "session.json"
+    words = (game, bot, "--seed", "s", "--session", str(file), "--encoding", encoding)
+
+    async def scenario(arena: Arena) -> None:
+        programs = [connect(start, arena, *words)]
+        await here(arena, bot)
+
+        async def killed() -> None:
+            programs[-1].process.kill()
+            await asyncio.to_thread(programs[-1].process.wait)
+            programs.append(connect(start, arena, *words))
+
+        async with arena.bot("raw") as raw:
+            first = arena.open(game, bot, "raw", **settings)  # has the first seed
+            await by_script(raw, {}, {})
+            await arena.result(first)
+            table = arena.open(game, bot, "raw", **settings)
+            # Once while it waits for the other, once when it has something to answer.
+            await by_script(raw, {20: killed}, {45: killed})
+            result, verdict = await arena.result(table)
+
+        assert verdict is None
+        assert result.termination.kind is Ending.COMPLETED
+        assert len(programs) == 3, "it has been killed twice"
+        again = undisturbed(result.record, bot, "s:2")
+        assert result.record.answers == again.answers
+        assert (result.scores, result.points) == (again.scores, again.points)
+        assert undisturbed(result.record, bot, "s:1").answers != again.answers or (
+            game == "gin_rummy"  # its expert leaves nothing to chance
+        )
+        waited, asked = [
+            await asyncio.to_thread(p.until, "goes on") for p in programs[1:]
+        ]
+        assert "otherwise" not in waited + asked
+
+    in_arena(scenario, **PATIENT)
+
+    assert not file.exists(), "the arena has closed"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_many_matches_go_on_after_a_crash(
+    in_arena: Run, start: Start, state: Path
+) -> None:
+    words = ("akq", "learner", "--tables", "8")  # a seed of its own for every match
+    strategies: list[str] = []
+
+    async def scenario(arena: Arena) -> None:
+        program = connect(start, arena, *words)
+        await here(arena, "learner")
+        async with arena.bot("raw", tables=8) as raw:
+            tables = [
+                arena.open("ace_king_queen", "learner", "raw", hands=100)
+                for _ in range(8)
+            ]
+            readies = [await raw.ready() for _ in tables]
+            assert len(readies) == 8
+            for _ in range(200):
+                message = await raw.hears("ask")
+                await raw.answer(message)
+            program.process.kill()
+            program = connect(start, arena, *words)
+            raw.overs = []
+            await raw.play(8)
+            verdicts = [(await arena.result(table))[1] for table in tables]
+
+            assert verdicts == [None] * 8
+        [file] = state.glob("card-arena/*.json")
+        await arena.until(lambda: not arena.gateway.players["learner"].chairs)
+        program.process.send_signal(signal.SIGTERM)
+        status, _, err = await ended(program)
+        strategies.extend(line for line in err.splitlines() if "goes on after" in line)
+
+        assert status == 130
+        assert not file.exists()
+
+    in_arena(scenario, **PATIENT)
+
+    assert len(strategies) == 8
+    assert not [line for line in strategies if "otherwise" in line]
+
+
+def test_a_second_process_does_not_take_the_session_over(
+    in_arena: Run, start: Start, state: Path
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        connect(start, arena, "akq", "learner")
+        await here(arena, "learner")
+        player = arena.gateway.players["learner"]
+        connection = player.connection
+        second = connect(start, arena, "akq", "learner")
+        status, _, err = await ended(second)
+
+        assert status == 2
+        assert "a bot named 'learner' is here already" in err
+        assert player.connection is connection
+        [file] = state.glob("card-arena/*.json")
+        assert json.loads(file.read_text())["secret"] == player.secret
+        assert player.secret not in err
+
+    in_arena(scenario)

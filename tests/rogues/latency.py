@@ -1,7 +1,7 @@
 """Do rogues make others wait? `python -m tests.rogues.latency` measures it; it takes a minute and is no part of CI.
 
 Pairs of honest bots play, with some milliseconds of thought per decision, and note the time from the sending of an answer to the next
-question. Three conditions take turns within one run, as a machine has its moods:
+question, whichever of the two is asked: it is the arena's alone, and what the client's own loop adds. Three conditions take turns within one run, as a machine has its moods:
 
 - `quiet`: nobody else is there;
 - `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the machine itself costs;
@@ -29,7 +29,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from arena.conduct import Table
 from arena.games import GAMES
@@ -117,37 +117,46 @@ async def _arena() -> AsyncIterator[str]:
 # ---- Who plays there
 
 
-class Honest:
-    """A bot that plays any legal answer, and notes what it waits for the next question."""
+class Pair:
+    """Two bots that play each other, any legal answer, and note what the arena takes from an answer to the next question."""
 
-    def __init__(self, url: str, name: str) -> None:
-        self.url, self.name = url, name
+    def __init__(self, url: str, number: int) -> None:
         self.waits_ms: list[float] | None = None  # None: they do not count now
+        self._url, self._number = url, number
+        self._answered_at: float | None = None
 
     async def play(self) -> None:
         """Play until cancelled."""
-        hello = {"type": "hello", "protocol": 1, "name": self.name}
-        async with connect(self.url, compression=None, max_size=None) as websocket:
+        async with asyncio.TaskGroup() as sides:
+            for side in ("left", "right"):
+                sides.create_task(self._play(f"{side} {self._number}"))
+
+    async def _play(self, name: str) -> None:
+        hello = {"type": "hello", "protocol": 1, "name": name}
+        async with connect(self._url, compression=None, max_size=None) as websocket:
             await websocket.send(json.dumps({**hello, "games": ["ace_king_queen"]}))
-            answered_at: float | None = None
             async for text in websocket:
-                heard = time.perf_counter()
+                heard_at = time.perf_counter()
                 message: dict[str, Any] = json.loads(text)
-                ids = {"match": message.get("match")}
                 match message["type"]:
                     case "match":
-                        ready = {"type": "ready", **ids, "nonce": self.name}
-                        await websocket.send(json.dumps(ready))
+                        ids = {"match": message["match"], "nonce": name}
+                        await websocket.send(json.dumps({"type": "ready", **ids}))
                     case "ask":
-                        if self.waits_ms is not None and answered_at is not None:
-                            self.waits_ms.append((heard - answered_at) * 1000)
-                        await asyncio.sleep(_THOUGHT_S)
-                        value = {"ask": message["ask"], "value": message["legal"][0]}
-                        answer = {"type": "answer", **ids, **value}
-                        answered_at = time.perf_counter()
-                        await websocket.send(json.dumps(answer))
+                        await self._answer(websocket, message, heard_at)
                     case "over":
-                        raise AssertionError(f"{self.name} is out: {message}")
+                        raise AssertionError(f"{name} is out: {message}")
+
+    async def _answer(
+        self, websocket: ClientConnection, ask: dict[str, Any], heard_at: float
+    ) -> None:
+        if self.waits_ms is not None and self._answered_at is not None:
+            self.waits_ms.append((heard_at - self._answered_at) * 1000)
+        ids = {"match": ask["match"], "ask": ask["ask"]}
+        answer = json.dumps({"type": "answer", **ids, "value": ask["legal"][0]})
+        await asyncio.sleep(_THOUGHT_S)
+        self._answered_at = time.perf_counter()
+        await websocket.send(answer)
 
 
 @contextmanager
@@ -189,12 +198,8 @@ def _start_gently(words: list[str]) -> subprocess.Popen[bytes]:
 async def measure(pairs: int, rogues: int, rounds: int, seconds: float) -> list[Times]:
     """Per round and condition, what the honest bots waited, in milliseconds."""
     async with _arena() as here, _arena() as elsewhere:
-        bots = [
-            Honest(here, f"{side} {number}")
-            for number in range(pairs)
-            for side in ("left", "right")
-        ]
-        playing = asyncio.gather(*(bot.play() for bot in bots))
+        bots = [Pair(here, number) for number in range(pairs)]
+        playing = [asyncio.create_task(bot.play()) for bot in bots]
         try:
             return [
                 {
@@ -205,20 +210,20 @@ async def measure(pairs: int, rogues: int, rounds: int, seconds: float) -> list[
                 for _ in range(rounds)
             ]
         finally:
-            if playing.done():
-                playing.result()  # somebody fell out
-            playing.cancel()
+            for task in playing:
+                task.cancel()
+            await asyncio.gather(*playing)  # raises what made one fall out
 
 
 async def _beside(
-    url: str, rogues: int, bots: list[Honest], seconds: float
+    url: str, rogues: int, bots: list[Pair], seconds: float
 ) -> list[float]:
     with _rogues(url, rogues):
         await asyncio.sleep(_WARM_UP_S)  # for the rogues to start
         return await _listen(bots, seconds)
 
 
-async def _listen(bots: list[Honest], seconds: float) -> list[float]:
+async def _listen(bots: list[Pair], seconds: float) -> list[float]:
     await asyncio.sleep(_WARM_UP_S)
     waits_ms: list[float] = []
     for bot in bots:

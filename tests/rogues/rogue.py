@@ -465,7 +465,7 @@ KINDS: dict[str, Kind] = {
     "huge-frame": Kind("oversize", huge_frame),
     "anothers-match": Kind("malformed", anothers_match, got=True, told=True),
     "answers-early": Kind("malformed", answers_early, got=True, told=True),
-    "flood": Kind("malformed", floods),
+    "flood": Kind("malformed", floods, got=True),
     "flood-of-pings": Kind("malformed", floods_with_pings),
     "never-reads": Kind("overflow", never_reads, narrow=True),
     # how long it takes
