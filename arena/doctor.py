@@ -17,7 +17,7 @@ from importlib.util import find_spec
 
 import msgspec
 
-from arena import cgroup, sampler, sandbox
+from arena import cgroup, processes, sandbox
 
 __all__ = ["Layer", "Report", "examine"]
 
@@ -66,7 +66,7 @@ def examine() -> Report:
 
 
 def _sampler() -> Layer:
-    why = sampler.probe()
+    why = processes.probe()
     how = "memory and processes of launched bots, ten times a second, from " + (
         "/proc" if sys.platform == "linux" else "psutil"
     )
@@ -117,9 +117,9 @@ def _subreaper() -> Layer:
 
 def _cpu() -> Layer:
     name = "CPU metering"
-    if (why := sampler.probe()) is not None:
+    if (why := processes.probe()) is not None:
         return Layer(name, False, f"{why}; launched bots are charged by the clock")
-    step = sampler.cpu_resolution_ms()
+    step = processes.cpu_resolution_ms()
     if step is None:
         text = "whole process trees, in the steps of psutil; children that have ended are estimates"
     else:

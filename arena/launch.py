@@ -3,10 +3,11 @@
 The arena never imports a bot's code to play: `python -m bots` is a program like any student's. What it takes:
 
 - `arena/program.py`: the command line, and which files it may see;
-- `arena/process.py`, `arena/keeper.py`: the process, its stderr, its end and that of its children;
+- `arena/scratch.py`: its directory, with those files, and its environment;
+- `arena/process.py`, `arena/keeper.py`: the process, its stderr, its end and that of its children (on Windows `arena/plain.py`);
 - `arena/sandbox.py`, `arena/cgroup.py`, `arena/sampler.py`: isolation and limits, as far as this machine has them.
 
-A bot gets a fresh directory and a bare environment. Nothing of the arena's own is in either.
+This module holds them together: it knows who runs, whom to tell, and what is to be cleared away.
 """
 
 from __future__ import annotations
@@ -14,40 +15,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
-from arena import cgroup, sandbox
+from arena.plain import PlainProcess
 from arena.process import Process
-from arena.program import Program, Shown, bot_command, read_program, views
+from arena.program import Program, bot_command, read_program
 from arena.sampler import Sampler
+from arena.scratch import Prepared, clear, environment, prepare, with_companions
 from arena.verdict import Finding
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 
 __all__ = ["Launched", "Launcher", "Program", "bot_command", "read_program"]
 
-_KEPT = ("PATH", "LANG", "LANGUAGE", "JAVA_HOME", "TZ")  # of our environment, and LC_*
-_COMPANIONS = ("", "-wal", "-shm", "-journal")  # SQLite's files beside a database
 _SHELL_SIGNAL = 128  # how bubblewrap says that its program was ended by a signal
 
 OnFinding = Callable[[str, Finding], None]
-
-
-class _Prepared(msgspec.Struct, frozen=True):
-    """What a bot needs before it can be started."""
-
-    scratch: Path
-    command: tuple[str, ...]
-    isolated: bool
-    group: cgroup.Cgroup | None
 
 
 class Launched:
@@ -62,7 +52,11 @@ class Launched:
     """
 
     def __init__(
-        self, name: str, process: Process, enforced: str, cpu_ms: Callable[[], float]
+        self,
+        name: str,
+        process: Process | PlainProcess,
+        enforced: str,
+        cpu_ms: Callable[[], float],
     ) -> None:
         self.name = name
         self.pid = process.pid
@@ -79,7 +73,9 @@ class Launched:
 class _Bot:
     """What the launcher knows of a running bot."""
 
-    def __init__(self, name: str, prepared: _Prepared, process: Process) -> None:
+    def __init__(
+        self, name: str, prepared: Prepared, process: Process | PlainProcess
+    ) -> None:
         self.name = name
         self.prepared = prepared
         self.process = process
@@ -107,11 +103,7 @@ class Launcher:
         isolate: bool = True,
     ) -> None:
         self._limits = limits
-        self._hidden = tuple(
-            path.with_name(path.name + companion)
-            for path in (path.resolve() for path in hidden)
-            for companion in _COMPANIONS
-        )
+        self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
         self._bots: dict[str, _Bot] = {}
@@ -140,21 +132,21 @@ class Launcher:
         self._starting.add(name)
         try:
             prepared = await asyncio.to_thread(
-                self._prepare, name, program, self._make_root()
+                prepare,
+                name,
+                program,
+                self._limits,
+                root=self._make_root(),
+                hidden=self._hidden,
+                isolate=self._isolate,
             )
             try:
                 if self._closed:
                     raise ArenaError(f"cannot start {name}: the arena is closing")
-                process = await Process.start(
-                    prepared.command,
-                    scratch=prepared.scratch,
-                    environment=_environment(name, prepared.scratch, url, token),
-                    stdio=program.stdio,
-                    isolated=prepared.isolated,
-                    procs=prepared.group.procs if prepared.group else None,
-                )
+                variables = environment(name, prepared.scratch, url, token)
+                process = await _execute(prepared, variables, stdio=program.stdio)
             except BaseException:
-                _clear(prepared)
+                clear(prepared)
                 raise
             return self._started(name, prepared, process)
         finally:
@@ -199,47 +191,23 @@ class Launcher:
             self._root = Path(tempfile.mkdtemp(prefix="arena-")).resolve()
         return self._root
 
-    def _prepare(self, name: str, program: Program, root: Path) -> _Prepared:
-        """Make its directory with what it sees; all that waits for a disk is here, in a thread."""
-        isolated = self._isolate and sandbox.probe() is None
-        network = not program.stdio or sandbox.probe(network=False) is not None
-        hidden = (*self._hidden, root)
-        shown = views(program, hidden)
-        plain = re.sub(r"[^a-z0-9]+", "-", name.lower())[:20].strip("-")
-        scratch = Path(tempfile.mkdtemp(prefix=f"{plain}-", dir=root))
-        command = program.words
-        if isolated:
-            command = tuple(
-                sandbox.wrap(
-                    command,
-                    scratch=scratch,
-                    shown=shown,
-                    hidden=hidden,
-                    network=network,
-                )
-            )
-        else:
-            _link(scratch, shown)
-        return _Prepared(
-            scratch=scratch,
-            command=command,
-            isolated=isolated,
-            group=cgroup.make(scratch.name, self._limits),
-        )
-
-    def _started(self, name: str, prepared: _Prepared, process: Process) -> Launched:
+    def _started(
+        self, name: str, prepared: Prepared, process: Process | PlainProcess
+    ) -> Launched:
         if self._sampler is None:
             self._sampler = Sampler(self._limits, self._found)
             self._sampler.start()
         bot = self._bots[name] = _Bot(name, prepared, process)
-        self._sampler.watch(name, process.keeper_pid)
+        if process.keeper_pid is not None:
+            self._sampler.watch(name, process.keeper_pid)
         bot.watcher = asyncio.create_task(self._watch(bot))
         return Launched(
             name,
             process,
             _enforced(
                 in_group=prepared.group is not None,
-                sampled=self._sampler.inactive is None,
+                sampled=process.keeper_pid is not None
+                and self._sampler.inactive is None,
                 isolated=prepared.isolated,
             ),
             lambda: self._cpu_ms(bot),
@@ -264,7 +232,7 @@ class Launcher:
             if self._sampler is not None:
                 self._sampler.forget(bot.name)
             del self._bots[bot.name]
-            await asyncio.to_thread(_clear, bot.prepared)
+            await asyncio.to_thread(clear, bot.prepared)
 
     def _tell(self, bot: _Bot, finding: Finding) -> None:
         if not bot.is_muted:
@@ -278,38 +246,28 @@ class Launcher:
             return bot.final_cpu_ms
         if bot.prepared.group is not None:
             return bot.prepared.group.cpu_ms()
-        return self._sampler.cpu_ms(bot.name) if self._sampler is not None else 0.0
+        if self._sampler is None or bot.process.keeper_pid is None:
+            return 0.0
+        return self._sampler.cpu_ms(bot.name)
 
 
-def _link(scratch: Path, shown: Sequence[Shown]) -> None:
-    """Show a program its files without a sandbox; what it names by its whole path is there anyway."""
-    for item in shown:
-        if not item.place.is_absolute():
-            place = scratch / item.place
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(item.source.absolute())
-
-
-def _clear(prepared: _Prepared) -> None:
-    """Remove what a bot had, as far as its keeper has not."""
-    if prepared.group is not None:
-        prepared.group.remove()
-    shutil.rmtree(prepared.scratch, ignore_errors=True)
-
-
-def _environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str]:
-    """All that a program finds in its environment."""
-    ours = {
-        key: value
-        for key, value in os.environ.items()
-        if key in _KEPT or key.startswith("LC_")
-    }
-    # What is relative would be looked for in the scratch directory.
-    path = ours.get("PATH", os.defpath).split(os.pathsep)
-    ours["PATH"] = os.pathsep.join(entry for entry in path if os.path.isabs(entry))
-    theirs = {"ARENA_NAME": name, "ARENA_URL": url, "ARENA_TOKEN": token}
-    places = {"HOME": str(scratch), "TMPDIR": str(scratch)}
-    return ours | places | {key: value for key, value in theirs.items() if value}
+async def _execute(
+    prepared: Prepared, variables: dict[str, str], *, stdio: bool
+) -> Process | PlainProcess:
+    """Start what was prepared, in the way that this system has."""
+    command, scratch = prepared.command, prepared.scratch
+    if os.name == "nt":
+        return await PlainProcess.start(
+            command, scratch=scratch, environment=variables, stdio=stdio
+        )
+    return await Process.start(
+        command,
+        scratch=scratch,
+        environment=variables,
+        stdio=stdio,
+        isolated=prepared.isolated,
+        procs=prepared.group.procs if prepared.group else None,
+    )
 
 
 def _enforced(*, in_group: bool, sampled: bool, isolated: bool) -> str:
@@ -319,7 +277,7 @@ def _enforced(*, in_group: bool, sampled: bool, isolated: bool) -> str:
         words += f", memory and processes ({'cgroup' if in_group else 'sampled'})"
     words += ", isolated (bubblewrap)" if isolated else ", not isolated"
     if sys.platform != "linux":
-        words += ", stopped with its process group only"
+        words += ", what leaves its process group is not stopped"
     return words
 
 

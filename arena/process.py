@@ -25,6 +25,7 @@ _REST_S = (
     0.01  # after a whole chunk of stderr: a bot that floods it waits, not the arena
 )
 _POLL_S = 0.005  # for a keeper that has closed its pipe to be gone
+_START_S = 20.0  # to execute it, on a machine that is starting a hundred others
 _PATIENCE_S = 1.0  # beyond the keeper's own grace, and again after each harder measure
 
 
@@ -137,15 +138,25 @@ class Process:
         except OSError as error:
             raise ArenaError(f"cannot start {command[0]}: {error.strerror}") from error
         try:
-            process.pid = await asyncio.shield(process._started)
+            async with asyncio.timeout(_START_S):
+                process.pid = await asyncio.shield(process._started)
+        except TimeoutError:
+            await process._give_up()
+            raise ArenaError(
+                f"cannot start {command[0]}: not executed within {_START_S:.0f} s"
+            ) from None
         except BaseException:
-            process.kill()
-            await process.stop()
-            for descriptor in (process.stdin_fd, process.stdout_fd):
-                if descriptor is not None:
-                    os.close(descriptor)
+            await process._give_up()
             raise
         return process
+
+    async def _give_up(self) -> None:
+        """Nobody will have it."""
+        for descriptor in (self.stdin_fd, self.stdout_fd):
+            if descriptor is not None:
+                os.close(descriptor)
+        self.kill()
+        await self.stop()
 
     @property
     def tail(self) -> str:

@@ -29,7 +29,9 @@ __all__ = [
     "Shown",
     "bot_command",
     "expose",
+    "find_program",
     "read_program",
+    "search_path",
     "views",
 ]
 
@@ -103,7 +105,7 @@ def _command(word: str, folder: Path) -> str:
     """How the program is called from the scratch directory."""
     if os.path.dirname(word):
         path = folder / word
-    elif shutil.which(word) is not None:
+    elif find_program(word) is not None:
         return word
     else:
         path, word = folder / word, os.path.join(os.curdir, word)
@@ -116,6 +118,17 @@ def _command(word: str, folder: Path) -> str:
             f"expected a program, got {word!r}, which is not executable; start it as in 'python3 bot.py', or chmod +x it"
         )
     return word
+
+
+def search_path() -> str:
+    """Our PATH as bots get it: what is relative in it would be looked for in their directories."""
+    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join(entry for entry in entries if os.path.isabs(entry))
+
+
+def find_program(word: str) -> str | None:
+    """Where a program lies that is named by a single word."""
+    return shutil.which(word, path=search_path())
 
 
 def bot_command(
@@ -136,7 +149,8 @@ def bot_command(
     }
     # -P: a folder `bots` in the present directory is not the package.
     words = [word for option in options.items() for word in option]
-    return [sys.executable, "-P", "-m", "bots", *bot, *words, "--quiet"]
+    flags = ("--quiet", "--no-session")  # it does not outlive its scratch directory
+    return [sys.executable, "-P", "-m", "bots", *bot, *words, *flags]
 
 
 # ---- What it sees

@@ -2,7 +2,7 @@
 
 A bot's tree is everything below its keeper (arena/keeper.py), which adopts orphans: a child cannot leave it. One thread looks at the table of
 all processes once for all bots; what a rule says about a tree is in `judge`, what its CPU time adds up to in `Meter`, both without
-I/O. Where there is no /proc of Linux, `psutil` is the second reader behind the same four functions (`Processes`).
+I/O. How the system is asked is in `arena/processes.py`.
 
 Memory is VmHWM, the kernel's own high-water mark, so that no peak of a process falls between two samples, and PSS for a tree, as processes
 share pages. It is neither rusage, which a child inherits, nor RLIMIT_AS, which ends Go, Node and Java at start.
@@ -14,36 +14,19 @@ CPU time in /proc; the clock on the wall limits that. Nor can it see files in me
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from arena.processes import Cpu, Entry, Memory, Processes, probe, reader
 from arena.verdict import Finding
 from protocol.messages import Ending, Limits
 
-__all__ = [
-    "Cpu",
-    "Entry",
-    "LinuxProcesses",
-    "Memory",
-    "Meter",
-    "ProcessReading",
-    "Processes",
-    "PsutilProcesses",
-    "Sampler",
-    "cpu_resolution_ms",
-    "judge",
-    "parse_stat",
-    "probe",
-    "tree_of",
-]
+__all__ = ["Meter", "ProcessReading", "Sampler", "judge", "tree_of"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
 SHARE = 9  # rests nine times as long as a sample took: at most a tenth of a core
@@ -55,32 +38,6 @@ MIB = 1 << 20
 BWRAP = "bwrap"  # as /proc names it
 
 log = logging.getLogger(__name__)
-
-
-class Entry(NamedTuple):
-    """A line of the table of processes; `started` tells it from a later one with the same number."""
-
-    pid: int
-    parent: int
-    name: str
-    started: float
-    is_zombie: bool
-
-
-class Memory(NamedTuple):
-    """What a process holds, and the most it ever held (the same, where the system does not know)."""
-
-    rss_bytes: int
-    peak_bytes: int
-
-
-class Cpu(NamedTuple):
-    """CPU time of a process: its own, and that of children that it has waited for, theirs included."""
-
-    pid: int
-    started: float
-    own_ms: float
-    reaped_ms: float
 
 
 class ProcessReading(NamedTuple):
@@ -99,22 +56,6 @@ class ProcessReading(NamedTuple):
     peak_bytes: int
     pss_bytes: int | None = None
     is_structure: bool = False
-
-
-class Processes(Protocol):
-    """How a system is asked for its processes; None always means that the process is gone."""
-
-    def table(self) -> Mapping[int, Entry]:
-        """All processes."""
-
-    def memory(self, pid: int) -> Memory | None:
-        """What it holds."""
-
-    def pss(self, pid: int) -> int | None:
-        """Its fair share of the pages it holds, in bytes; all of them if it may not be seen."""
-
-    def cpu(self, pid: int) -> Cpu | None:
-        """Its CPU time."""
 
 
 # ---- Rules
@@ -224,193 +165,6 @@ class Meter:
         return reaped_ms - known_ms
 
 
-# ---- Readers
-
-
-class Stat(NamedTuple):
-    """What we use of /proc/PID/stat."""
-
-    entry: Entry
-    own_ticks: int
-    reaped_ticks: int
-
-
-def parse_stat(line: bytes) -> Stat | None:
-    """Read /proc/PID/stat, whose second field is a name with whatever the process likes in it; None if it is cut off."""
-    opens, closes = line.find(b"("), line.rfind(b")")
-    fields = line[closes + 2 :].split(None, 20)
-    if opens < 0 or len(fields) < 20:
-        return None
-    # A main thread that has ended is a zombie too, while other threads of its process go on.
-    is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    entry = Entry(
-        int(line[:opens]),
-        int(fields[1]),
-        line[opens + 1 : closes].decode(errors="replace"),
-        int(fields[19]),
-        is_zombie,
-    )
-    return Stat(
-        entry, int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
-    )
-
-
-class LinuxProcesses:
-    """Linux's /proc."""
-
-    def __init__(self) -> None:
-        self._tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
-
-    def table(self) -> Mapping[int, Entry]:
-        """All processes."""
-        stats = (self._stat(int(pid)) for pid in os.listdir("/proc") if pid.isdigit())
-        return {stat.entry.pid: stat.entry for stat in stats if stat}
-
-    def memory(self, pid: int) -> Memory | None:
-        """VmRSS and VmHWM."""
-        status = self._of_a_thread(pid, "status", b"VmHWM:")
-        if status is None:
-            return None
-        return Memory(_kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024)
-
-    def pss(self, pid: int) -> int | None:
-        """Pss; of a process that does not let itself be looked at, VmRSS."""
-        rollup = self._of_a_thread(pid, "smaps_rollup", b"Pss:")
-        if rollup is not None:
-            return _kib(rollup, b"Pss:") * 1024
-        memory = self.memory(pid)
-        return None if memory is None else memory.rss_bytes
-
-    def cpu(self, pid: int) -> Cpu | None:
-        """The process's CPU clock, which counts nanoseconds; what its children took is known in ticks."""
-        stat = self._stat(pid)
-        if stat is None:
-            return None
-        own_ms = stat.own_ticks * self._tick_ms
-        with suppress(OSError):  # it has ended just now
-            own_ms = time.clock_gettime_ns(_cpu_clock(pid)) / 1e6
-        reaped_ms = stat.reaped_ticks * self._tick_ms
-        return Cpu(pid, stat.entry.started, own_ms, reaped_ms)
-
-    def _stat(self, pid: int) -> Stat | None:
-        line = _read(f"/proc/{pid}/stat")
-        return None if line is None else parse_stat(line)
-
-    def _of_a_thread(self, pid: int, file: str, has: bytes) -> bytes | None:
-        """What that file says of the process; if its main thread has ended it is another one that knows."""
-        if (text := _read(f"/proc/{pid}/{file}")) and has in text:
-            return text
-        with suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                if (text := _read(f"/proc/{thread}/{file}")) and has in text:
-                    return text
-        return None
-
-
-def _read(path: str) -> bytes | None:
-    """A file of /proc, None if its process has ended; a tenth of the time that `open` takes."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        return os.read(file, 8192)
-    except OSError:
-        return None
-    finally:
-        os.close(file)
-
-
-def _kib(text: bytes, label: bytes) -> int:
-    at = text.find(b"\n" + label)
-    return int(text[at + 1 + len(label) :].split(None, 1)[0]) if at >= 0 else 0
-
-
-class PsutilProcesses:
-    """`psutil`, for systems without Linux's /proc.
-
-    Windows knows the peak of a process; macOS does not, so that one between two samples is missed. Both know only the pages that a process
-    shares with nobody, which is never more than its fair share: they never find memory that is not there.
-    """
-
-    def __init__(self) -> None:
-        self._psutil = importlib.import_module("psutil")
-
-    def table(self) -> Mapping[int, Entry]:
-        """All processes."""
-        zombie = self._psutil.STATUS_ZOMBIE
-        wanted = ["pid", "ppid", "name", "create_time", "status"]
-        return {
-            found["pid"]: Entry(
-                found["pid"],
-                found["ppid"] or 0,
-                found["name"] or "",
-                found["create_time"] or 0.0,
-                found["status"] == zombie,
-            )
-            for found in (each.info for each in self._psutil.process_iter(wanted))
-        }
-
-    def memory(self, pid: int) -> Memory | None:
-        """The resident set, and on Windows its peak."""
-        with suppress(self._psutil.Error):
-            found = self._psutil.Process(pid).memory_info()
-            return Memory(found.rss, getattr(found, "peak_wset", found.rss))
-        return None
-
-    def pss(self, pid: int) -> int | None:
-        """The fair share, or what is not shared, or else all."""
-        with suppress(self._psutil.Error):
-            found = self._psutil.Process(pid).memory_full_info()
-            return int(getattr(found, "pss", found.uss))
-        memory = self.memory(pid)
-        return None if memory is None else memory.rss_bytes
-
-    def cpu(self, pid: int) -> Cpu | None:
-        """User and system time; that of children only where the system keeps it."""
-        with suppress(self._psutil.Error):
-            process = self._psutil.Process(pid)
-            used = process.cpu_times()
-            reaped_s = getattr(used, "children_user", 0) + getattr(
-                used, "children_system", 0
-            )
-            own_ms = (used.user + used.system) * 1000
-            return Cpu(pid, process.create_time(), own_ms, reaped_s * 1000)
-        return None
-
-
-def probe() -> str | None:
-    """Why bots cannot be sampled on this system; None if they can."""
-    if _has_proc():
-        return None
-    try:
-        importlib.import_module("psutil")
-    except ImportError:
-        return (
-            "there is no /proc of Linux and no psutil: pip install 'card-arena[psutil]'"
-        )
-    return None
-
-
-def cpu_resolution_ms() -> float | None:
-    """The smallest step of CPU time that is seen of a process that runs; None where that is not known."""
-    if not _has_proc():
-        return None
-    try:
-        return time.clock_getres(_cpu_clock(os.getpid())) * 1000
-    except OSError:  # a kernel that hides it: what /proc says is left
-        return 1000 / os.sysconf("SC_CLK_TCK")
-
-
-def _cpu_clock(pid: int) -> int:
-    """What clock_getcpuclockid(3) returns: of all threads of a process, in nanoseconds, by one call of the kernel."""
-    return ~pid << 3 | 2
-
-
-def _has_proc() -> bool:
-    return sys.platform == "linux" and os.path.exists("/proc/self/stat")
-
-
 # ---- The sampler
 
 
@@ -450,7 +204,7 @@ class Sampler:
         self.inactive = probe() if processes is None else None
         self.samples = 0
         if processes is None and self.inactive is None:
-            processes = LinuxProcesses() if _has_proc() else PsutilProcesses()
+            processes = reader()
         self._limits = limits
         self._on_finding = on_finding
         self._processes = processes

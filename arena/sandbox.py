@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from arena.program import SYSTEM, Shown, expose
+from arena.program import SYSTEM, Shown, expose, find_program
 from protocol.errors import one_line
 
 __all__ = ["probe", "wrap"]
@@ -91,7 +91,7 @@ def wrap(
     bound = [Path(path) for path in SYSTEM]
     outside: list[Shown] = []
     for path in _support(command[0]):
-        if not _is_in(path, bound):
+        if not _is_in(path, bound) and not _holds_home(path):
             bound.append(path)
             outside += expose(path, path, hidden)
     outside += (
@@ -166,7 +166,7 @@ def _support(command: str) -> Iterator[Path]:
             yield Path(place)
     if java := os.environ.get("JAVA_HOME"):
         yield Path(java)
-    found = shutil.which(command)
+    found = find_program(command)
     if os.path.dirname(command) and not os.path.isabs(command):
         return  # among what it is shown
     while found:
@@ -180,11 +180,15 @@ def _support(command: str) -> Iterator[Path]:
 
 def _installation(program: Path) -> Path:
     """What has to be there for a program to run: of `jdk/bin/java` the `jdk`, but never a home."""
-    home = Path(os.path.expanduser("~")).resolve()
     folder = program.parent
     whole = folder.parent if folder.name in ("bin", "sbin", "shims") else folder
     for candidate in (whole, folder):
         # ~/.local has bin in it, and also what people's programs keep.
-        if candidate.name != ".local" and not home.is_relative_to(candidate.resolve()):
+        if candidate.name != ".local" and not _holds_home(candidate):
             return candidate
     return program
+
+
+def _holds_home(folder: Path) -> bool:
+    home = Path(os.path.expanduser("~")).resolve()
+    return home.is_relative_to(folder.resolve())

@@ -86,11 +86,16 @@ class Kernel:
         for word in text.split():
             if word[0] == "-":
                 enabled.discard(word[1:])
-            elif (path.parent / "cgroup.procs").read_text().split():
+            elif self._is_inner(path.parent):
                 raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
             else:
                 enabled.add(word[1:])
         path.write_text(" ".join(sorted(enabled)))
+
+    def _is_inner(self, group: Path) -> bool:
+        """Whether processes are where there must be none: only the root of all groups is free."""
+        procs = (group / "cgroup.procs").read_text().split()
+        return bool(procs) and (group / "cgroup.events").exists()
 
     def remove(self, path: Path) -> None:
         procs = path / "cgroup.procs"
@@ -211,6 +216,17 @@ def test_a_group_that_others_are_in_is_not_touched(
     assert why is not None
     assert f"other processes are in {kernel.group}" in why
     assert kernel.writes == []
+
+
+def test_the_root_of_all_groups_may_have_others_in_it(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot(own="/")
+    (kernel.group / "cgroup.events").unlink()
+    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+
+    assert probe(kernel.root) is None
+    assert kernel.groups == []
 
 
 def test_a_limit_that_the_kernel_refuses_is_said(boot: Callable[..., Kernel]) -> None:

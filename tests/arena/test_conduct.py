@@ -12,7 +12,16 @@ from arena.games import GAMES
 from arena.match import replay
 from arena.rules import Game
 from arena.verdict import Finding
-from protocol.messages import Answer, Ask, Ending, Limits, Match, Over, Ready, Termination
+from protocol.messages import (
+    Answer,
+    Ask,
+    Ending,
+    Limits,
+    Match,
+    Over,
+    Ready,
+    Termination,
+)
 
 if TYPE_CHECKING:
     from tests.arena.conftest import LIMITS, Bot, House

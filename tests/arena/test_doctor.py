@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from arena import cgroup, doctor, sampler, sandbox
+from arena import cgroup, doctor, processes, sandbox
 from arena.doctor import Layer, examine
 
 NAMES = (
@@ -29,7 +29,7 @@ def layer(name: str) -> Layer:
 
 @pytest.fixture(autouse=True)
 def _all_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cgroup, sampler, sandbox):
+    for module in (cgroup, processes, sandbox):
         monkeypatch.setattr(module, "probe", lambda: None)
 
 
@@ -42,7 +42,7 @@ def test_every_layer_has_a_line() -> None:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(sampler, "sampler"), (cgroup, "memory by cgroup v2")],
+    [(processes, "sampler"), (cgroup, "memory by cgroup v2")],
 )
 def test_a_layer_that_does_not_work_says_why(
     monkeypatch: pytest.MonkeyPatch, module: object, name: str
@@ -69,7 +69,7 @@ def test_without_a_sampler_cpu_time_is_not_metered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert layer("CPU metering").active
-    monkeypatch.setattr(sampler, "probe", lambda: "no psutil")
+    monkeypatch.setattr(processes, "probe", lambda: "no psutil")
 
     assert layer("CPU metering") == Layer(
         "CPU metering", False, "no psutil; launched bots are charged by the clock"
@@ -77,7 +77,7 @@ def test_without_a_sampler_cpu_time_is_not_metered(
 
 
 def test_the_steps_of_psutil_are_not_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampler, "cpu_resolution_ms", lambda: None)
+    monkeypatch.setattr(processes, "cpu_resolution_ms", lambda: None)
 
     assert "psutil" in layer("CPU metering").detail
 

@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from arena.program import Program, Shown, bot_command, expose, read_program, views
+from arena.program import (
+    Program,
+    Shown,
+    bot_command,
+    expose,
+    read_program,
+    search_path,
+    views,
+)
 from protocol.errors import UsageError
 
 
@@ -61,6 +69,16 @@ def test_the_folder_is_the_current_one(
 
 def test_a_program_in_the_folder_needs_no_dot(folder: Path) -> None:
     assert read_program("mybot", folder).words == (os.path.join(".", "mybot"),)
+
+
+def test_a_path_that_leads_here_only_by_chance_is_not_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", os.pathsep.join([".", "ann", "/usr/bin"]))
+
+    assert search_path() == "/usr/bin"
+    assert read_program("mybot").words == (os.path.join(".", "mybot"),)
 
 
 def test_a_program_on_path_comes_before_one_in_the_folder(

@@ -6,38 +6,20 @@ import asyncio
 import importlib
 import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Mapping
-from importlib.util import find_spec
 
 import pytest
 
 from arena import sampler as module
-from arena.sampler import (
-    MIB,
-    Cpu,
-    Entry,
-    LinuxProcesses,
-    Memory,
-    Meter,
-    Processes,
-    ProcessReading,
-    PsutilProcesses,
-    Sampler,
-    judge,
-    parse_stat,
-    probe,
-    tree_of,
-)
+from arena.processes import Cpu, Entry, Memory, probe
+from arena.sampler import MIB, Meter, ProcessReading, Sampler, judge, tree_of
 from arena.verdict import Finding
 from protocol.messages import Ending, Limits
 
 LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
-
-ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux")
 
 
 def reading(
@@ -184,40 +166,6 @@ def test_a_zombie_beside_the_sandbox_does_not_hide_it() -> None:
     assert pids(10, "9 < 10 true Z", "11 < 10 bwrap", "12 < 11 bwrap")[1] == {11, 12}
 
 
-# ---- parse_stat
-
-STAT = (
-    b"42 (%s) %s 7 42 42 0 -1 4194560 900 0 0 0 150 50 30 20 20 0 %d 0 12345 "
-    b"9000000 512 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
-)
-
-
-@pytest.mark.parametrize(
-    "name", [b"python", b"a b", b") R 1 1 (", b"))", b"(", b"", "ä".encode()[:1]]
-)
-def test_a_stat_line_is_read_whatever_the_process_calls_itself(name: bytes) -> None:
-    stat = parse_stat(STAT % (name, b"S", 1))
-
-    assert stat is not None
-    assert stat.entry == Entry(42, 7, name.decode(errors="replace"), 12345, False)
-    assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
-
-
-def test_a_zombie_is_one_only_when_no_thread_is_left() -> None:
-    ended = parse_stat(STAT % (b"bot", b"Z", 1))
-    headless = parse_stat(STAT % (b"bot", b"Z", 2))
-
-    assert ended is not None
-    assert ended.entry.is_zombie
-    assert headless is not None
-    assert not headless.entry.is_zombie
-
-
-@pytest.mark.parametrize("line", [b"", b"42", b"42 (bot) S 7", b"42 bot S 7"])
-def test_a_stat_line_that_is_cut_off_is_none(line: bytes) -> None:
-    assert parse_stat(line) is None
-
-
 # ---- Meter
 
 
@@ -284,6 +232,9 @@ def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
         seen = 15.0 * (number - 1) // 10 * 10
         meter.read([Cpu(1, 0, 0, seen), Cpu(100 + number, 0, 15, 0)])
         meter.forgive()
+        for _ in range(3):
+            meter.read([Cpu(1, 0, 0, 15.0 * number // 10 * 10)])
+            meter.forgive()
 
     assert meter.total_ms == pytest.approx(1500, abs=2 * module.ROUNDING_MS)
 
@@ -504,11 +455,13 @@ def test_another_process_with_the_keepers_number_is_not_the_keeper() -> None:
         watched = Watched()
         watched.sampler.watch("ann", 10)
         watched.processes.put(Entry(10, 1, "other", 99, False))
+        watched.processes.times[10] = (0, 5000)
         watched.processes.add(11, mib=312)
         await watched.samples()
-        watched.sampler.close()
 
         assert watched.found == []
+        assert watched.sampler.cpu_ms("ann") == 0
+        watched.sampler.close()
 
     asyncio.run(main())
 
@@ -533,6 +486,24 @@ def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> Non
         await watched.samples()
 
         assert watched.sampler.cpu_ms("ann") == 260
+        watched.sampler.close()
+
+    asyncio.run(main())
+
+
+def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() -> None:
+    async def main() -> None:
+        watched = Watched()
+        watched.processes.add(11)
+        watched.processes.add(12, 11)
+        watched.processes.times[12] = (500, 0)
+        watched.sampler.watch("ann", 10)
+        await watched.samples()
+        watched.processes.remove(12)
+        await watched.samples(4)
+        watched.processes.times[11] = (0, 400)  # another one
+
+        assert watched.sampler.cpu_ms("ann") == 900 - module.ROUNDING_MS
         watched.sampler.close()
 
     asyncio.run(main())
@@ -600,7 +571,7 @@ def test_a_system_without_a_reader_finds_nothing_and_says_why(
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(module, "_has_proc", lambda: False)
+    monkeypatch.setattr("arena.processes._has_proc", lambda: False)
     monkeypatch.setattr(importlib, "import_module", missing)
 
     async def main() -> None:
@@ -614,66 +585,3 @@ def test_a_system_without_a_reader_finds_nothing_and_says_why(
 
     asyncio.run(main())
     assert "pip install 'card-arena[psutil]'" in (probe() or "")
-
-
-# ---- Readers, on the process of this test
-
-
-@pytest.fixture(params=["proc", "psutil"])
-def reader(request: pytest.FixtureRequest) -> Processes:
-    if request.param == "proc":
-        if sys.platform != "linux":
-            pytest.skip("this is not Linux")
-        return LinuxProcesses()
-    if find_spec("psutil") is None:
-        assert not os.environ.get("CI"), "psutil is not installed"
-        pytest.skip("psutil is not installed")
-    return PsutilProcesses()
-
-
-def test_a_reader_knows_this_process(reader: Processes) -> None:
-    entry = reader.table()[os.getpid()]
-    memory = reader.memory(os.getpid())
-    cpu = reader.cpu(os.getpid())
-    pss = reader.pss(os.getpid())
-
-    assert entry.parent == os.getppid()
-    assert not entry.is_zombie
-    assert memory is not None
-    assert cpu is not None
-    assert pss is not None
-    assert MIB < memory.rss_bytes <= memory.peak_bytes < 4096 * MIB
-    assert MIB < pss <= memory.rss_bytes + MIB
-    assert cpu.started == entry.started
-
-
-def test_a_reader_sees_cpu_time_pass(reader: Processes) -> None:
-    before = reader.cpu(os.getpid())
-    began_s = time.process_time()
-    while time.process_time() - began_s < 0.1:
-        pass
-    after = reader.cpu(os.getpid())
-
-    assert before is not None
-    assert after is not None
-    assert after.own_ms - before.own_ms >= 100 - module.ROUNDING_MS
-
-
-def test_a_reader_knows_nothing_of_a_process_that_is_not_there(
-    reader: Processes,
-) -> None:
-    nobody = 1 << 30  # more than a system numbers
-
-    assert nobody not in reader.table()
-    assert reader.memory(nobody) is None
-    assert reader.pss(nobody) is None
-    assert reader.cpu(nobody) is None
-
-
-@ON_LINUX
-def test_on_linux_sampling_works_and_cpu_time_has_small_steps() -> None:
-    step_ms = module.cpu_resolution_ms()
-
-    assert probe() is None
-    assert step_ms is not None
-    assert 0 < step_ms <= 10

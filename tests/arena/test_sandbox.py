@@ -196,7 +196,7 @@ def test_a_program_comes_with_its_installation_but_never_with_a_home(
     path.touch(0o755)
     answers(monkeypatch, 0)
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setattr("arena.sandbox.shutil.which", lambda _: str(path))
+    monkeypatch.setattr("arena.sandbox.find_program", lambda _: str(path))
     words = sandbox.wrap([path.name], scratch=tmp_path / "scratch")
 
     places = [place for _, place in binds(words) if place.startswith(str(home))]
@@ -213,7 +213,7 @@ def test_a_program_behind_links_comes_with_all_that_they_lead_to(
     (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python/bin/python3")
     answers(monkeypatch, 0)
     monkeypatch.setattr(
-        "arena.sandbox.shutil.which", lambda _: f"{tmp_path}/venv/bin/python"
+        "arena.sandbox.find_program", lambda _: f"{tmp_path}/venv/bin/python"
     )
     words = sandbox.wrap(["python"], scratch=tmp_path / "scratch")
 

@@ -530,6 +530,31 @@ def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) 
     assert len(line.said("ready")) == 2
 
 
+def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
+    dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+
+    class Slow(Notebook):
+        def decide(self, question: Question[Any]) -> object:
+            now[0] += 0.5
+            return "bet"
+
+    class Looks(Line):
+        async def send(self, frame: bytes, text: bool) -> None:
+            await super().send(frame, text)
+            if len(self.said("ready")) == 1:
+                seen.append(set(json.loads(file.read_text())["seeds"]))
+
+    seen: list[set[str]] = []
+    script: list[ArenaMessage] = [match("m"), ask(1, "m"), match("n"), ask(1, "n")]
+    dial(Looks(welcome(), script, Closes(1000)))
+    run(client(Slow, session_file=file).run())
+
+    assert seen == [{"m"}]
+
+
 def test_a_strategy_that_lives_is_not_told_its_past(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:

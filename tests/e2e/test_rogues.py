@@ -7,7 +7,10 @@ looked at by itself. A season is played once per game, by the first test that as
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import re
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +22,7 @@ import pytest
 from arena.director import Form, Plan, Report
 from arena.games import GAMES
 from arena.host import Host
+from arena.launch import read_program
 from arena.match import MatchResult, Record, replay
 from arena.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
@@ -72,10 +76,11 @@ class Cell(NamedTuple):
 
 
 class Season(NamedTuple):
-    """What became of all, and how the bots that behave did with each other meanwhile and afterwards."""
+    """What became of all, how the bots that behave did with each other meanwhile and afterwards, and what still runs."""
 
     cells: dict[str, Cell]
     honest: tuple[Report, ...]
+    left: tuple[str, ...] = ()
 
 
 # ---- Playing a season
@@ -144,8 +149,8 @@ async def _play(host: Host, game: str, rogues: list[str]) -> dict[str, Report]:
     return dict(zip(names, reports, strict=True))
 
 
-async def _season(game: str, store: Store) -> Season:
-    """The rogues that connect by themselves."""
+async def _connected(game: str, store: Store) -> Season:
+    """The season of the rogues that connect by themselves."""
     matched = [name for name in CONNECTED if KINDS[name].ending is not None]
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         honest = await _honest(host, game)
@@ -162,6 +167,43 @@ async def _season(game: str, store: Store) -> Season:
         name: _cell(store, name, reports.get(name), *ends[name]) for name in CONNECTED
     }
     return Season(cells, (reports["meanwhile"], after))
+
+
+async def _launched(game: str, store: Store) -> Season:
+    """The season of the rogues that the arena starts; some never come, and are started when they are waited for."""
+    late = [name for name in LAUNCHED if KINDS[name].before is not None]
+    early = [name for name in LAUNCHED if name not in late]
+    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+        honest = await _honest(host, game)
+        try:
+            await _launch(host, game, early)
+            await _present(host, [*HONEST, *early])
+            assert len(_left(host.url)) >= len(early), "else it would find nothing"
+            playing = asyncio.create_task(_play(host, game, LAUNCHED))
+            await _launch(host, game, late)
+            reports = await playing
+            after = await _compete(host, game, *HONEST[: GAMES[game].seats])
+        finally:
+            _kill(honest)
+        await store.flushed()
+    cells = {name: _cell(store, name, reports[name]) for name in LAUNCHED}
+    return Season(cells, (reports["meanwhile"], after), _left(host.url))
+
+
+def _left(url: str) -> tuple[str, ...]:
+    """The command lines of processes that run with the arena's address in their environment, and so were started by it."""
+    left = []
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it has ended, or is none of ours
+            if f"ARENA_URL={url}".encode() in environment.read_bytes().split(b"\0"):
+                left.append(environment.with_name("cmdline").read_text())
+    return tuple(left)
+
+
+async def _launch(host: Host, game: str, names: list[str]) -> None:
+    for name in names:
+        words = (sys.executable, ROGUE, name, "--game", game, "--after", "2")
+        await host.launch_program(read_program(shlex.join(words)), name)
 
 
 def _kill(processes: Iterable[asyncio.subprocess.Process]) -> None:
@@ -190,22 +232,35 @@ def _cell(
     return Cell(name, KINDS[name], said, status, report, played, record)
 
 
-_SEASONS: dict[str, Season | Exception] = {}
+_SEASONS: dict[tuple[str, bool], Season | Exception] = {}
+
+
+def _season_of(game: str, launched: bool, folder: Path) -> Season:
+    """A season that is played once; one that failed is not played again for every cell either."""
+    key = game, launched
+    if key not in _SEASONS:
+        play = _launched if launched else _connected
+        with Store(folder / "arena.db") as store:
+            try:
+                _SEASONS[key] = asyncio.run(play(game, store))
+            except Exception as error:
+                _SEASONS[key] = error
+    season = _SEASONS[key]
+    if isinstance(season, Exception):
+        raise AssertionError(f"the season of {game} failed") from season
+    return season
 
 
 @pytest.fixture
 def season(game: str, tmp_path: Path) -> Season:
-    """The season of a game; one that failed is not played again for every cell."""
-    if game not in _SEASONS:
-        with Store(tmp_path / "arena.db") as store:
-            try:
-                _SEASONS[game] = asyncio.run(_season(game, store))
-            except Exception as error:
-                _SEASONS[game] = error
-    season = _SEASONS[game]
-    if isinstance(season, Exception):
-        raise AssertionError(f"the season of {game} failed") from season
-    return season
+    """What became of the rogues that connect by themselves."""
+    return _season_of(game, False, tmp_path)
+
+
+@pytest.fixture
+def launched(game: str, tmp_path: Path) -> Season:
+    """What became of the rogues that the arena has launched."""
+    return _season_of(game, True, tmp_path)
 
 
 # ---- Looking at it
@@ -216,6 +271,10 @@ EACH_CONNECTED = pytest.mark.parametrize(
 )
 EACH_STRANGER = pytest.mark.parametrize(
     "name", [name for name in CONNECTED if KINDS[name].ending is None]
+)
+EACH_LAUNCHED = pytest.mark.parametrize("name", LAUNCHED)
+needs_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only on Linux are all processes of a bot seen"
 )
 
 
@@ -272,6 +331,7 @@ def check_evidence(cell: Cell, verdict: Verdict, seat: int) -> None:
 def check_the_others(cell: Cell, seat: int) -> None:
     """Rules J3: nobody else is harmed or helped."""
     assert cell.report is not None
+    assert cell.played is not None
     result, players = result_of(cell), cell.report.players
     game = GAMES[result.record.game]
     match cell.report.form:
@@ -284,8 +344,14 @@ def check_the_others(cell: Cell, seat: int) -> None:
         case Form.ELIMINATION:
             last = cell.report.ranking[-1]
             assert (last.names, last.offence) == ((cell.name,), True)
-            best = [place.names for place in cell.report.ranking]
-            assert sum(map(len, best)) == len(players)
+            scores = dict(zip(cell.played.players, result.scores, strict=True))
+            others = [
+                scores[name]
+                for place in cell.report.ranking[:-1]
+                for name in place.names
+            ]
+            assert others == sorted(others, reverse=True)
+            assert len(others) == len(players) - 1
         case Form.LEAGUE:
             assert game.stake is not None
             settings = game.vocabulary.read_settings(result.record.settings)
@@ -321,3 +387,61 @@ def test_the_others_play_on_meanwhile_and_afterwards(game: str, season: Season) 
     for report in season.honest:
         assert report.verdicts == ()
         assert report.played >= 1
+
+
+# ---- Rogues that the arena has launched
+
+WORDS = {
+    "crash": r"crashed: exit status 3",
+    "exit": r"crashed: exit status 1",
+    "never-starts": r"did not come within 2,?500 ms",
+    "hog": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
+    "hog-child": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
+    "fork-bomb": r"processes \d+ > 16 \((sampled|cgroup)\)",
+    "spin": r"[\d,]+ ms of CPU for a decision",
+}
+"""What the verdict says: the figure, the limit, and what found out."""
+
+
+@needs_linux
+@EACH_LAUNCHED
+@EACH_GAME
+def test_J2_what_the_arena_launches_is_out_for_exactly_what_it_did(
+    game: str, name: str, launched: Season
+) -> None:
+    verdict = check(launched.cells[name])
+
+    assert verdict is not None
+    assert re.search(WORDS[name], verdict.text)
+
+
+@needs_linux
+@EACH_GAME
+@pytest.mark.parametrize(
+    ("name", "status", "last_words"),
+    [("crash", 3, "it was the butler\n"), ("exit", 1, "no such deck\n")],
+)
+def test_J4_a_crash_is_explained_by_its_status_and_last_words(
+    game: str, name: str, status: int, last_words: str, launched: Season
+) -> None:
+    report = launched.cells[name].report
+
+    assert report is not None
+    [verdict] = report.verdicts
+    assert (verdict.exit_status, verdict.stderr) == (status, last_words)
+
+
+@needs_linux
+@EACH_GAME
+def test_the_others_play_on_beside_what_is_launched(
+    game: str, launched: Season
+) -> None:
+    for report in launched.honest:
+        assert report.verdicts == ()
+        assert report.played >= 1
+
+
+@needs_linux
+@EACH_GAME
+def test_nothing_that_was_launched_is_left_running(game: str, launched: Season) -> None:
+    assert launched.left == ()

@@ -20,14 +20,8 @@ from pathlib import Path
 import pytest
 
 from arena import sandbox
-from arena.sampler import (
-    MIB,
-    LinuxProcesses,
-    Processes,
-    PsutilProcesses,
-    Sampler,
-    tree_of,
-)
+from arena.processes import LinuxProcesses, Processes, PsutilProcesses
+from arena.sampler import MIB, Sampler, tree_of
 from arena.verdict import Finding
 from protocol.messages import Limits
 

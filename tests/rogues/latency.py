@@ -212,7 +212,9 @@ async def measure(pairs: int, rogues: int, rounds: int, seconds: float) -> list[
         finally:
             for task in playing:
                 task.cancel()
-            await asyncio.gather(*playing)  # raises what made one fall out
+            for fell_out in await asyncio.gather(*playing, return_exceptions=True):
+                if isinstance(fell_out, Exception):
+                    raise fell_out
 
 
 async def _beside(

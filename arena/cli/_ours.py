@@ -1,0 +1,100 @@
+"""The bots that `arena serve` launches, and what is told of bots on stderr while the arena runs: one line each, as it happens.
+
+A bot that cannot be started, does not come or ends is told, and the arena goes on; only a command that can never work stops it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+import click
+
+from arena.entry import Entry
+from arena.host import Host
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.messages import Verdict
+
+__all__ = ["Teller", "launched"]
+
+_LONGEST_LINE = 500
+
+
+class Teller:
+    """Tells of eliminations and of bots of ours that have ended, but not of the same thing twice."""
+
+    def __init__(self) -> None:
+        self._ruled: dict[str, set[str]] = {}
+        self._ended: set[str] = set()
+
+    def ruled(self, verdict: Verdict) -> None:
+        """A bot is out."""
+        self._ruled.setdefault(verdict.bot, set()).add(verdict.text)
+        self.say(f"{verdict.bot} ({verdict.game}) {verdict.headline}")
+
+    def ended(self, name: str, why: str) -> None:
+        """A bot of ours has ended by itself; nothing more is said if a verdict has said so."""
+        if name not in self._ended:
+            self._ended.add(name)
+            if not any(map(why.startswith, self._ruled.get(name, ()))):
+                self.say(f"{name} has ended: {why}")
+
+    def say(self, text: str) -> None:
+        """A line on stderr; if nobody reads that any more, matches go on all the same."""
+        with contextlib.suppress(OSError):
+            click.echo(one_line(text, _LONGEST_LINE), err=True)
+
+
+@contextlib.asynccontextmanager
+async def launched(
+    host: Host, entries: Sequence[Entry], teller: Teller
+) -> AsyncIterator[None]:
+    """Start bots, and go on when all are here, but not later than they have to say hello; their ends are told inside.
+
+    Args:
+        host: the arena, which is open.
+        entries: the bots, each with a name.
+        teller: what tells of them.
+
+    Raises:
+        UsageError: a bot's command can never work here.
+    """
+    coming = set()
+    for entry in entries:
+        assert entry.name is not None, "`named` has seen to that"
+        try:
+            await host.launch_program(entry.program, entry.name)
+            coming.add(entry.name)
+        except UsageError as error:
+            raise UsageError(f"{entry.name}: {error}") from None
+        except ArenaError as error:
+            teller.say(f"{entry.name}: {error}")
+    all_here = asyncio.Event()
+    watching = asyncio.create_task(_watch(host, coming, all_here, teller))
+    try:
+        await _wait_for(all_here, host.limits.hello_ms / 1000)
+        for name in sorted(coming):
+            teller.say(f"{name} has not said hello within {host.limits.hello_ms:,} ms")
+        yield
+    finally:
+        watching.cancel()
+
+
+async def _wait_for(event: asyncio.Event, within_s: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            await event.wait()
+
+
+async def _watch(
+    host: Host, coming: set[str], all_here: asyncio.Event, teller: Teller
+) -> None:
+    """Cross off who has come or will not come, and tell who has ended."""
+    while True:
+        for name, why in host.ended.items():
+            teller.ended(name, why)
+        coming.difference_update(host.gateway.players, host.ended)
+        if not coming:
+            all_here.set()
+        await host.wait_for_change()

@@ -1,0 +1,233 @@
+"""Settings from a TOML file, read once into frozen structs.
+
+A file has the tables `[serve]`, `[limits]`, `[games.<game>]` and `[[bot]]`, all of them optional, whose fields are those of the
+structs here, of `Limits` and of the games' settings. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
+What is wrong is one line that says where it stands, what was expected and what came. Paths are from the file's own folder, so that it
+means the same wherever the arena is started. Flags are the business of `arena/cli`, which lets them win.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct, inspect
+
+from arena.entry import Entry, check_name
+from arena.games import competition_settings, game_named
+from arena.program import read_program
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.messages import Limits
+
+__all__ = ["Config", "Serve", "read_config"]
+
+_TABLES = {
+    "serve": "[serve]",
+    "limits": "[limits]",
+    "games": "[games.<game>]",
+    "bot": "[[bot]]",
+}
+
+
+class Serve(Struct, frozen=True, kw_only=True):
+    """What `arena serve` does; the one place where its defaults stand.
+
+    Attributes:
+        host: the interface.
+        port: the port; 0 takes a free one.
+        db: the database.
+        players: how many bots of a game start its competition; as many as it has seats if None.
+        matches: how often each two meet, or each bot the dealer.
+        once: to stop after one competition in each game.
+        practice: to refuse illegal answers, and put nobody out for them.
+        open: to let in whoever can reach the machine.
+    """
+
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 7700
+    db: Annotated[str, Meta(min_length=1)] = "arena.db"
+    players: Annotated[int, Meta(ge=1)] | None = None
+    matches: Annotated[int, Meta(ge=1)] = 1
+    once: bool = False
+    practice: bool = False
+    open: bool = False
+
+
+class _Bot(Struct, frozen=True, kw_only=True):
+    """A bot that the arena launches."""
+
+    command: str
+    name: str | None = None
+    game: str | None = None
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """All that a file says, and the defaults for what it does not.
+
+    Attributes:
+        serve: how the arena is run.
+        limits: of time and space.
+        games: settings by game, as with `--set`.
+        bots: those that the arena launches.
+    """
+
+    serve: Serve = Serve()
+    limits: Limits = Limits()
+    games: Mapping[str, Mapping[str, object]] = {}
+    bots: tuple[Entry, ...] = ()
+
+
+Table = TypeVar("Table", bound=Struct)
+
+
+def read_config(path: Path) -> Config:
+    """Read a file.
+
+    Raises:
+        UsageError: it cannot be read, is not TOML, or says something that it cannot.
+    """
+    try:
+        return _config(_load(path), path.resolve().parent)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise UsageError("expected TOML, got values nested too deeply") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of too many digits
+        text = one_line(str(error))
+        raise UsageError(f"expected TOML: {text[:1].lower()}{text[1:]}") from None
+
+
+def _config(document: Mapping[str, object], folder: Path) -> Config:
+    for name in document:
+        if name not in _TABLES:
+            raise UsageError(_unknown("table", name, tuple(_TABLES.values())))
+    run = _table("[serve]", document.get("serve", {}))
+    serve = _read(Serve, "[serve]", run)
+    if "db" in run:
+        serve = msgspec.structs.replace(serve, db=os.path.join(folder, serve.db))
+    return Config(
+        serve=serve,
+        limits=_read(Limits, "[limits]", document.get("limits", {})),
+        games=_games(_table("[games]", document.get("games", {}))),
+        bots=_bots(document.get("bot", []), folder),
+    )
+
+
+def _games(tables: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    games: dict[str, Mapping[str, object]] = {}
+    for name, table in tables.items():
+        where = f"[games.{name}]"
+        try:
+            game = game_named(name)
+            values = _table(where, table)
+            _read(game.vocabulary.settings, where, values)
+            competition_settings(game, values)
+        except ArenaError as error:
+            said = str(error)
+            raise UsageError(
+                said if said.startswith(where) else f"{where}: {said}"
+            ) from None
+        if game.name in games:
+            raise UsageError(f"{where}: the settings of {game.name} are given twice")
+        games[game.name] = values
+    return games
+
+
+def _bots(tables: object, folder: Path) -> tuple[Entry, ...]:
+    if not isinstance(tables, list):
+        raise UsageError(f"bot: expected tables [[bot]], got {_shown(tables)}")
+    entries = []
+    for number, table in enumerate(tables, 1):
+        where = f"[[bot]] {number}"
+        bot = _read(_Bot, where, table)
+        field = "command"
+        try:
+            program = read_program(bot.command, folder)
+            field = "name"
+            name = None if bot.name is None else check_name(bot.name)
+            field = "game"
+            game = None if bot.game is None else game_named(bot.game).name
+        except UsageError as error:
+            raise UsageError(f"{where} {field}: {error}") from None
+        entries.append(Entry(program, name, game))
+    return tuple(entries)
+
+
+# ---- Tables and fields
+
+
+def _table(where: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: expected a table, got {_shown(value)}")
+    return value
+
+
+def _read(kind: type[Table], where: str, value: object) -> Table:
+    """A struct from a table, field by field, so that whatever is wrong has its place."""
+    table = _table(where, value)
+    hints = get_type_hints(kind, include_extras=True)
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, given in table.items():
+        if name not in fields:
+            raise UsageError(f"{where} {_unknown('field', name, tuple(fields))}")
+        try:
+            msgspec.convert(given, hints[name])
+        except (msgspec.ValidationError, OverflowError):
+            expected = _in_words(inspect.type_info(hints[name]))
+            raise UsageError(
+                f"{where} {name}: expected {expected}, got {_shown(given)}"
+            ) from None
+    for name, field in fields.items():
+        if field.required and name not in table:
+            expected = _in_words(inspect.type_info(hints[name]))
+            raise UsageError(f"{where} {name}: expected {expected}, got nothing")
+    return msgspec.convert(table, kind)
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    return f"{name}: unknown {what}; expected some of: {', '.join(known)}"
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in the file, or nearly."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str | int | float):
+        return one_line(repr(value), 60)
+    return one_line(str(value), 60)  # dates and times
+
+
+def _in_words(kind: inspect.Type) -> str:
+    """What a field takes, for people; there is no null in TOML."""
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=least, le=most):
+            if least is not None and most is not None:
+                return f"an integer from {least} to {most}"
+            return "an integer" + ("" if least is None else f" of at least {least}")
+        case inspect.StrType(min_length=least):
+            return "text" if not least else "text that is not empty"
+        case inspect.LiteralType(values=values):
+            return " or ".join(map(repr, values))
+        case inspect.UnionType(types=types):
+            kinds = (one for one in types if not isinstance(one, inspect.NoneType))
+            return " or ".join(map(_in_words, kinds))
+        case _:
+            return "something else"
