@@ -1,24 +1,32 @@
 """Group commit: one thread writes what all others put in, and whoever wants to can wait for the disk.
 
 What has gathered while the last transaction was being committed goes into the next, so that a commit, which takes a disk
-milliseconds, serves as many changes as there happen to be. When one has failed nothing more is written or accepted, as what comes
-later may build on what is missing.
+milliseconds, serves as many changes as there happen to be. A disk that is full, or held by another, is tried again for a minute:
+somebody may make room. When a commit has failed for good nothing more is written or accepted, as what comes later may build on what
+is missing; whatever is played then is void (J5).
 """
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from protocol.errors import StoreFailed, UsageError
 
 __all__ = ["Change", "Row", "Writer", "failed"]
 
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 60.0  # for an instructor to make room on a disk
+RETRY_S = 1.0
 GROUP = (
     1000  # changes in one transaction at most, so that readers never wait long for news
 )
@@ -50,6 +58,7 @@ class Writer:
         self._queue = queue.SimpleQueue[Change | Future[None] | None]()
         self._failure: Exception | None = None
         self._closed = False
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -76,6 +85,7 @@ class Writer:
         """
         if not self._closed:
             self._closed = True
+            self._closing.set()
             self._queue.put(None)
             self._thread.join()
             self._check()
@@ -97,14 +107,32 @@ class Writer:
         while more:
             changes, barriers, more = self._gather()
             if changes and self._failure is None:
-                try:
-                    self._commit(changes)
-                # Of any kind: it must not end the thread unseen.
-                except Exception as error:
-                    self._failure = error
+                self._failure = self._write(changes)
             for barrier in barriers:
                 if barrier.set_running_or_notify_cancel():
                     self._resolve(barrier)
+
+    def _write(self, changes: list[Change]) -> Exception | None:
+        """Commit, again and again if that may help; why it could not be done, if so."""
+        give_up_at = time.monotonic() + PATIENCE_S
+        told = False
+        while True:
+            try:
+                self._commit(changes)
+                return None
+            except OperationalError as error:  # full, locked, out of reach
+                if self._closing.is_set() or time.monotonic() >= give_up_at:
+                    log.exception("cannot write the database %s", self._where)
+                    return error
+                if not told:
+                    told = True
+                    reason = failed("write", self._where, error)
+                    text = "%s; trying again for %.0f s"
+                    log.warning(text, reason, PATIENCE_S, exc_info=True)
+                self._closing.wait(RETRY_S)
+            except Exception as error:  # of any kind: it must not end the thread unseen
+                log.exception("cannot write the database %s", self._where)
+                return error
 
     def _resolve(self, barrier: Future[None]) -> None:
         if self._failure is None:

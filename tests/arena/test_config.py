@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from arena import config
 from arena.config import Config, Serve, read_config
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -39,16 +42,16 @@ def refusal(read: Read, tmp_path: Path) -> Callable[[str], str]:
 
 
 def test_an_empty_file_changes_nothing(read: Read) -> None:
-    config = read("")
+    found = read("")
 
-    assert config == Config()
-    assert (config.serve, config.limits) == (Serve(), Limits())
+    assert found == Config()
+    assert (found.serve, found.limits) == (Serve(), Limits())
 
 
 def test_everything(read: Read, tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").touch()
-    config = read("""
+    found = read("""
         [serve]
         host = "0.0.0.0"
         port = 0
@@ -75,7 +78,7 @@ def test_everything(read: Read, tmp_path: Path) -> None:
         command = "sh -c true"
     """)
 
-    assert config.serve == Serve(
+    assert found.serve == Serve(
         host="0.0.0.0",
         port=0,
         db=str(tmp_path / "class.db"),
@@ -85,17 +88,29 @@ def test_everything(read: Read, tmp_path: Path) -> None:
         practice=True,
         open=True,
     )
-    assert config.limits == Limits(decision_ms=500, memory_mib=256)
-    assert config.games == {
+    assert found.limits == Limits(decision_ms=500, memory_mib=256)
+    assert found.games == {
         "ace_king_queen": {"hands": 10},
         "blackjack": {"shuffle": "riffle"},
         "gin_rummy": {"starter": 1},
     }
-    ann, other = config.bots
+    ann, other = found.bots
     assert (ann.name, ann.game) == ("ann", "ace_king_queen")
     assert (ann.program.stdio, ann.program.words) == (True, ("sh", "ann/bot.py"))
     assert (other.name, other.game) == (None, None)
     assert ann.program.folder == other.program.folder == tmp_path
+
+
+def test_the_file_of_the_manual(read: Read) -> None:
+    manual = Path(config.__file__).with_name("README.md").read_text(encoding="utf-8")
+    [text] = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    ours = read(text)
+
+    assert set(tomllib.loads(text)) == {"serve", "limits", "games", "bot"}
+    assert ours.limits == Limits(decision_ms=500, memory_mib=256)
+    assert [entry.name for entry in ours.bots] == ["ann", None]
+    for field in (*Serve.__struct_fields__, "command", "name", "game"):
+        assert f"`{field}`" in manual
 
 
 def test_a_whole_path_stays_what_it_is(read: Read, tmp_path: Path) -> None:

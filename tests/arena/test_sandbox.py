@@ -31,7 +31,9 @@ def answers(
         return subprocess.CompletedProcess(words, status, "", stderr)
 
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr("arena.sandbox.shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(
+        "arena.sandbox.shutil.which", lambda name, **_: f"/usr/bin/{name}"
+    )
     monkeypatch.setattr("arena.sandbox._knows_size", lambda: True)
     monkeypatch.setattr("arena.sandbox.subprocess.run", run)
     return asked

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 import arena
 from arena import database
@@ -432,9 +433,45 @@ def test_looking_on_makes_no_arena_of_an_empty_file(file: Path) -> None:
 # --- failures ---
 
 
+def test_J5_nothing_is_lost_if_somebody_makes_room_on_a_full_disk(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("arena.writer.RETRY_S", 0.01)
+    store = Store(file)
+    disk = {"pages": 40}
+    sa.event.listen(
+        store._engine,
+        "checkout",
+        lambda raw, *_: raw.execute(f"PRAGMA max_page_count = {disk['pages']}"),
+    )
+    tried = threading.Event()
+    commit = store._writer._commit
+
+    def trying(changes: list[Any]) -> None:
+        try:
+            commit(changes)
+        except Exception:
+            tried.set()
+            raise
+
+    monkeypatch.setattr(store._writer, "_commit", trying)
+    competition = start(store)
+    for number in range(300):
+        finish_match(store, competition, f"m-{number}")
+    assert tried.wait(10)
+    disk["pages"] = 100_000
+    store.flush()
+    store.close()
+
+    assert rows(file, "SELECT count(*) FROM matches") == [(300,)]
+    assert "database or disk is full; trying again for 60 s" in caplog.text
+    assert "Traceback" in caplog.text
+
+
 def test_a_full_disk_is_reported_by_every_later_call(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("arena.writer.PATIENCE_S", 0.0)
     set_up = database._set_up_sqlite
 
     def on_a_small_disk(connection: Any, record: object) -> None:
