@@ -127,7 +127,7 @@ class Chair:
         """What the decision that is waited for has taken so far."""
         player, limits = self.player, self.table.limits
         lag_ms = max(0.0, lag.total_s(now) - self.lag_s) * 1000
-        credit_ms = player.link.floor_ms + lag_ms
+        credit_ms = player.floor_ms + lag_ms
         if self.nonce is None:
             waited_ms = (now - self.asked_at) * 1000
             limit_ms = limits.start_ms

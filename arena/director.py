@@ -281,6 +281,7 @@ class Competition:
             got=finding.got,
             exit_status=finding.exit_status,
             stderr=finding.stderr,
+            enforced=finding.enforced,
             bank_ms=limits.bank_ms,
             limits=limits,
         )

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import ssl
+from collections import Counter
 from collections.abc import Callable
 
 from arena.admission import Admission, Known, Unwelcome
@@ -85,6 +86,7 @@ class Gateway:
         self._of: dict[Wire, Player] = {}
         self._connections: set[Wire] = set()
         self._strangers: dict[Wire, None] = {}  # the oldest first
+        self._near = Counter[str]()  # how many of them, by address
         self._vouched: dict[str, Known] = {}
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._dirty: dict[Player, None] = {}
@@ -141,11 +143,17 @@ class Gateway:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
         self._strangers[connection] = None
-        near = [other for other in self._strangers if _same(other, connection)]
-        if len(near) > self.limits.strangers:
-            self._turn_away(near[0])  # whoever means well says hello before that
+        self._near[connection.address] += 1
+        # The oldest goes: whoever means well says hello at once.
+        if self._near[connection.address] > self.limits.strangers:
+            address = connection.address
+            oldest = next(one for one in self._strangers if one.address == address)
+            self._no_stranger(oldest)
+            oldest.cut()
         elif len(self._strangers) > _MOST_STRANGERS:
-            self._turn_away(next(iter(self._strangers)))
+            oldest = next(iter(self._strangers))
+            self._no_stranger(oldest)
+            oldest.cut()
 
     def received(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
@@ -254,7 +262,7 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
-        self._strangers.pop(connection, None)
+        self._no_stranger(connection)
         self._vouched.pop(connection.address, None)
         player = self._of.pop(connection, None)
         if player is None or player.connection is not connection:
@@ -285,7 +293,7 @@ class Gateway:
         if not isinstance(message, Hello):
             raise OutOfTurn("expected hello as the first message")
         connection.hello_received()
-        self._strangers.pop(connection, None)
+        self._no_stranger(connection)
         try:
             former = self.admission.resumed(message)
             if former is not None:
@@ -354,10 +362,13 @@ class Gateway:
             self._dismiss(player, finding)
             self.on_change()
 
-    def _turn_away(self, stranger: Wire) -> None:
-        """There are too many that have not said who they are."""
-        del self._strangers[stranger]
-        stranger.cut()
+    def _no_stranger(self, connection: Wire) -> None:
+        """It has said who it is, or is gone."""
+        if connection in self._strangers:
+            del self._strangers[connection]
+            self._near[connection.address] -= 1
+            if not self._near[connection.address]:
+                del self._near[connection.address]
 
     def _failed(self, connection: Wire) -> None:
         """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
@@ -412,7 +423,3 @@ class Gateway:
 
 def _on_wire(kind: Ending, text: str) -> Finding:
     return Finding(kind=kind, text=text, mechanism="wire")
-
-
-def _same(one: Wire, other: Wire) -> bool:
-    return one.address == other.address

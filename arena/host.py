@@ -6,7 +6,10 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
+
+import msgspec
 
 from arena.conduct import Conduct
 from arena.director import Competition, Plan, Report
@@ -80,7 +83,8 @@ class Host:
         self._store = store
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
-        self._ours: set[str] = set()
+        self._closing = False
+        self._ours: dict[str, _Ours] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._on_verdict = on_verdict
         file = store.file
@@ -93,6 +97,7 @@ class Host:
         )
 
     async def __aenter__(self) -> Host:
+        _allow_many_files()
         port = await self.gateway.open(self._address, self._port)
         host = f"[{self._address}]" if ":" in self._address else self._address
         self.url = f"ws://{host}:{port}"
@@ -104,6 +109,7 @@ class Host:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._closing = True
         await self.gateway.close()
         await self._launcher.close()
 
@@ -133,7 +139,7 @@ class Host:
         ours = _Ours(name, self._launcher)
         token = secrets.token_urlsafe(16)
         self.gateway.admission.expect(name, token, ours)
-        self._ours.add(name)
+        self._ours[name] = ours
         try:
             ours.launched = launched = await self._launcher.start(
                 name, program, url=self._near_url, token=token
@@ -204,8 +210,9 @@ class Host:
 
     def _on_offence(self, player: Player, finding: Finding) -> None:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
+        known = msgspec.structs.replace(finding, enforced=player.enforced)
         for competition in self._competitions:
-            competition.offended(player.name, finding)
+            competition.offended(player.name, known)
 
     @property
     def _near_url(self) -> str:
@@ -220,12 +227,16 @@ class Host:
 
     def _found(self, name: str, finding: Finding) -> None:
         """A bot of ours has ended by itself, or taken too much and been ended."""
+        if self._closing:
+            return  # they go because we do
         last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
         self.ended[name] = finding.text + (f"; it said: {last}" if last else "")
         self.gateway.admission.forget(name)
         if name in self.gateway.players:
             self.gateway.dismiss(name, finding)
         else:  # it never came, or has gone before
+            enforced = self._ours[name].enforced
+            finding = msgspec.structs.replace(finding, enforced=enforced)
             for competition in self._competitions:
                 competition.offended(name, finding)
         self._on_change()
@@ -244,3 +255,14 @@ class Host:
         task = self._loop.create_task(self._launcher.stop(name))
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
+
+
+def _allow_many_files() -> None:
+    """Raise the soft limit of open files to the hard one: a class of 500 needs more than the usual 1,024."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -90,6 +90,7 @@ class Player:
         self.link = Link()
         self.lost_at: float | None = None
         self.leaving = False
+        self._floor_ms = 0.0
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
         self._batch = hello.batch
@@ -111,6 +112,11 @@ class Player:
             and not self.leaving
             and len(self.chairs) < self.tables
         )
+
+    @property
+    def floor_ms(self) -> float:
+        """What its link costs it at least per decision; that of its former connection until this one's is known."""
+        return self.link.floor_ms if self.link.is_known else self._floor_ms
 
     def cpu_used_ms(self, now: float) -> float:
         """What the processes of a bot of ours have used; read no oftener than the kernel counts."""
@@ -207,6 +213,7 @@ class Player:
         self.connection = connection
         self.lost_at = None
         self.secret = new_secret()
+        self._floor_ms = self.floor_ms
         self.link = Link()  # it may have moved to another network
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON

@@ -23,6 +23,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         got: what came from the bot, cut to a line, if that is the evidence.
         exit_status: of its process, negative for a signal.
         stderr: the end of what its process wrote there.
+        enforced: which limits the bot was held to, where the conduct does not know that.
     """
 
     kind: Ending
@@ -31,6 +32,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     got: str | None = None
     exit_status: int | None = None
     stderr: str | None = None
+    enforced: str = "time"
 
 
 def out_of_time(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -36,17 +37,23 @@ LIMITS = Limits(
 
 
 class Wire:
-    """Stands in for a connection: keeps what is written."""
+    """Stands in for a connection: keeps what is written; its bot is behind as long as more than `room` bytes are not read."""
 
     has_link = True
-    is_behind = False
     min_rtt_ms = 0.5
 
-    def __init__(self, encoding: Encoding = Encoding.JSON) -> None:
+    def __init__(
+        self, encoding: Encoding = Encoding.JSON, room: float = math.inf
+    ) -> None:
         self.encoding = encoding
+        self.room = room
         self.pings: list[bytes] = []
         self.frames: list[bytes] = []
         self.games: dict[str, str] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        return sum(map(len, self.frames)) > self.room
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         assert encoding is self.encoding
@@ -69,6 +76,23 @@ class Wire:
         return messages
 
 
+class Process:
+    """Stands in for the processes of a bot that the arena has launched."""
+
+    enforced = "time, memory and processes (sampled)"
+
+    def __init__(self) -> None:
+        self.used_ms = 0.0
+        self.looks = 0
+
+    def cpu_ms(self) -> float:
+        self.looks += 1
+        return self.used_ms
+
+    def tail(self) -> str:
+        return "the last that it said"
+
+
 class Bot:
     """A bot at its end of a wire, and the player that the arena has for it."""
 
@@ -81,19 +105,36 @@ class Bot:
         encoding: Encoding = Encoding.JSON,
         clock: Callable[[], float] = lambda: 0.0,
         on_dirty: Callable[[Player], None] = lambda player: None,
+        lag_s: Callable[[], float] = lambda: 0.0,
+        process: Process | None = None,
     ) -> None:
         self.clock = clock
+        self.lag_s = lag_s
+        self.process = process
         self.hello = Hello(VERSION, name, tuple(GAMES), tables=tables, batch=batch)
         self.wire = Wire(encoding)
-        self.player = Player(self.hello, cast(Connection, self.wire), 512, on_dirty)
+        self.player = Player(
+            self.hello,
+            cast(Connection, self.wire),
+            512,
+            on_dirty,
+            process=process,
+        )
         self.player.session.note(self.hello)
         self._welcome()
         self.reads()
 
     def reads(self) -> list[ArenaMessage]:
         """All that has come since the last call; what waits in the outbox is written first."""
-        self.player.flush(self.clock())
+        self.player.flush(self.clock(), self.lag_s())
         return self.wire.read()
+
+    def reads_on(self) -> list[ArenaMessage]:
+        """The same, until nothing more comes."""
+        messages: list[ArenaMessage] = []
+        while new := self.reads():
+            messages += new
+        return messages
 
     def asks(self) -> list[Ask]:
         """The questions among it."""
@@ -103,15 +144,15 @@ class Bot:
         """The connection is lost."""
         self.player.disconnected(self.clock())
 
-    def comes_back(self) -> None:
-        """It resumes its session over another connection."""
+    def comes_back(self, first: int | None = None, room: float = math.inf) -> None:
+        """It resumes its session over another connection, having forgotten all but the first questions of every match."""
         games = self.wire.games
-        self.wire = Wire(self.wire.encoding)
+        self.wire = Wire(self.wire.encoding, room)
         self.wire.games = games
         self.player.resumed(self.hello, cast(Connection, self.wire))
         self.player.session.note(self.hello)
         self._welcome()
-        self.player.repeat()
+        self.player.repeat(first)
 
     def _welcome(self) -> None:
         self.player.send(
@@ -146,7 +187,29 @@ class House:
 
     def bot(self, name: str = "ann", **options: Any) -> Bot:
         """A bot that is connected here."""
-        return Bot(name, clock=lambda: self.now, **options)
+        return Bot(
+            name,
+            clock=lambda: self.now,
+            lag_s=lambda: self.conduct.lag.total_s(self.now),
+            **options,
+        )
+
+    def launched(self, name: str = "ann", **options: Any) -> Bot:
+        """A bot that the arena has launched."""
+        return self.bot(name, process=Process(), **options)
+
+    def computes(self, bot: Bot, seconds: float) -> None:
+        """So much time passes, in which one of the bot's threads is at work."""
+        assert bot.process is not None, "only of what the arena has launched"
+        self.now += seconds
+        bot.process.used_ms += seconds * 1000
+
+    def passes(self, seconds: float) -> None:
+        """So much time passes, in which deadlines are kept."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now = min(until, self.now + TICK_S)
+            self.conduct.tick()
 
     def open(
         self,

@@ -103,5 +103,5 @@ def test_the_help_of_serve_has_them(run: Callable[..., Any]) -> None:
 
     assert (status, err) == (0, "")
     assert out.count("\nLimits:\n") == out.count("\nOptions:\n") == 1
-    assert "Arguments" not in out.split("\nOptions:\n")[1]
+    assert "[GAME]..." not in out.split("\nOptions:\n")[1]
     assert "--memory-mib N" in out.split("\nLimits:\n")[1]
