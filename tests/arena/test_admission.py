@@ -1,0 +1,270 @@
+"""Who may come in, under which name, with which token."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from arena.admission import Admission, Unwelcome
+from arena.player import Player
+from protocol.messages import VERSION, Hello, Limits
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import House
+
+LIMITS = Limits(per_token=2, grace_ms=1000)
+
+
+class Door:
+    """The door, and those who are in."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.players: dict[str, Player] = {}
+        self.admission = Admission(self.players, LIMITS)
+
+    def comes(self, name: str, token: str | None = None) -> Player:
+        """A bot that has come in before."""
+        player = self.house.bot(name).player
+        player.token = token
+        self.players[name] = player
+        return player
+
+    def asks(self, name: str = "ann", **fields: Any) -> tuple[str, object]:
+        """What a bot is called that says hello."""
+        return self.admission.admitted(hello(name, **fields))
+
+    def refuses(self, name: str = "ann", **fields: Any) -> tuple[str, str]:
+        """Why it is not welcome: the code and the text."""
+        with pytest.raises(Unwelcome) as why:
+            self.asks(name, **fields)
+        return why.value.code, str(why.value)
+
+    def resumes(self, name: str, session: str, token: str | None = None) -> Any:
+        return self.admission.resumed(hello(name, resume=session, token=token))
+
+
+def hello(name: str = "ann", **fields: Any) -> Hello:
+    plain = Hello(VERSION, name, ("ace_king_queen",))
+    return msgspec.structs.replace(plain, **fields)
+
+
+@pytest.fixture
+def door(house: House) -> Door:
+    return Door(house)
+
+
+# --- new bots ---
+
+
+def test_a_new_bot_is_called_what_it_says(door: Door) -> None:
+    assert door.asks("ann") == ("ann", None)
+    assert door.asks("ann", token="whatever") == ("ann", None)
+
+
+def test_another_version_is_refused(door: Door) -> None:
+    assert door.refuses(protocol=7) == ("version", "expected protocol 1, got 7")
+
+
+def test_an_unknown_game_is_refused_with_those_that_there_are(door: Door) -> None:
+    code, text = door.refuses(games=("blackjack", "chess"))
+
+    assert code == "games"
+    assert text == (
+        "unknown game 'chess'; expected some of: "
+        "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack"
+    )
+
+
+def test_a_name_of_one_that_is_here_is_taken(door: Door) -> None:
+    door.comes("ann")
+
+    assert door.refuses("ann") == (
+        "name",
+        "a bot named 'ann' is here already; choose another name",
+    )
+    assert door.asks("ben") == ("ben", None)
+
+
+def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
+    door: Door, house: House
+) -> None:
+    ann = door.comes("ann")
+    house.open(*(bot for bot in (house.bot("ben"), house.bot("cem"))))
+    ann.chairs["m.0"] = house.conduct.tables[0].chairs[0]
+    ann.disconnected(house.now)
+
+    assert door.refuses("ann") == (
+        "name",
+        "a bot named 'ann' has lost its connection and has 1000 ms to come back with "
+        "its session; choose another name or wait",
+    )
+
+
+def test_a_name_of_one_that_has_left_nothing_behind_is_free(
+    door: Door, house: House
+) -> None:
+    door.comes("ann").disconnected(house.now)
+
+    assert door.asks("ann") == ("ann", None)
+
+
+# --- tokens ---
+
+
+def test_so_many_connections_may_be_open_with_one_token(
+    door: Door, house: House
+) -> None:
+    door.comes("ann", token="class")
+    ben = door.comes("ben", token="class")
+    door.comes("cem", token="another")
+
+    assert door.refuses("dora", token="class") == (
+        "token",
+        "expected at most 2 connections with one token",
+    )
+    assert door.asks("dora", token="another") == ("dora", None)
+    assert door.asks("dora") == ("dora", None)
+
+    ben.disconnected(house.now)
+
+    assert door.asks("dora", token="class") == ("dora", None)
+
+
+def test_bots_without_a_token_are_not_counted_together(door: Door) -> None:
+    for name in ("ann", "ben", "cem"):
+        door.comes(name)
+
+    assert door.asks("dora") == ("dora", None)
+
+
+def test_a_token_that_is_expected_names_the_bot(door: Door, house: House) -> None:
+    process = house.launched("x").process
+    door.admission.expect("mine", "secret", process)
+
+    assert door.asks("whatever it says", token="secret") == ("mine", process)
+
+
+def test_a_token_that_is_expected_is_good_once(door: Door) -> None:
+    door.admission.expect("mine", "secret")
+    door.asks("child", token="secret")
+
+    assert door.asks("child", token="secret") == ("child", None), "as any other's"
+
+
+def test_a_hello_that_is_refused_does_not_use_the_token_up(door: Door) -> None:
+    door.admission.expect("mine", "secret")
+    door.refuses(protocol=2, token="secret")
+    door.refuses(games=("chess",), token="secret")
+
+    assert door.asks(token="secret") == ("mine", None)
+
+
+def test_a_name_that_is_expected_is_kept(door: Door) -> None:
+    door.admission.expect("mine", "secret")
+    kept = ("name", "'mine' is kept for another bot; choose another name")
+
+    assert door.refuses("mine") == kept
+    assert door.refuses("mine", token="guessed") == kept
+
+    door.asks(token="secret")
+
+    assert door.asks("mine") == ("mine", None), "whoever is here has it, or nobody"
+
+
+def test_who_is_not_expected_any_more_is_a_stranger(door: Door) -> None:
+    door.admission.expect("mine", "secret")
+    door.admission.expect("other", "secret 2")
+    door.admission.forget("mine")
+
+    assert door.asks("mine", token="secret") == ("mine", None)
+    assert door.asks("x", token="secret 2") == ("other", None)
+
+
+def test_a_token_is_not_kept_in_clear(door: Door) -> None:
+    door.admission.expect("mine", "secret-token")
+
+    assert "secret-token" not in repr(vars(door.admission))
+
+
+# --- connections that leave no doubt ---
+
+
+def test_a_vouched_connection_needs_neither_name_nor_token(
+    door: Door, house: House
+) -> None:
+    process = house.launched("x").process
+    door.comes("ann")
+
+    known = ("mine", process)
+    assert door.admission.admitted(hello("ann"), known) == known
+
+
+def test_a_vouched_connection_must_speak_the_protocol_all_the_same(door: Door) -> None:
+    with pytest.raises(Unwelcome, match="expected protocol 1, got 2"):
+        door.admission.admitted(hello(protocol=2), ("mine", None))
+    with pytest.raises(Unwelcome, match="unknown game 'chess'"):
+        door.admission.admitted(hello(games=("chess",)), ("mine", None))
+
+
+# --- sessions ---
+
+
+def test_a_hello_without_a_session_resumes_none(door: Door) -> None:
+    door.comes("ann")
+
+    assert door.admission.resumed(hello("ann")) is None
+
+
+@pytest.mark.parametrize("token", [None, "token"])
+def test_a_session_is_resumed_with_its_name_and_token(
+    door: Door, token: str | None
+) -> None:
+    ann = door.comes("ann", token)
+    door.comes("ben", token)
+
+    assert door.resumes("ann", ann.secret, token) is ann
+
+
+def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
+    door: Door, house: House
+) -> None:
+    player = house.bot("its own name").player
+    player.name = "mine"
+    door.players["mine"] = player
+
+    assert door.resumes("its own name", player.secret) is player
+    assert door.resumes("mine", player.secret) is player
+
+
+@pytest.mark.parametrize("what", ["name", "session", "former", "token", "no token"])
+def test_a_session_is_not_resumed_unless_all_fits(
+    door: Door, house: House, what: str
+) -> None:
+    ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
+    former = ann.secret
+    ann.disconnected(house.now)
+    ann.resumed(hello("ann"), ben.connection)  # type: ignore[arg-type]
+    wrong = {
+        "name": ("ben", ann.secret, "token"),
+        "session": ("ann", ben.secret, "token"),
+        "former": ("ann", former, "token"),
+        "token": ("ann", ann.secret, "another"),
+        "no token": ("ann", ann.secret, None),
+    }
+
+    with pytest.raises(Unwelcome) as why:
+        door.resumes(*wrong[what])
+    assert why.value.code == "session"
+    assert str(why.value) == "no such session to resume; say hello without it"
+    assert door.resumes("ann", ann.secret, "token") is ann
+
+
+@pytest.mark.parametrize("session", ["", "0" * 32, "ü" * 32])
+def test_a_session_that_never_was_is_not_resumed(door: Door, session: str) -> None:
+    door.comes("ann")
+
+    with pytest.raises(Unwelcome, match="no such session"):
+        door.resumes("ann", session)
