@@ -149,6 +149,8 @@ class Chair:
         player = self.player
         if player.process is not None:
             player.cpu_ms = player.cpu_used_ms(now)
+            if bill.kind is Ending.TIMEOUT:
+                return False  # by the wall; its bank is of CPU time
         return self.clock.charge(bill.taken_ms, bill.credit_ms) and bill.left_ms >= 0
 
     def look_at(self, now: float, lag: Lag) -> float:

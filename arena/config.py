@@ -73,12 +73,14 @@ class Config(Struct, frozen=True, kw_only=True):
         limits: of time and space.
         games: settings by game, as with `--set`.
         bots: those that the arena launches.
+        files: where it was read, for nobody else to see.
     """
 
     serve: Serve = Serve()
     limits: Limits = Limits()
     games: Mapping[str, Mapping[str, object]] = {}
     bots: tuple[Entry, ...] = ()
+    files: tuple[Path, ...] = ()
 
 
 Table = TypeVar("Table", bound=Struct)
@@ -91,7 +93,8 @@ def read_config(path: Path) -> Config:
         UsageError: it cannot be read, is not TOML, or says something that it cannot.
     """
     try:
-        return _config(_load(path), path.resolve().parent)
+        config = _config(_load(path), path.resolve().parent)
+        return msgspec.structs.replace(config, files=(path,))
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
 

@@ -6,6 +6,9 @@ what the game's *unit* brings, the smallest thing that is played over and over u
 Ace-King-Queen, a game of gin, a whole match of the others. The sample's spread gives the standard errors.
 
 A bot that offends is out: its sittings stay in the table and count for nobody (J3).
+
+How a match is played is one thing, what it adds up to another: a `Tally` hears what the rules tell and takes the results, wherever
+the bots are. Here they are objects (`play_sitting`); `arena/outside.py` has bots that are processes.
 """
 
 from __future__ import annotations
@@ -21,9 +24,10 @@ import msgspec
 from arena.chance import seed_from_int
 from arena.local import drive
 from arena.match import Match, MatchResult
-from arena.rules import Game, Tell
+from arena.rules import Game, Rules, Scoreboard, Tell
 from arena.statistics import Sample, error_of_sum
-from protocol.messages import Ending
+from protocol.errors import one_line
+from protocol.messages import Ending, Verdict
 from protocol.strategy import Strategy
 from protocol.vocabulary import Settings
 
@@ -33,6 +37,7 @@ __all__ = [
     "Offence",
     "Sitting",
     "Standing",
+    "Tally",
     "cross",
     "derived_seed",
     "play_sitting",
@@ -61,6 +66,8 @@ class Offence(msgspec.Struct, frozen=True):
         kind: the word of J2.
         text: what happened, for people.
         match: in which match of the sitting, from 1.
+        advice: what its author can do about it, in one line; nothing for a bot in this process.
+        stderr: the end of what its process wrote there.
     """
 
     bot: int
@@ -68,6 +75,8 @@ class Offence(msgspec.Struct, frozen=True):
     kind: Ending
     text: str
     match: int
+    advice: str = ""
+    stderr: str = ""
 
 
 class Sitting(msgspec.Struct, frozen=True):
@@ -226,15 +235,13 @@ def play_sitting(
     strategies = [
         entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(bots)
     ]
-    tally = _Tally(game, bots, tick)
+    tally = Tally(game, bots, tick)
     for number, chairs in enumerate(islice(seatings(len(bots)), matches)):
-        tally.sit_down(chairs)
-        match = _Overheard(
-            game,
+        match = Match(
+            tally.sit_down(chairs),
             settings,
             seed=seed_from_int(derived_seed(seed, "match", number) if number else seed),
         )
-        match.overhear = tally.overhear
         drive(match, [strategies[place] for place in chairs])
         tally.match_over(match.result())
         if tally.offence is not None:
@@ -278,21 +285,17 @@ _UNITS = {
 }
 
 
-class _Overheard(Match):
-    """A match at which somebody hears all that is told, before the seats do and whatever they make of it."""
+class Tally:
+    """What a sitting comes to while it is played, by place.
 
-    overhear: Callable[[Tell], None]
+    For every match `sit_down`, and `match_over` with its result. Whoever sits down again without a result plays the match again
+    (J5): nothing of the former one counts.
 
-    def take_news(self) -> list[Tell]:
-        """What has been told since the last call, overheard."""
-        news = super().take_news()
-        for tell in news:
-            self.overhear(tell)
-        return news
-
-
-class _Tally:
-    """What a sitting comes to while it is played, by place."""
+    Args:
+        game: what is played.
+        bots: who sits there, as in `Sitting`.
+        tick: called after every unit.
+    """
 
     def __init__(
         self, game: Game, bots: tuple[int, ...], tick: Callable[[], None]
@@ -305,32 +308,28 @@ class _Tally:
         self._matches = 0
         self._scores, self._points, self._won = ([0] * len(bots) for _ in range(3))
         self._samples = tuple(Sample() for _ in bots)
+        self._payoffs: list[Sequence[float]] = []
 
-    def sit_down(self, chairs: tuple[int, ...]) -> None:
-        """The next match begins, with these places by seat."""
+    def sit_down(self, chairs: tuple[int, ...]) -> Game:
+        """The next match begins, with these places by seat: the game to play it by, which lets us hear what is told."""
         self._chairs = chairs
+        self._payoffs = []
+        return self._game if self._unit is None else _overheard(self._game, self._hear)
 
-    def overhear(self, tell: Tell) -> None:
-        """Count a unit where it ends before its match does."""
-        if self._unit is not None and type(tell.news) is self._over:
-            self._unit_over(self._unit.payoffs(tell.news))
-
-    def match_over(self, result: MatchResult) -> None:
-        """Add what a match came to."""
+    def match_over(self, result: MatchResult, verdict: Verdict | None = None) -> None:
+        """Add what a match came to, with the evidence if there is any."""
         self._matches += 1
         for seat, place in enumerate(self._chairs):
             self._scores[place] += result.scores[seat]
             self._points[place] += result.points[seat]
             self._won[place] += _won(self._game, result, seat)
-        ended = result.termination
-        if ended.is_offence:
-            assert ended.seat is not None, "an offence has an offender"
-            place = self._chairs[ended.seat]
-            self.offence = Offence(
-                self._bots[place], place, ended.kind, ended.text, self._matches
-            )
+        if result.termination.is_offence:
+            self.offence = self._offence(result, verdict)
         elif self._unit is None:
             self._unit_over(result.scores)
+        for payoffs in self._payoffs:
+            for place, payoff in zip(self._chairs, payoffs, strict=True):
+                self._samples[place].add(payoff)
 
     def sitting(self) -> Sitting:
         """What it came to."""
@@ -344,10 +343,65 @@ class _Tally:
             self.offence,
         )
 
+    def _hear(self, tell: Tell) -> None:
+        """Count a unit where it ends before its match does."""
+        if self._unit is not None and type(tell.news) is self._over:
+            self._unit_over(self._unit.payoffs(tell.news))
+
     def _unit_over(self, payoffs: Sequence[float]) -> None:
-        for place, payoff in zip(self._chairs, payoffs, strict=True):
-            self._samples[place].add(payoff)
+        self._payoffs.append(payoffs)
         self._tick()
+
+    def _offence(self, result: MatchResult, verdict: Verdict | None) -> Offence:
+        ended = result.termination
+        assert ended.seat is not None, "an offence has an offender"
+        place = self._chairs[ended.seat]
+        offence = Offence(
+            self._bots[place], place, ended.kind, ended.text, self._matches
+        )
+        return offence if verdict is None else _with_evidence(offence, verdict)
+
+
+def _overheard(game: Game, hear: Callable[[Tell], None]) -> Game:
+    """The same game for one match, at which somebody hears all that is told, before the seats do and whatever they make of it.
+
+    Only once: when a bot comes back to its match, the rules are run again to tell it what was before (`Match.past`).
+    """
+    is_heard = False
+
+    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        nonlocal is_heard
+        steps = game.rules(settings, deals, board)
+        if is_heard:
+            return steps
+        is_heard = True
+        return _heard(steps, hear)
+
+    return msgspec.structs.replace(game, rules=rules)
+
+
+def _heard(steps: Rules, hear: Callable[[Tell], None]) -> Rules:
+    """All steps of some rules as they are; their news is heard on its way."""
+    send = steps.send
+    answer = None
+    while True:
+        try:
+            step = send(answer)
+        except StopIteration:
+            return
+        if type(step) is Tell:
+            hear(step)
+        answer = yield step
+
+
+def _with_evidence(offence: Offence, verdict: Verdict) -> Offence:
+    """An offence with what its bot's author needs to mend it."""
+    stderr = (verdict.stderr or "").strip()
+    last = stderr.rpartition("\n")[2]
+    if offence.kind is not Ending.CRASH:
+        return msgspec.structs.replace(offence, advice=verdict.advice, stderr=stderr)
+    said = f"; it said: {one_line(last)}" if last else ""
+    return msgspec.structs.replace(offence, text=offence.text + said, stderr=stderr)
 
 
 def _won(game: Game, result: MatchResult, seat: int) -> int:

@@ -13,6 +13,8 @@ import ssl
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
+
 from arena.admission import Admission, Known, Unwelcome
 from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
@@ -63,7 +65,7 @@ class Gateway:
         conduct: the matches; it is ticked as long as the gateway is open.
         limits: what `welcome` announces and connections are held to.
         on_change: called after a player has come or gone.
-        on_offence: told of a player who is out of all its matches, after they have ended.
+        on_offence: told the name of a player who is out of all its matches, after they have ended, and why.
 
     Attributes:
         players: by name, those that are connected or may come back.
@@ -75,7 +77,7 @@ class Gateway:
         conduct: Conduct,
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
-        on_offence: Callable[[Player, Finding], None] = lambda player, finding: None,
+        on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
     ) -> None:
         self.conduct = conduct
         self.limits = limits
@@ -230,16 +232,19 @@ class Gateway:
         connection.send(encode(Refused(error.code, str(error)), encoding), encoding)
         if self._goes_on(connection, player, frame):
             return
+        finding = Finding(
+            kind=Ending(error.code),
+            text=f"sent what cannot be accepted: {error}",
+            mechanism="wire",
+            got=None if frame is None else shorten(frame[:_SHOWN_BYTES]),
+        )
         if player is not None:
-            got = None if frame is None else shorten(frame[:_SHOWN_BYTES])
-            finding = Finding(
-                kind=Ending(error.code),
-                text=f"sent what cannot be accepted: {error}",
-                mechanism="wire",
-                got=got,
-            )
             self._dismiss(player, finding)
             self._flush_now(player)
+        elif (known := self._vouched.get(connection.address)) is not None:
+            name, process = known  # it need not say hello for us to know who that was
+            enforced = "time" if process is None else process.enforced
+            self.on_offence(name, _held_to(enforced, finding))
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def _goes_on(
@@ -352,7 +357,7 @@ class Gateway:
         self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
             del self.players[player.name]
-            self.on_offence(player, finding)
+            self.on_offence(player.name, _held_to(player.enforced, finding))
 
     def _grace_over(self, player: Player, secret: str) -> None:
         if player.connection is None and player.secret == secret:
@@ -419,6 +424,10 @@ class Gateway:
         for player in tuple(self.players.values()):
             if not player.probe(now) and player.connection is not None:
                 player.connection.cut()
+
+
+def _held_to(enforced: str, finding: Finding) -> Finding:
+    return msgspec.structs.replace(finding, enforced=enforced)
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:

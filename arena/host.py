@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 
 import msgspec
@@ -16,7 +17,6 @@ from arena.director import Competition, Plan, Report
 from arena.gateway import Gateway
 from arena.launch import Launched, Launcher, Program, bot_command
 from arena.pipe import Pipe
-from arena.player import Player
 from arena.store import Store
 from arena.verdict import Finding
 from protocol.codec import Encoding
@@ -61,6 +61,7 @@ class Host:
         limits: of time and space.
         practice: illegal answers are refused, and nobody is out for them.
         on_verdict: told of every elimination as it happens.
+        hidden: files of the arena's besides the store's, which launched bots must not see.
 
     Raises:
         Unreachable: the address cannot be listened on.
@@ -75,6 +76,7 @@ class Host:
         limits: Limits | None = None,
         practice: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+        hidden: Sequence[Path] = (),
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
@@ -88,8 +90,8 @@ class Host:
         self._stopping: set[asyncio.Task[None]] = set()
         self._on_verdict = on_verdict
         file = store.file
-        hidden = () if file is None else (file,)
-        self._launcher = Launcher(self.limits, hidden, self._found)
+        files = (*hidden, file) if file is not None else hidden
+        self._launcher = Launcher(self.limits, files, self._found)
         self._loop = asyncio.get_running_loop()
         self.conduct = Conduct(self._loop.time, practice, self._ruled)
         self.gateway = Gateway(
@@ -208,11 +210,12 @@ class Host:
         for competition in self._competitions:
             competition.changed()
 
-    def _on_offence(self, player: Player, finding: Finding) -> None:
+    def _on_offence(self, name: str, finding: Finding) -> None:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
-        known = msgspec.structs.replace(finding, enforced=player.enforced)
         for competition in self._competitions:
-            competition.offended(player.name, known)
+            competition.offended(name, finding)
+        if name in self._ours and finding.kind is not Ending.CRASH:
+            self.ended.setdefault(name, finding.text)
 
     @property
     def _near_url(self) -> str:
@@ -230,15 +233,14 @@ class Host:
         if self._closing:
             return  # they go because we do
         last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
-        self.ended[name] = finding.text + (f"; it said: {last}" if last else "")
+        said = f"; it said: {last}" if last else ""
+        self.ended.setdefault(name, finding.text + said)  # what came first counts
         self.gateway.admission.forget(name)
         if name in self.gateway.players:
             self.gateway.dismiss(name, finding)
         else:  # it never came, or has gone before
             enforced = self._ours[name].enforced
-            finding = msgspec.structs.replace(finding, enforced=enforced)
-            for competition in self._competitions:
-                competition.offended(name, finding)
+            self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
     def _ruled(self, verdict: Verdict) -> None:

@@ -291,7 +291,8 @@ def _ending(bot: _Bot, status: int | None) -> Finding:
         return msgspec.structs.replace(finding, exit_status=status)
     return Finding(
         kind=Ending.CRASH,
-        text=f"crashed: {_in_words(status)}",
+        # Nobody asked it to go, but a program that ends in order has not crashed in its author's words.
+        text=f"{'crashed' if status else 'ended by itself'}: {_in_words(status)}",
         mechanism="exit",
         exit_status=status,
     )

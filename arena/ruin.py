@@ -1,16 +1,17 @@
 """How often a strategy turns a stake into a goal before it goes broke (T10).
 
-Works for the games against the dealer. A trial is a match of its own with fresh cards, stopped as soon as the cash is
-at the goal: the rules need no goal of their own for that.
+Works for the games against the dealer. A trial is a match of its own with fresh cards that ends as soon as the cash is
+at the goal: `Attempt` has a game that does, whether it knows a setting for that or not, so that a trial is the same wherever the
+strategy is. `ruin` plays with objects in this process; `arena/outside.py` has bots that are processes.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,12 +19,14 @@ from arena.chance import match_key, seed_from_int
 from arena.games import game_named
 from arena.local import drive
 from arena.match import Match
+from arena.rules import Game, Rules, Scoreboard, Tell
 from protocol import blackjack, three_card_poker
 from protocol.errors import UsageError
 from protocol.messages import Termination
 from protocol.strategy import Strategy
+from protocol.vocabulary import Settings
 
-__all__ = ["Ruin", "ruin"]
+__all__ = ["Attempt", "Ruin", "Trials", "ruin"]
 
 
 class _Purse(msgspec.Struct, frozen=True):
@@ -111,53 +114,130 @@ def ruin(
     Raises:
         ValueError: a game that is not against the dealer, or an argument out of its range.
     """
-    rules = game_named(game)
-    if rules.name not in _PURSES:
-        raise UsageError(
-            f"{rules.name} is not played against the dealer; expected one of: {', '.join(_PURSES)}"
-        )
-    purse = _PURSES[rules.name]
-    given = {**(settings or {}), purse.stake: stake, purse.length: rounds}
-    read = rules.vocabulary.read_settings(given)
-    if type(goal) is not int or goal <= stake:
-        raise UsageError(f"expected a goal above the stake of {stake}, got {goal!r}")
+    attempt = Attempt.of(
+        game_named(game), stake=stake, goal=goal, rounds=rounds, settings=settings
+    )
     if type(trials) is not int or trials < 1:
         raise UsageError(f"expected at least 1 trial, got {trials!r}")
     base = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-
-    ends: Counter[str] = Counter()
-    first_offence: Termination | None = None
+    done = Trials(attempt)
     for trial in range(trials):
-        match = Match(rules, read, seed=match_key(base, [str(trial)]))
-        end = _end_of(match, strategy_factory(), purse, stake, goal)
-        ends[end] += 1
-        if end == "offences" and first_offence is None:
-            first_offence = match.termination
+        key = match_key(base, [str(trial)])
+        match = Match(attempt.game, attempt.settings, seed=key)
+        drive(match, [strategy_factory()])
+        assert match.termination is not None, "it has been played out"
+        done.add(match.scores[0], match.termination)
         tick()
-    return Ruin(
-        game=rules.name,
-        stake=stake,
-        goal=goal,
-        trials=trials,
-        wins=ends["wins"],
-        broke=ends["broke"],
-        undecided=ends["undecided"],
-        offences=ends["offences"],
-        first_offence=first_offence,
-    )
+    return done.ruin()
 
 
-def _end_of(
-    match: Match, strategy: Strategy, purse: _Purse, stake: int, goal: int
-) -> _End:
-    """Play one trial and say what became of it."""
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """What is tried again and again.
 
-    def cash() -> int:
-        return stake + match.scores[0]
+    Attributes:
+        game: by rules that end as soon as the goal is reached.
+        settings: of every trial.
+        stake: what it starts with.
+        goal: the cash that ends it well.
+        least: the least cash that plays on.
+    """
 
-    drive(match, [strategy], until=lambda: cash() >= goal)
-    if match.termination is not None and match.termination.is_offence:
-        return "offences"
-    if cash() >= goal:
-        return "wins"
-    return "broke" if cash() < purse.least else "undecided"
+    game: Game
+    settings: Settings
+    stake: int
+    goal: int
+    least: int
+
+    @classmethod
+    def of(
+        cls,
+        game: Game,
+        *,
+        stake: int,
+        goal: int,
+        rounds: int = PATIENCE,
+        settings: Mapping[str, object] | None = None,
+    ) -> Attempt:
+        """The attempt to turn `stake` into `goal`; the arguments are those of `ruin`.
+
+        Raises:
+            UsageError: a game that is not against the dealer, or an argument out of its range.
+        """
+        purse = _PURSES.get(game.name)
+        if purse is None:
+            raise UsageError(
+                f"{game.name} is not played against the dealer; expected one of: {', '.join(_PURSES)}"
+            )
+        given = {**(settings or {}), purse.stake: stake, purse.length: rounds}
+        read = game.vocabulary.read_settings(given)
+        if type(goal) is not int or goal <= stake:
+            raise UsageError(
+                f"expected a goal above the stake of {stake}, got {goal!r}"
+            )
+        if "goal" in read.__struct_fields__:  # so that bots are told
+            read = game.vocabulary.read_settings({**given, "goal": goal})
+        return cls(
+            game=_stopping(game, goal - stake),
+            settings=read,
+            stake=stake,
+            goal=goal,
+            least=purse.least,
+        )
+
+    def end_of(self, score: int, termination: Termination) -> _End:
+        """What became of a trial."""
+        cash = self.stake + score
+        if termination.is_offence:
+            return "offences"
+        if cash >= self.goal:
+            return "wins"
+        return "broke" if cash < self.least else "undecided"
+
+
+class Trials:
+    """What the trials of an attempt come to, one after another."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._ends: Counter[_End] = Counter()
+        self._first_offence: Termination | None = None
+
+    def add(self, score: int, termination: Termination) -> None:
+        """One more trial is over."""
+        end = self._attempt.end_of(score, termination)
+        self._ends[end] += 1
+        if end == "offences" and self._first_offence is None:
+            self._first_offence = termination
+
+    def ruin(self) -> Ruin:
+        """What they came to; there was one at least."""
+        ends = self._ends
+        return Ruin(
+            game=self._attempt.game.name,
+            stake=self._attempt.stake,
+            goal=self._attempt.goal,
+            trials=ends.total(),
+            wins=ends["wins"],
+            broke=ends["broke"],
+            undecided=ends["undecided"],
+            offences=ends["offences"],
+            first_offence=self._first_offence,
+        )
+
+
+def _stopping(game: Game, score: int) -> Game:
+    """The same game, whose matches are also over when the player would have to decide and has that score."""
+
+    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        send = game.rules(settings, deals, board).send
+        answer = None
+        while True:
+            try:
+                step = send(answer)
+            except StopIteration:
+                return
+            if type(step) is not Tell and board.scores[0] >= score:
+                return
+            answer = yield step
+
+    return msgspec.structs.replace(game, rules=rules)

@@ -16,30 +16,42 @@ from contextlib import ExitStack, contextmanager, suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import msgspec
 import pytest
 
 from arena.chance import Stream, commitment, match_key
 from arena.cli import COMMANDS
+from arena.config import read_config
 from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.games import GAMES
+from arena.scratch import environment
+from arena.verdict import Finding, advice, out_of_time
 from bots.strategy import BaseStrategy
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
+from protocol.errors import IllegalAnswer, Malformed, OutOfTurn, Oversize
 from protocol.games import VOCABULARIES
 from protocol.messages import (
+    VERSION,
     Answer,
     ArenaMessage,
     Ask,
     BotMessage,
     Ending,
     Goodbye,
+    Hello,
     Limits,
     Match,
     Over,
+    Past,
+    Ready,
+    Refused,
+    Verdict,
+    Welcome,
 )
+from protocol.session import Session
 from protocol.strategy import house_bots
 
 ROOT = Path(__file__).parent.parent
@@ -60,6 +72,13 @@ LINE_S = 300  # any one command; on a slow machine, beside other work
 EACH_README = pytest.mark.parametrize("name", READMES)
 EACH_GAME = pytest.mark.parametrize("game", VOCABULARIES)
 
+NAMED = ("past", "practice", "verdict", "others")
+"""The blocks of frames that show something else than a game."""
+
+EACH_TALK = pytest.mark.parametrize("name", [*VOCABULARIES, *NAMED])
+
+Said = TypeVar("Said")
+
 
 class Block(NamedTuple):
     """A block of code, and the paragraph before it."""
@@ -71,7 +90,7 @@ class Block(NamedTuple):
     @property
     def file(self) -> str | None:
         """Where the reader was told to save it."""
-        told = re.search(r"Save this as `(\w+\.py)`", self.before)
+        told = re.search(r"Save this as `(\w+\.(?:py|sh))`", self.before)
         return told[1] if told else None
 
     @property
@@ -126,17 +145,20 @@ def test_the_code_runs(name: str, tmp_path: Path) -> None:
             "ARENA_URL": f"ws://127.0.0.1:{port}",
         }
     for block in blocks(READMES[name]):
-        if block.language == "python" and block.file:
+        if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-            compile(block.text, block.file, "exec")
+            if block.language == "python":
+                compile(block.text, block.file, "exec")
         elif block.language == "python":
             run([sys.executable, "-"], tmp_path, environment, block.text)
-        elif block.language == "sh" and block.text.startswith("arena serve"):
-            assert "one command per terminal" in block.before
+        elif block.language == "sh" and "one command per terminal" in block.before:
+            assert block.text.startswith("arena serve")
             run_in_terminals(block.lines, tmp_path, environment)
         elif block.language == "sh":
             for line in block.lines:
-                run(["sh", "-c", line], tmp_path, environment)
+                shown = run(["sh", "-c", line], tmp_path, environment)
+                # The bots of the examples are honest ones.
+                assert " is out " not in shown or line == "arena demo", shown
 
 
 def needs_the_arena_command() -> None:
@@ -289,94 +311,215 @@ def copy_checkout(folder: Path) -> None:
 
 
 class Recorded(NamedTuple):
-    """The frames of a block, decoded: those that a bot sent and those that it got."""
+    """The frames of a block, decoded: those that a bot sent and those that it got; None is where it lost its memory."""
 
     game: str
-    sent: list[BotMessage]
-    got: list[ArenaMessage]
+    said: list[BotMessage | ArenaMessage | None]
+
+    def those(self, kind: type[Said]) -> list[Said]:
+        """The messages of one kind, in order."""
+        return [message for message in self.said if isinstance(message, kind)]
 
 
-def recorded() -> list[Recorded]:
-    """All blocks of frames; each must parse to what it was encoded from."""
+def recorded(name: str | None = None) -> list[Recorded]:
+    """All blocks of frames that show a game, or the one of that name; each must parse to what it was encoded from."""
     found = []
     for block in blocks(WIRE):
-        if block.language.startswith("frames "):
-            talk = Recorded(block.language.split()[1], [], [])
+        tag, *rest = block.language.split()
+        if tag == "frames" and rest[1:] == ([] if name is None else [name]):
+            talk = Recorded(rest[0], [])
             for line in block.text.splitlines():
-                side, frame = line.split(maxsplit=1)
-                hear(talk, side, frame)
+                side, _, frame = line.partition(" ")
+                talk.said.append(heard(talk.game, side, frame.strip()))
             found.append(talk)
     return found
 
 
-def hear(talk: Recorded, side: str, frame: str) -> None:
+def heard(game: str, side: str, frame: str) -> BotMessage | ArenaMessage | None:
     message: BotMessage | ArenaMessage
     if side == "bot>":
         [message] = decode_from_bot(frame.encode(), Encoding.JSON)
-        talk.sent.append(message)
-    else:
-        assert side == "arena>"
-        [message] = decode_from_arena(
-            frame.encode(), Encoding.JSON, lambda match: talk.game
-        )
-        talk.got.append(message)
-        assert json.loads(encode(message, Encoding.JSON)) == json.loads(frame)
+        return message
+    if side == "--":
+        return None
+    assert side == "arena>"
+    [message] = decode_from_arena(frame.encode(), Encoding.JSON, lambda match: game)
+    assert json.loads(encode(message, Encoding.JSON)) == json.loads(frame)
+    return message
+
+
+def all_recorded() -> dict[str, Recorded]:
+    """Every block of frames, by its game and name."""
+    named = {name: talk for name in NAMED for talk in recorded(name)}
+    return {talk.game: talk for talk in recorded()} | named
 
 
 def test_there_are_frames_of_every_game() -> None:
     assert [talk.game for talk in recorded()] == list(VOCABULARIES)
 
 
-def test_every_answer_is_legal() -> None:
-    for talk in recorded():
-        asked = {ask.ask: ask for ask in talk.got if isinstance(ask, Ask)}
-        answers = [answer for answer in talk.sent if isinstance(answer, Answer)]
+def test_no_frames_are_left_out() -> None:
+    shown = [block for block in blocks(WIRE) if block.language.startswith("frames ")]
 
-        assert [answer.ask for answer in answers] == list(asked)
-        for answer in answers:
+    assert len(all_recorded()) == len(shown)
+
+
+@EACH_TALK
+def test_every_answer_is_legal(name: str) -> None:
+    talk = all_recorded()[name]
+    asked = {ask.ask: ask for ask in talk.those(Ask)}
+    illegal = []
+    for answer in talk.those(Answer):
+        try:
             asked[answer.ask].question.check(answer.value)
+        except IllegalAnswer as error:
+            illegal.append(str(error))
+
+    assert {answer.ask for answer in talk.those(Answer)} == set(asked)
+    if name == "practice":
+        assert illegal == [refused.text for refused in talk.those(Refused)]
+    elif name == "verdict":
+        [over] = talk.those(Over)
+        assert [f"seat 1 {error}" for error in illegal] == [over.termination.text]
+    else:
+        assert not illegal
+
+
+@EACH_TALK
+def test_everything_is_said_when_it_may_be(name: str) -> None:
+    talk = all_recorded()[name]
+    arena = begun(talk)
+    bot = begun(talk)
+    for message in talk.said:
+        if message is None:
+            arena.disconnected()
+            bot = Session()
+        else:
+            # An invitation that comes twice is answered twice; all else matters.
+            arena_counts, bot_counts = arena.note(message), bot.note(message)
+            assert arena_counts or isinstance(message, Ready), message
+            assert bot_counts or isinstance(message, Ready), message
+
+
+def begun(talk: Recorded) -> Session:
+    """A session as it stands where the frames begin."""
+    session = Session()
+    first = talk.said[0]
+    if not isinstance(first, Hello):
+        assert isinstance(first, Ask | Over)
+        session.note(Hello(VERSION, "ann", (talk.game,)))
+        session.note(Welcome(VERSION, "ann", "", Limits()))
+        session.note(Match(first.match, talk.game, 0, (), {}, Limits(), ""))
+        session.note(Ready(first.match, "ann was here"))
+    return session
 
 
 def test_the_conversation_is_whole() -> None:
-    conversation = recorded()[0]
+    assert kinds_said(recorded()[0]) == [
+        *("Hello", "Welcome", "Match", "Ready"),
+        *("Ask", "Answer", "Ask", "Answer", "Over"),
+    ]
 
-    assert [type(message).__name__ for message in conversation.got] == [
-        *("Welcome", "Match", "Ask", "Ask", "Over"),
+
+def test_who_has_lost_its_memory_hears_everything_again() -> None:
+    [talk] = recorded("past")
+    breach = talk.said.index(None)
+    before = Recorded(talk.game, talk.said[:breach])
+    after = Recorded(talk.game, talk.said[breach + 1 :])
+    [hello] = after.those(Hello)
+    [past] = after.those(Past)
+    first, waiting = before.those(Ask)
+
+    assert kinds_said(after) == [
+        *("Hello", "Welcome", "Match", "Ready", "Past", "Match", "Ready"),
+        *("Ask", "Answer", "Over"),
     ]
-    assert [type(message).__name__ for message in conversation.sent] == [
-        *("Hello", "Ready", "Answer", "Answer"),
-    ]
+    assert hello.resume
+    assert hello.from_ == 0
+    assert (past.ask, past.question, past.news) == (
+        first.ask,
+        first.question,
+        first.news,
+    )
+    assert [past.answer] == [answer.value for answer in before.those(Answer)]
+    assert after.those(Ask) == [waiting]
+
+
+def test_in_practice_the_question_stands() -> None:
+    [talk] = recorded("practice")
+    [ask] = talk.those(Ask)
+    [refused] = talk.those(Refused)
+
+    assert kinds_said(talk) == ["Ask", "Answer", "Refused", "Answer", "Over"]
+    assert (refused.code, refused.match) == ("illegal", ask.match)
+    assert refused.ask == ask.ask
+    assert refused.legal == json.loads(msgspec.json.encode(ask.question.choices))
+
+
+def test_the_verdict_is_what_the_arena_says() -> None:
+    [talk] = recorded("verdict")
+    [ask] = talk.those(Ask)
+    [over] = talk.those(Over)
+    verdict = over.verdict
+    assert verdict is not None
+    finding = Finding(kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism)
+
+    assert verdict.limits == Limits()
+    assert verdict.advice == advice(finding, verdict.limits)
+    assert verdict.asked == msgspec.json.encode(ask.question).decode()
+    assert verdict.legal == ask.question.legal_text()
+    assert verdict.text == over.termination.text
+    assert (verdict.kind, verdict.seat) == (
+        over.termination.kind,
+        over.termination.seat,
+    )
+
+
+def test_the_others_learn_the_word_only() -> None:
+    [mine] = recorded("verdict")[0].those(Over)
+    [theirs] = recorded("others")[0].those(Over)
+
+    assert theirs.termination == msgspec.structs.replace(mine.termination, text="")
+    assert theirs.verdict is None
+    assert (theirs.scores, theirs.reveal) == (mine.scores, mine.reveal)
+
+
+def test_the_texts_of_lateness_are_those_of_the_arena() -> None:
+    assert f"\n{out_of_time(2_140, 2_000, 12, 0)}\n" in WIRE
+    assert f"\n{out_of_time(5_003, 5_000, 0, 5_997, 'CPU')}\n" in WIRE
+
+
+def kinds_said(talk: Recorded) -> list[str]:
+    return [type(message).__name__ for message in talk.said]
 
 
 def revealed(talk: Recorded) -> tuple[bytes, bytes]:
     """The seed of a match that was recorded to its end, and the key of its stream."""
-    over = talk.got[-1]
-    assert isinstance(over, Over)
+    over = talk.those(Over)[-1]
     assert over.reveal is not None
     seed = bytes.fromhex(over.reveal.seed)
     return seed, match_key(seed, over.reveal.nonces)
 
 
 def news(talk: Recorded, kind: str) -> list[Any]:
-    return [
-        told
-        for message in talk.got
-        if isinstance(message, Ask | Over)
-        for told in message.news
-        if told.kind == kind
-    ]
+    """News that were heard, in order; what is told again is left out."""
+    found = []
+    for message in talk.said:
+        if isinstance(message, Ask | Over):
+            found += [told for told in message.news if told.kind == kind]
+    return [told for number, told in enumerate(found) if told not in found[:number]]
 
 
-def test_the_cards_of_the_conversation_come_from_its_seed() -> None:
-    conversation = recorded()[0]
-    match = conversation.got[1]
-    assert isinstance(match, Match)
+@pytest.mark.parametrize("name", ["ace_king_queen", "past", "practice"])
+def test_the_cards_of_the_conversation_come_from_its_seed(name: str) -> None:
+    conversation = all_recorded()[name]
     seed, key = revealed(conversation)
-    decks = deals("ace_king_queen", key)
-
-    assert match.commitment == commitment(seed)
     hands = [hand.cards for hand in news(conversation, "hand_over")]
-    assert hands == [tuple(deck[:2]) for deck in islice(decks, 2)]
+    decks = islice(deals("ace_king_queen", key), len(hands))
+
+    assert hands == [tuple(deck[:2]) for deck in decks]
+    for match in conversation.those(Match):
+        assert match.commitment == commitment(seed)
 
 
 def test_the_cards_of_the_gin_match_come_from_its_seed() -> None:
@@ -480,10 +623,66 @@ def test_every_message_and_field_is_explained() -> None:
 
 
 def test_every_limit_is_there_with_its_default() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", WIRE, re.MULTILINE))
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (all|launched) \|", WIRE, re.M)
+    limits = msgspec.structs.asdict(Limits())
 
-    for name, default in msgspec.structs.asdict(Limits()).items():
-        assert rows[name] == str(default)
+    assert sorted((name, int(default)) for name, default, _ in rows) == sorted(
+        limits.items()
+    )
+    assert {name for name, _, who in rows if who == "launched"} == {
+        *("wall_ms", "memory_mib", "processes"),
+    }
+
+
+def test_every_field_of_a_verdict_is_there() -> None:
+    section = sections(WIRE)["Verdicts"]
+    rows = "".join(re.findall(r"^\| (`.+?) \| ", section, re.MULTILINE))
+
+    assert {*Verdict.__struct_fields__} == words(rows)
+
+
+def test_every_mechanism_is_there() -> None:
+    [row] = re.findall(r"^\| `mechanism` \| (.+)", WIRE, re.MULTILINE)
+    said = re.search(r"mechanism: who or what found out: (.+)\.$", doc(Verdict), re.M)
+
+    assert said is not None
+    assert words(row) == words(said[1])
+    assert words(row) >= said_in_sources(r"mechanism=\"([^\"]+)\"")
+
+
+def test_every_code_of_refused_is_there() -> None:
+    section = sections(WIRE)["What goes wrong"]
+    head, *rows = re.findall(r"^\| .+ \| `(\w+)` \| .+ \|$", section, re.MULTILINE)
+    codes = said_in_sources(r"(?:Unwelcome|Refused)\(\s*\"(\w+)\"")
+
+    assert {"illegal", "token"} <= codes
+    assert head == "refused"
+    assert {*rows} == codes | {Malformed.code, Oversize.code, OutOfTurn.code}
+
+
+def said_in_sources(pattern: str) -> set[str]:
+    """What the arena's own modules say in such a place."""
+    files = (ROOT / "arena").glob("*.py")
+    return {said for file in files for said in re.findall(pattern, file.read_text())}
+
+
+def doc(cls: type) -> str:
+    """A docstring, in which a line is a sentence."""
+    return inspect.getdoc(cls) or ""
+
+
+def test_every_variable_that_a_launched_bot_finds_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = words(WIRE.partition("## Bots that the arena starts")[2])
+    for name in ("LANG", "LANGUAGE", "JAVA_HOME", "TZ", "ARENA_PORT", "SECRET"):
+        monkeypatch.setenv(name, "x")
+    theirs = environment("ann", Path(), "ws://127.0.0.1:1", "a token")
+    system = "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT NUMBER_OF_PROCESSORS".split()
+
+    shown = {name for name in theirs if not name.startswith("LC_")} - {*system}
+    assert shown <= told
+    assert {"ARENA_URL", "ARENA_TOKEN", "ARENA_NAME"} < shown
 
 
 def test_every_ending_and_close_code_is_there() -> None:
@@ -550,6 +749,28 @@ def test_every_table_of_the_database_is_there() -> None:
 
     for table in (COMPETITIONS, MATCHES, SEATS, VERDICTS):
         assert f"\n| `{table.name}` | " in section
+
+
+def test_every_module_of_the_arena_has_its_place() -> None:
+    told = words(READMES["arena/README.md"].partition("## How it is built")[2])
+    modules = {f"arena/{file.name}" for file in (ROOT / "arena").glob("[!_]*.py")}
+
+    assert modules <= told
+
+
+def test_the_settings_that_are_shown_can_be_read(tmp_path: Path) -> None:
+    [block] = [
+        block
+        for block in blocks(READMES["arena/README.md"])
+        if block.language == "toml" and "--config" in block.before
+    ]
+    file = tmp_path / "class.toml"
+    file.write_text(block.text, encoding="utf-8")
+    config = read_config(file)
+
+    assert config.limits != Limits()
+    assert config.games
+    assert config.bots
 
 
 @EACH_README

@@ -19,14 +19,16 @@ __all__ = ["command"]
 @click.command(name="bench")
 @shared.json_option
 def command(as_json: bool) -> None:
-    """Measure the arena on this machine; takes about a minute and a half.
+    """Measure the arena on this machine; takes about two minutes.
 
     In process: deals and decisions per second of CPU. Over WebSocket: decisions per second of 1 and of 64 matches over the same
     two connections, each beside a bare `websockets` echo of the same message size in the same run, and the CPU time
-    that the server spends on a decision.
+    that the server spends on a decision. Idle: what an arena holds in memory for one more of 500 bots that are connected and
+    have nothing to play, and the CPU time that all of them need, per cent of a core.
 
     --json prints {in_process: [{game, bot, rounds_per_s, decisions_per_s}], network: [{tables, encoding, decisions_per_s,
-    echo_per_s, ratio, server_us}]}.
+    echo_per_s, ratio, server_us}], idle: {connections, kib_each, cpu_percent}}; idle is null where other processes cannot be
+    looked at: without Linux's /proc or psutil.
     """
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -68,3 +70,13 @@ def _show(measured: Bench) -> None:
         )
     shared.print_table("In process, per second of CPU", local)
     shared.print_table("Over WebSocket, two connections, beside a bare echo", wire)
+    if measured.idle is not None:
+        idle = Table()
+        for name in ("connections", "KiB each", "CPU of the server"):
+            idle.add_column(name, justify="right")
+        idle.add_row(
+            f"{measured.idle.connections:,}",
+            f"{measured.idle.kib_each:,.1f}",
+            f"{measured.idle.cpu_percent:.1f} %",
+        )
+        shared.print_table("Idle bots over WebSocket", idle)

@@ -170,7 +170,7 @@ def command(
     ]
     playable = {None, *(game.name for game in chosen)}
     ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
-    contest = _Contest(plans, ours, players, once, as_json)
+    contest = _Contest(plans, ours, players, once, as_json, config.files)
     with Store(db) as store:
         try:
             asyncio.run(_serve(store, contest, host, port, limits, practice))
@@ -188,6 +188,7 @@ class _Contest(msgspec.Struct, frozen=True):
     players: int | None
     once: bool
     as_json: bool
+    hidden: Sequence[Path]
 
 
 async def _serve(
@@ -210,6 +211,7 @@ async def _serve(
         limits=limits,
         practice=practice,
         on_verdict=teller.ruled,
+        hidden=contest.hidden,
     ) as arena:
         click.echo(f"arena at {arena.url} · Ctrl-C stops it", err=True)
         async with launched(arena, contest.ours, teller):

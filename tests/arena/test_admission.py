@@ -91,10 +91,10 @@ def test_a_name_of_one_that_is_here_is_taken(door: Door) -> None:
 def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
     door: Door, house: House
 ) -> None:
-    ann = door.comes("ann")
-    house.open(*(bot for bot in (house.bot("ben"), house.bot("cem"))))
-    ann.chairs["m.0"] = house.conduct.tables[0].chairs[0]
-    ann.disconnected(house.now)
+    ann = house.bot("ann")
+    door.players["ann"] = ann.player
+    house.open(ann, house.bot("ben"))
+    ann.goes()
 
     assert door.refuses("ann") == (
         "name",

@@ -44,7 +44,8 @@ def refusal(read: Read, tmp_path: Path) -> Callable[[str], str]:
 def test_an_empty_file_changes_nothing(read: Read) -> None:
     found = read("")
 
-    assert found == Config()
+    assert found == Config(files=found.files)
+    assert [file.name for file in found.files] == ["class.toml"]
     assert (found.serve, found.limits) == (Serve(), Limits())
 
 

@@ -288,6 +288,7 @@ def test_J2_a_rogue_is_out_for_exactly_what_it_did(
 
 def check(cell: Cell) -> Verdict | None:
     """The word, whose fault it was, the evidence, and what the others have of it; the verdict if there is one."""
+    assert cell.status == (3 if cell.name == "vanish" else 0), "its own fault"
     assert cell.report is not None
     assert cell.played is not None
     assert cell.record is not None

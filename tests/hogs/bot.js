@@ -1,7 +1,10 @@
 // A whole bot in one file, without a library: `node bot.js [DEED]` plays the first legal answer, and does its deed at its third
-// decision. What the deeds are is in bot.py beside it; this one does not ponder.
+// decision. What the deeds are is in bot.py beside it.
 
 "use strict";
+
+const { createInterface } = require("readline");
+const { Worker } = require("worker_threads");
 
 const HOARD_MIB = 320;
 const hoard = [];
@@ -26,6 +29,9 @@ const deeds = {
   },
   stall() {
     sleep(Infinity);
+  },
+  ponder() {
+    new Worker("for (;;);", { eval: true }).unref();
   },
 };
 
@@ -54,4 +60,4 @@ say({
   name: process.env.ARENA_NAME || "bot",
   games: ["ace_king_queen"],
 });
-require("readline").createInterface({ input: process.stdin }).on("line", hear);
+createInterface({ input: process.stdin }).on("line", hear);

@@ -4,11 +4,11 @@ Pairs of honest bots play, with some milliseconds of thought per decision, and n
 question, whichever of the two is asked: it is the arena's alone, and what the client's own loop adds. Three conditions take turns within one run, as a machine has its moods:
 
 - `quiet`: nobody else is there;
-- `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the machine itself costs: they and it
-  have the lowest priority, as there are rarely processors for all;
+- `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the machine itself costs;
 - `here`: the rogues are on the line, all kinds of them; each comes back a moment after its end, forever.
 
-The rogues run with the lowest priority (nice 19) in all conditions: that they use up a processor is not the arena's doing. What issue 3 wants is that
+The rogues, and the other arena, run only when nobody else wants the processor (nice 19, SCHED_IDLE): that they use one up is not the
+arena's doing. What issue 3 wants is that
 p99 `here` is at most three times p99 `quiet`.
 """
 
@@ -28,6 +28,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -39,7 +40,7 @@ from arena.match import MatchResult
 from arena.store import Store
 from protocol.messages import Limits, Verdict
 from tests.rogues import rogue
-from tests.rogues.rogue import KINDS
+from tests.rogues.rogue import KINDS, step_back
 
 __all__ = ["main"]
 
@@ -52,7 +53,6 @@ MOST_RATIO = 3.0  # what the issue allows
 _ROGUE = str(Path(rogue.__file__).resolve())
 _THOUGHT_S = 0.005  # the arena is then busy for some percent of the time, as with bots that think
 _WARM_UP_S = 1.0  # not counted at the start of a condition
-_GENTLY = 19  # the lowest priority there is
 _PAUSE_S = 0.3  # from a rogue's end to its return
 _LIMITS = Limits(
     decision_ms=1_000, bank_ms=1_000, hard_ms=2_000, start_ms=3_000, grace_ms=500
@@ -102,11 +102,11 @@ def _ignore(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
 
 
 @asynccontextmanager
-async def _arena(nice: int = 0) -> AsyncIterator[str]:
-    """An arena's address while it runs, with a low priority if need be."""
-    words = (sys.executable, "-m", "tests.rogues.latency", "--serve")
+async def _arena(*options: str) -> AsyncIterator[str]:
+    """An arena's address while it runs."""
+    words = (sys.executable, "-m", "tests.rogues.latency", "--serve", *options)
     process = await asyncio.create_subprocess_exec(
-        *("nice", "-n", str(nice), *words), stdout=asyncio.subprocess.PIPE
+        *words, stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None, "it is a pipe"
@@ -176,7 +176,8 @@ def _rogues(url: str, count: int) -> Iterator[None]:
             name = f"{kind} {number}"
             words = [sys.executable, _ROGUE, kind, "--url", url, "--name", name]
             words += ["--game", "blackjack", "--again", str(_PAUSE_S)]
-            started.append(_start_gently(words))
+            # Not a session of its own: the kernel may give each the same share of the processors.
+            started.append(subprocess.Popen(words, stdout=DEVNULL, process_group=0))
         yield
     finally:
         for process in started:
@@ -184,22 +185,12 @@ def _rogues(url: str, count: int) -> Iterator[None]:
             process.wait()
 
 
-def _start_gently(words: list[str]) -> subprocess.Popen[bytes]:
-    """A process group of its own, silent and of the lowest priority."""
-    return subprocess.Popen(
-        ["nice", "-n", str(_GENTLY), *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
 # ---- Measuring
 
 
 async def measure(pairs: int, rogues: int, rounds: int, seconds: float) -> list[Times]:
     """Per round and condition, what the honest bots waited, in milliseconds."""
-    async with _arena() as here, _arena(_GENTLY) as elsewhere:
+    async with _arena() as here, _arena("--gently") as elsewhere:
         bots = [Pair(here, number) for number in range(pairs)]
         playing = [asyncio.create_task(bot.play()) for bot in bots]
         try:
@@ -274,8 +265,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=5.0, help="per condition")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    for ours in ("--serve", "--gently"):
+        parser.add_argument(ours, action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.gently:
+        step_back()
     if options.serve:
         with contextlib.suppress(KeyboardInterrupt):
             asyncio.run(serve())

@@ -30,7 +30,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-__all__ = ["KINDS", "NUMBERS", "Bot", "Gone", "Kind", "main"]
+__all__ = ["KINDS", "NUMBERS", "Bot", "Gone", "Kind", "main", "step_back"]
 
 Message = dict[str, Any]
 
@@ -123,9 +123,10 @@ class Bot:
         self._flush()
 
     def close(self, code: int, reason: str = "") -> None:
-        """Close the WebSocket, politely."""
-        self._wire.send_close(code, reason)
-        self._flush()
+        """Close the WebSocket, politely, if the arena has not begun to."""
+        if self._wire.state is State.OPEN:
+            self._wire.send_close(code, reason)
+            self._flush()
 
     def pour(self, data: bytes) -> None:
         """Send bytes, whatever they are."""
@@ -502,8 +503,12 @@ def main() -> None:
     parser.add_argument("--game", required=True)
     parser.add_argument("--name", default=os.environ.get("ARENA_NAME", "rogue"))
     parser.add_argument("--after", type=int, default=2, help="answers before it")
-    parser.add_argument("--again", type=float, metavar="S", help="after so many s")
+    parser.add_argument(
+        "--again", type=float, metavar="S", help="forever, after so many s"
+    )
     options = parser.parse_args()
+    if options.again is not None:
+        step_back()
     while options.again is not None:
         child = os.fork()  # a life of its own: some do not survive their deed
         if child == 0:
@@ -511,6 +516,13 @@ def main() -> None:
         os.waitpid(child, 0)
         time.sleep(options.again)
     live(options)
+
+
+def step_back() -> None:
+    """Run only when nobody else wants the processor."""
+    os.nice(19)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def live(options: argparse.Namespace) -> None:

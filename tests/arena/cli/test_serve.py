@@ -64,7 +64,11 @@ def test_without_anything_all_is_as_the_defaults_say(
     assert (call.limits, call.practice) == (Limits(), False)
     assert [plan.limits for plan in call.contest.plans] == [Limits()] * 5
     assert call.contest.ours == ()
-    assert call == called(config="")
+
+    other = called(config="")
+    assert [file.name for file in other.contest.hidden] == ["class.toml"]
+    contest = msgspec.structs.replace(other.contest, hidden=())
+    assert call == msgspec.structs.replace(other, contest=contest)
 
 
 def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:

@@ -1,0 +1,545 @@
+"""Bots that the arena launches, as their authors write them: whole programs in four languages, real processes, one match each.
+
+Per language all deeds of `tests/hogs/bot.*` are played at once in one arena, a season, each in a competition of its own; every test then
+looks at one of them. `websocket` is Python again, over a connection instead of its standard input and output. All names are new in every run,
+as the processes of a bot are known by its name in their environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+import msgspec
+import pytest
+
+from arena import sandbox
+from arena.director import Plan, Report
+from arena.games import GAMES
+from arena.host import Host
+from arena.launch import read_program
+from arena.match import Record, replay
+from arena.store import Played, Store
+from protocol.messages import Ending, Limits, Verdict
+from tests.hogs import bot, spy
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc"),
+]
+
+HOGS = Path(bot.__file__).parent
+TIMEOUT_S = 60.0  # of a season, which takes some seconds
+GONE_S = 10.0  # for processes to be gone: a grace of one second, and a loaded machine
+
+# A virtual machine takes a second of CPU time to be warm, and a loaded machine longer to give it.
+LIMITS = Limits(
+    decision_ms=2_000,
+    bank_ms=4_000,
+    hard_ms=4_000,
+    wall_ms=20_000,
+    start_ms=20_000,
+    hello_ms=20_000,
+    memory_mib=256,
+)
+HURRIED = msgspec.structs.replace(LIMITS, decision_ms=200, bank_ms=200)
+# On a loaded machine a bot has a third of a core while its opponent takes his time: that must be too much, too.
+TIRELESS = msgspec.structs.replace(LIMITS, decision_ms=60, bank_ms=300)
+WALLED = msgspec.structs.replace(LIMITS, decision_ms=300, bank_ms=300, wall_ms=1_500)
+
+FEW = 50
+PLENTY = 1_000_000  # hands: that match is not over before the offender is found
+
+LIMITS_OF = {
+    "hello": LIMITS,
+    "hog": LIMITS,
+    "crash": LIMITS,
+    "spin": HURRIED,
+    "stall": WALLED,
+    "ponder": TIRELESS,
+}
+LANGUAGES = ("python", "node", "java", "c++", "websocket")
+
+
+# ---- Programs
+
+
+def tool(name: str) -> str:
+    """Where a program is; without it the test is skipped, and where `CI` is set it fails."""
+    found = shutil.which(name)
+    if found is None:
+        assert not os.environ.get("CI"), f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def needs_isolation() -> None:
+    why = sandbox.probe()
+    if why is not None:
+        assert not os.environ.get("CI"), why
+        pytest.skip(why)
+
+
+def built(language: str, folder: Path) -> list[str]:
+    """What runs the bot in that language from that folder, compiled if it has to be; all but its deed."""
+    match language:
+        case "python" | "websocket":
+            shutil.copy(HOGS / "bot.py", folder)
+            return [sys.executable, "bot.py"]
+        case "node":
+            shutil.copy(HOGS / "bot.js", folder)
+            return [tool("node"), "bot.js"]
+        case "java":
+            run(tool("javac"), "-d", str(folder), str(HOGS / "Bot.java"))
+            # Room for the hoard also where a quarter of the memory is less; the limit is ours.
+            return [tool("java"), "-Xmx512m", "-cp", ".", "Bot"]
+        case _:
+            words = (tool("g++"), "-O1", "-pthread", "-o", str(folder / "bot"))
+            run(*words, str(HOGS / "bot.cc"))
+            return ["./bot"]
+
+
+def run(*words: str) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def line_of(language: str, words: list[str], deed: str) -> str:
+    """The bot's command line as it is given to the arena."""
+    if language == "websocket":
+        return shlex.join([*words, deed, "websocket"])
+    return f"stdio: {shlex.join([*words, deed])}"
+
+
+def living(name: str) -> list[int]:
+    """All processes that were started for a bot, its keeper too, wherever they have gone."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if f"ARENA_NAME={name}".encode() in variables:
+                found.append(int(pid))
+    return found
+
+
+def are_gone(*names: str) -> bool:
+    """Whether nothing of these bots is left, soon."""
+    deadline_s = time.monotonic() + GONE_S
+    while any(map(living, names)):
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# ---- A season
+
+
+class Cell(NamedTuple):
+    """What became of one bot."""
+
+    name: str
+    seat: int
+    report: Report
+    played: Played
+    record: Record
+    was_gone: bool | None  # when its match was over and the arena went on
+
+    @property
+    def verdict(self) -> Verdict:
+        [verdict] = self.report.verdicts
+        return verdict
+
+
+class Season(NamedTuple):
+    language: str
+    cells: Mapping[str, Cell]
+    stored: tuple[Verdict, ...]
+    were_gone: bool  # when the arena had closed
+
+
+class Contest(NamedTuple):
+    """One bot's match, while it is played and afterwards."""
+
+    deed: str
+    name: str
+    rival: str
+    report: Report
+    was_gone: bool | None
+
+
+async def compete(host: Host, limits: Limits, hands: int, *names: str) -> Report:
+    game = GAMES["ace_king_queen"]
+    settings = game.vocabulary.read_settings({"hands": hands})
+    plan = Plan(game=game, settings=settings, players=names, limits=limits)
+    return await host.play(host.compete(plan))
+
+
+async def play_season(
+    store: Store, language: str, words: list[str], folder: Path
+) -> list[Contest]:
+    """All deeds at once, against bots in Python that behave."""
+    mark = uuid4().hex[:8]
+    rivals = {"hello": f"steady-{mark}", "slow": f"slow-{mark}"}
+
+    async def contest(deed: str) -> Contest:
+        name = f"{language.replace('+', 'p')}-{deed}-{mark}"
+        # Who ponders needs somebody who takes his time; all others play quickly against the same.
+        rival = rivals["slow" if deed == "ponder" else "hello"]
+        line = line_of(language, words, deed)
+        await host.launch_program(read_program(line, folder), name)
+        hands = FEW if deed == "hello" else PLENTY
+        report = await compete(host, LIMITS_OF[deed], hands, name, rival)
+        gone = await asyncio.to_thread(are_gone, name) if deed != "hello" else None
+        return Contest(deed, name, rival, report, gone)
+
+    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+        python = built("python", folder)
+        for deed, name in rivals.items():
+            line = line_of("python", python, deed)
+            await host.launch_program(read_program(line, folder), name)
+        contests = await asyncio.gather(*map(contest, LIMITS_OF))
+    await store.flushed()
+    return contests
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def season(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Season:
+    """What became of the bots in one language."""
+    language: str = request.param
+    folder = tmp_path_factory.mktemp("bots")
+    words = built(language, folder)
+    with Store(tmp_path_factory.mktemp("arena") / "arena.db") as store:
+        contests = asyncio.run(play_season(store, language, words, folder))
+        cells = {contest.deed: cell_of(store, contest) for contest in contests}
+        names = {name for each in contests for name in (each.name, each.rival)}
+        return Season(language, cells, store.verdicts(), are_gone(*names))
+
+
+def cell_of(store: Store, contest: Contest) -> Cell:
+    """What the store has of a bot's only match."""
+    [competition] = [
+        competition.id
+        for competition in store.competitions()
+        if contest.name in competition.players
+    ]
+    [played] = store.matches(competition)
+    seat = played.players.index(contest.name)
+    record = store.record(played.id)
+    name, report = contest.name, contest.report
+    return Cell(name, seat, report, played, record, contest.was_gone)
+
+
+# ---- What becomes of them
+
+
+def test_a_hello_world_plays_a_whole_match(season: Season) -> None:
+    cell = season.cells["hello"]
+
+    assert cell.played.termination.kind is Ending.COMPLETED
+    assert cell.report.verdicts == ()
+    assert len(cell.record.answers) >= FEW
+    assert_both_are_limited(cell)
+
+
+def test_a_hog_is_out_for_memory(season: Season) -> None:
+    cell = season.cells["hog"]
+    verdict = cell.verdict
+
+    found = re.fullmatch(r"memory (\d+) MiB > 256 MiB \(sampled\)", verdict.text)
+    if "(cgroup)" in verdict.enforced and verdict.mechanism == "cgroup":
+        assert verdict.text.startswith("memory over 256 MiB")  # it was quicker
+    else:
+        assert found, verdict.text
+        assert 256 < int(found[1]) < 2 * bot.HOARD_MIB
+        assert verdict.mechanism == "sampled"
+    assert verdict.headline.startswith("eliminated: memory")
+    assert_is_out(season, cell, Ending.MEMORY)
+
+
+def test_a_crash_is_out_with_its_status_and_its_last_words(season: Season) -> None:
+    cell = season.cells["crash"]
+    verdict = cell.verdict
+
+    assert verdict.headline == verdict.text == "crashed: exit status 1"
+    assert (verdict.exit_status, verdict.mechanism) == (1, "exit")
+    assert bot.LAST_WORDS in (verdict.stderr or "")
+    assert_is_out(season, cell, Ending.CRASH)
+
+
+@pytest.mark.parametrize("deed", ["spin", "ponder"])
+def test_who_computes_too_long_is_out_for_cpu(season: Season, deed: str) -> None:
+    cell = season.cells[deed]
+    verdict = cell.verdict
+
+    most = r"\(limit (\d+) ms, credit 0 ms\), bank empty"
+    found = re.fullmatch(
+        rf"out of time: ([\d,]+) ms of CPU for a decision {most}", verdict.text
+    )
+    assert found, verdict.text
+    assert int(found[1].replace(",", "")) >= int(found[2])
+    limits = LIMITS_OF[deed]
+    assert int(found[2]) <= limits.decision_ms + limits.bank_ms
+    assert verdict.headline == f"eliminated: {verdict.text}"
+    assert verdict.mechanism == "CPU clock"
+    assert_is_out(season, cell, Ending.CPU)
+
+
+def test_who_sleeps_is_out_of_time_by_the_wall(season: Season) -> None:
+    cell = season.cells["stall"]
+    verdict = cell.verdict
+
+    found = re.fullmatch(
+        r"out of time: ([\d,]+) ms for a decision \(limit 1,500 ms, credit \d+ ms\), bank empty",
+        verdict.text,
+    )
+    assert found, verdict.text
+    assert verdict.waited_ms is not None
+    assert verdict.waited_ms >= WALLED.wall_ms
+    assert verdict.mechanism == "wall clock"
+    assert verdict.asked
+    assert_is_out(season, cell, Ending.TIMEOUT)
+
+
+def test_nothing_of_an_offender_is_left_running(season: Season) -> None:
+    left = {deed for deed, cell in season.cells.items() if cell.was_gone is False}
+
+    assert left == set()
+
+
+def test_nothing_at_all_is_left_when_the_arena_has_closed(season: Season) -> None:
+    assert season.were_gone
+
+
+def assert_is_out(season: Season, cell: Cell, kind: Ending) -> None:
+    """It is out for that word, the other seat has won, and all of it is in the database."""
+    verdict, ended = cell.verdict, cell.played.termination
+    assert (ended.kind, ended.seat, ended.text) == (kind, cell.seat, verdict.text)
+    assert (verdict.kind, verdict.bot, verdict.seat) == (kind, cell.name, cell.seat)
+    assert verdict in season.stored
+    assert verdict.match == cell.played.id
+    assert verdict.limits.memory_mib == 256
+    assert verdict.advice
+    again = replay(cell.record)
+    assert again.record.to_json() == cell.record.to_json()
+    assert again.winner == 1 - cell.seat
+    assert len(cell.record.answers) >= 4  # it has played two hands before
+    assert_both_are_limited(cell)
+    assert verdict.enforced == cell.record.enforced[cell.seat]
+
+
+def assert_both_are_limited(cell: Cell) -> None:
+    assert len(cell.record.enforced) == 2
+    for words in cell.record.enforced:
+        assert words.startswith("time, memory and processes (")
+
+
+# ---- Bots that the arena has not launched
+
+
+def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
+    mark = uuid4().hex[:8]
+    remote, near = f"remote-{mark}", f"near-{mark}"
+    words = built("python", tmp_path)
+
+    async def play() -> Report:
+        with Store(tmp_path / "arena.db") as store:
+            async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+                line = line_of("python", words, "hello")
+                await host.launch_program(read_program(line, tmp_path), near)
+                variables = {"ARENA_URL": host.url, "ARENA_NAME": remote}
+                process = await asyncio.create_subprocess_exec(
+                    *(*words, "hog", "websocket"),
+                    cwd=tmp_path,
+                    env=os.environ | variables,
+                )
+                try:
+                    report = await compete(host, LIMITS, FEW, remote, near)
+                finally:
+                    with suppress(ProcessLookupError):
+                        process.kill()
+                    await process.wait()
+            await store.flushed()
+        return report
+
+    report = asyncio.run(play())
+
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [competition] = store.competitions()
+        [played] = store.matches(competition.id)
+        enforced = store.record(played.id).enforced
+    assert report.verdicts == ()
+    assert played.termination.kind is Ending.COMPLETED
+    assert enforced[played.players.index(remote)] == "time"
+    assert "memory" in enforced[played.players.index(near)]
+
+
+# ---- What is out of reach
+
+
+def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
+    """What a spy has got hold of, in an arena whose database lies beside the bots, and what was ruled of it."""
+    mark = uuid4().hex[:8]
+    victim, awaited, agent = f"victim-{mark}", f"awaited-{mark}", f"spy-{mark}"
+    shutil.copy(HOGS / "spy.py", folder)
+    words = built("websocket", folder)
+    database = folder / "arena.db"
+
+    async def play() -> Report:
+        with Store(database) as store:
+            async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+                line = line_of("websocket", words, "hello")
+                await host.launch_program(read_program(line, folder), victim)
+                sleeper = shlex.join(["sleep", "1000"])
+                await host.launch_program(read_program(sleeper, folder), awaited)
+                targets = {
+                    "database": str(database),
+                    "scratch": str(scratch_of(victim)),
+                    "arena": os.getpid(),
+                    "present": victim,
+                    "awaited": awaited,
+                }
+                while victim not in host.names("ace_king_queen"):
+                    await host.wait_for_change()
+                (folder / "targets.json").write_text(json.dumps(targets))
+                line = shlex.join([sys.executable, "spy.py"])
+                await host.launch_program(read_program(line, folder), agent)
+                return await compete(host, LIMITS, PLENTY, agent, victim)
+
+    [verdict] = asyncio.run(play()).verdicts
+    assert verdict.text == "crashed: exit status 3", verdict.stderr
+    found: dict[str, object] = json.loads(verdict.stderr or "")
+    return found, verdict
+
+
+def scratch_of(name: str) -> Path:
+    """The directory of a bot that runs."""
+    pid = living(name)[0]
+    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    [home] = [each.removeprefix("HOME=") for each in variables if "HOME=" in each[:5]]
+    return Path(home)
+
+
+NOT_AS_ANOTHER = {
+    "be one who is present": "name",
+    "be one who is awaited": "name",
+    "be one with a used token": "name",
+}
+
+
+def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
+    needs_isolation()
+    found, verdict = spied(tmp_path)
+
+    assert found == NOT_AS_ANOTHER | {
+        "read the database": "FileNotFoundError",
+        "read its log": "FileNotFoundError",
+        "write the database": "FileNotFoundError",
+        "list a scratch directory": "FileNotFoundError",
+        "write in it": "FileNotFoundError",
+        "read the environment": "FileNotFoundError",
+        "signal the arena": "ProcessLookupError",
+        "beside the bot": ["bot.py", "spy.py", "targets.json"],
+        "directories": 1,
+        "strangers": 0,
+    }
+    assert verdict.enforced.endswith(", isolated (bubblewrap)")
+
+
+def test_without_one_a_spy_finds_much_but_is_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "probe", lambda *, network=True: "switched off")
+    found, verdict = spied(tmp_path)
+
+    # So the spy of the test above knows how to look.
+    got = {what for what, how in found.items() if how == spy.GOT_IN}
+    assert got >= {
+        "read the database",
+        "write the database",
+        "list a scratch directory",
+        "read the environment",
+        "signal the arena",
+    }
+    assert found == found | NOT_AS_ANOTHER
+    assert verdict.enforced.endswith(", not isolated")
+
+
+# ---- The end of the arena
+
+ARENA = """
+import asyncio, sys
+from pathlib import Path
+from arena.director import Plan
+from arena.games import GAMES
+from arena.host import Host
+from arena.launch import read_program
+from arena.store import Store
+
+async def main(lines, names):
+    with Store(Path("arena.db")) as store:
+        async with Host(store) as host:
+            for line, name in zip(lines, names, strict=True):
+                await host.launch_program(read_program(line), name)
+            game = GAMES["ace_king_queen"]
+            settings = game.vocabulary.read_settings({"hands": 1_000_000})
+            plan = Plan(game=game, settings=settings, players=names)
+            playing = asyncio.create_task(host.play(host.compete(plan)))
+            while host.conduct.decisions < 100:
+                await asyncio.sleep(0.01)
+            print("playing", flush=True)
+            await playing
+
+asyncio.run(main(sys.argv[1:3], tuple(sys.argv[3:])))
+"""
+
+
+@contextmanager
+def an_arena(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """An arena as a process of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ARENA, *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(HOGS.parents[1])},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_nothing_survives_an_arena_that_is_killed(tmp_path: Path) -> None:
+    mark = uuid4().hex[:8]
+    names = (f"ann-{mark}", f"ben-{mark}")
+    words = built("python", tmp_path)
+    lines = [line_of(language, words, "hello") for language in ("python", "websocket")]
+    with an_arena(tmp_path, *lines, *names) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "playing\n"
+        places = [scratch_of(name) for name in names]
+        assert all(map(os.path.isdir, places))
+        process.kill()
+        process.wait()
+
+    assert are_gone(*names)
+    assert not any(map(os.path.exists, places))
+    assert not any(os.path.exists(place.parent) for place in places)
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [competition] = store.competitions()
+        assert store.matches(competition.id) == ()

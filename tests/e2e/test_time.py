@@ -1,0 +1,451 @@
+"""Nobody loses on time to the network or to the arena (rules J7), and nobody gains by pretending: real sockets, real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.uri import parse_uri
+
+from arena.clock import Lag, Link
+from arena.player import Player
+from protocol.messages import Ending, Limits, Verdict
+from tests.e2e.conftest import Raw
+from tests.e2e.proxy import Proxy
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Arena, Program
+
+pytestmark = pytest.mark.e2e
+
+Run = Callable[..., None]
+Start = Callable[..., "Program"]
+
+MOST_CREDIT_MS = 150.0  # design §5
+RESOLUTION_MS = 15.0  # a tick, its slack, and rounding
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what the arena is not asked to tell of."""
+    while not holds():
+        await asyncio.sleep(0.005)
+
+
+async def is_measured(arena: Arena, name: str) -> Player:
+    """The bot, once the arena knows its link."""
+    player = arena.gateway.players[name]
+    await until(lambda: player.link.is_known)
+    return player
+
+
+async def thinks(bot: Raw, think_ms: float) -> None:
+    """Play one match and think so long about every decision."""
+    await bot.ready()
+    while (message := await bot.hear())["type"] == "ask":
+        await asyncio.sleep(think_ms / 1000)
+        await bot.answer(message)
+    assert message["type"] == "over"
+
+
+def short(cap_ms: int) -> dict[str, int]:
+    """Limits without a bank: what a decision may take, and not a millisecond more."""
+    return {"decision_ms": cap_ms, "hard_ms": cap_ms, "bank_ms": 0}
+
+
+def the(verdict: Verdict | None) -> Verdict:
+    """The verdict that there must be."""
+    assert verdict is not None
+    return verdict
+
+
+# ---- A long line
+
+CAP_MS = 800
+
+
+async def far_away(arena: Arena) -> tuple[Ending, Verdict | None, float]:
+    """A bot at the end of a long line thinks for nine tenths of its time: how that ends, and the floor of its link."""
+    async with Proxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
+        arena.url = proxy.url
+        async with arena.bot() as ann:
+            player = await is_measured(arena, "ann")
+            table = arena.open("three_card_poker", "ann", rounds=1)
+            await thinks(ann, 0.9 * CAP_MS)
+            result, verdict = await arena.result(table)
+            return result.termination.kind, verdict, player.link.floor_ms
+
+
+def test_J7_who_is_far_away_does_not_lose_to_the_network(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        ended, verdict, floor_ms = await far_away(arena)
+
+        assert (ended, verdict) == ("completed", None)
+        assert 120 <= floor_ms <= MOST_CREDIT_MS
+
+    in_arena(scenario, **short(CAP_MS))
+
+
+def test_without_the_credit_for_its_link_it_would(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Link, "floor_ms", 0.0)
+
+    async def scenario(arena: Arena) -> None:
+        ended, verdict, _ = await far_away(arena)
+
+        assert ended == "timeout"
+        assert (the(verdict).taken_ms or 0) > CAP_MS
+
+    in_arena(scenario, **short(CAP_MS))
+
+
+# ---- Pongs by hand
+
+
+class ByHand:
+    """A WebSocket whose pongs are its owner's business: an honest library answers pings by itself.
+
+    Attributes:
+        pong: called with the payload of every ping.
+    """
+
+    def __init__(
+        self, url: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.pong: Callable[[bytes], None] = self.send_pong
+        self._wire = ClientProtocol(parse_uri(url), max_size=None)
+        self._reader, self._writer = reader, writer
+        self._heard: asyncio.Queue[str] = asyncio.Queue()
+
+    @classmethod
+    @asynccontextmanager
+    async def connect(cls, arena: Arena) -> AsyncIterator[ByHand]:
+        """Shake hands; a task listens from then on."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        hand = cls(arena.url, reader, writer)
+        hand._wire.send_request(hand._wire.connect())
+        hand._flush()
+        listening = asyncio.create_task(hand._listen())
+        try:
+            yield hand
+        finally:
+            listening.cancel()
+            writer.close()
+
+    async def send(self, text: str) -> None:
+        self._writer.write(Frame(Opcode.TEXT, text.encode()).serialize(mask=True))
+
+    async def recv(self) -> str:
+        return await self._heard.get()
+
+    def send_pong(self, payload: bytes) -> None:
+        """Answer a ping, or pretend to."""
+        self._writer.write(Frame(Opcode.PONG, payload).serialize(mask=True))
+
+    async def _listen(self) -> None:
+        while data := await self._reader.read(65536):
+            self._wire.receive_data(data)
+            for event in self._wire.events_received():
+                if not isinstance(event, Frame):
+                    continue  # the answer to our handshake
+                if event.opcode is Opcode.TEXT:
+                    self._heard.put_nowait(bytes(event.data).decode())
+                elif event.opcode is Opcode.PING:
+                    self.pong(bytes(event.data))
+            self._wire.data_to_send()  # what the library would say to a ping
+
+    def _flush(self) -> None:
+        for data in self._wire.data_to_send():
+            self._writer.write(data)
+
+
+@asynccontextmanager
+async def by_hand(
+    arena: Arena, pong: Callable[[ByHand, bytes], None]
+) -> AsyncIterator[Raw]:
+    """A bot that is welcome, and does `pong` at every ping."""
+    async with ByHand.connect(arena) as hand:
+        hand.pong = lambda payload: pong(hand, payload)
+        bot = Raw(hand, "ann")  # type: ignore[arg-type]
+        await bot.hello()
+        yield bot
+
+
+def late(hand: ByHand, payload: bytes) -> None:
+    """Hold a pong back for 400 ms."""
+    asyncio.get_running_loop().call_later(0.4, hand.send_pong, payload)
+
+
+def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with by_hand(arena, late) as ann:
+            player = await is_measured(arena, "ann")
+            table = arena.open("three_card_poker", "ann", rounds=1)
+            await thinks(ann, 300 + 100)
+            result, _ = await arena.result(table)
+
+            assert player.link.floor_ms == MOST_CREDIT_MS
+            assert result.termination.kind == "completed"
+
+    in_arena(scenario, **short(300))
+
+
+def test_J7_and_not_a_millisecond_more(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with by_hand(arena, late) as ann:
+            await is_measured(arena, "ann")
+            lag = arena.gateway.conduct.lag
+            before_s = lag.total_s(time.monotonic())
+            table = arena.open("three_card_poker", "ann", rounds=1)
+            await ann.ready()
+            await ann.hears("ask")
+            _, found = await arena.result(table)
+            verdict = the(found)
+            lag_ms = (lag.total_s(time.monotonic()) - before_s) * 1000
+            credit_ms, waited_ms = verdict.credit_ms or 0, verdict.waited_ms or 0
+
+            assert (verdict.kind, verdict.bank_ms) == ("timeout", 0)
+            assert MOST_CREDIT_MS <= credit_ms <= MOST_CREDIT_MS + lag_ms + 0.1
+            assert 300 < waited_ms - credit_ms <= 300 + RESOLUTION_MS
+
+    in_arena(scenario, **short(300))
+
+
+def test_a_forged_pong_counts_for_nothing(in_arena: Run) -> None:
+    def forge(hand: ByHand, payload: bytes) -> None:
+        for _ in range(10):
+            hand.send_pong(os.urandom(len(payload)))
+
+    async def scenario(arena: Arena) -> None:
+        async with by_hand(arena, forge):
+            player = arena.gateway.players["ann"]
+            wire = player.connection
+            assert wire is not None
+            await until(lambda: wire.useless >= 10)  # all of them have been looked at
+
+            assert not player.link.is_known
+            assert player.link.floor_ms == 0
+
+    in_arena(scenario)
+
+
+def test_a_pong_counts_once_and_for_its_own_ping(in_arena: Run) -> None:
+    pings: list[bytes] = []
+
+    def answer_old_ones_first(hand: ByHand, payload: bytes) -> None:
+        for old in pings:  # they would be the quickest ever
+            hand.send_pong(old)
+        pings.append(payload)
+        asyncio.get_running_loop().call_later(0.1, hand.send_pong, payload)
+
+    async def scenario(arena: Arena) -> None:
+        async with by_hand(arena, answer_old_ones_first):
+            player = await is_measured(arena, "ann")
+
+            assert len(pings) >= 3
+            assert len(set(pings)) == len(pings)
+            assert 99 <= player.link.floor_ms <= MOST_CREDIT_MS
+
+    in_arena(scenario)
+
+
+# ---- The arena is held up
+
+BLOCK_S = 0.3
+HELD_UP_CAP_MS = 250
+
+
+async def held_up(arena: Arena, start: Start, times: int = 8) -> Verdict | None:
+    """A bot that is quick plays in an arena whose loop stands still again and again; what it is blamed for."""
+    start(
+        *("bots", "three_card_poker", "q64", "--url", arena.url),
+        *("--name", "ann", "--quiet", "--no-session"),
+    )
+    await arena.until(lambda: "ann" in arena.gateway.players)
+    conduct = arena.gateway.conduct
+    table = arena.open("three_card_poker", "ann", rounds=10_000, stake=10**6)
+    await until(lambda: conduct.decisions > 0)
+    for _ in range(times):
+        await asyncio.sleep(0.03)  # some decisions are made, and the next is on its way
+        asyncio.get_running_loop().call_soon(time.sleep, BLOCK_S)
+    await asyncio.sleep(0.03)
+    if not table.is_over:
+        conduct.void(table, "enough")
+    _, verdict = await arena.result(table)
+    return verdict
+
+
+def test_J7_nobody_loses_on_time_when_the_arena_is_held_up(
+    in_arena: Run, start: Start
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        assert await held_up(arena, start) is None
+        assert arena.gateway.conduct.decisions > 8
+
+    in_arena(scenario, **short(HELD_UP_CAP_MS))
+
+
+def test_without_the_credit_for_that_they_would(
+    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Lag, "total_s", lambda lag, now: 0.0)
+
+    async def scenario(arena: Arena) -> None:
+        verdict = the(await held_up(arena, start))
+
+        assert verdict.kind == "timeout"
+        assert (verdict.taken_ms or 0) >= BLOCK_S * 1000
+
+    in_arena(scenario, **short(HELD_UP_CAP_MS))
+
+
+# ---- Processes that stand still
+
+needs_signals = pytest.mark.skipif(
+    sys.platform == "win32", reason="there is no SIGSTOP on Windows"
+)
+
+
+def stop(program: Program) -> None:
+    """From now on the process does nothing, and its sockets stay open."""
+    program.process.send_signal(signal.SIGSTOP)
+
+
+def go_on(program: Program) -> None:
+    program.process.send_signal(signal.SIGCONT)
+
+
+async def a_process(arena: Arena, start: Start, name: str) -> Program:
+    """A bot in a process of its own that plays Ace-King-Queen."""
+    program = start(
+        *("bots", "ace_king_queen", "nash", "--url", arena.url),
+        *("--name", name, "--quiet", "--no-session"),
+    )
+    await arena.until(lambda: name in arena.gateway.players)
+    return program
+
+
+@needs_signals
+def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
+    in_arena: Run, start: Start
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        conduct = arena.gateway.conduct
+        ann = await a_process(arena, start, "ann")
+        async with arena.bot("ben") as ben, arena.bot("cid") as cid:
+            endless = arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
+            against_ann = asyncio.create_task(ben.play())
+            await until(lambda: conduct.decisions >= 100)
+            stop(ann)
+            other = arena.open("blackjack", "cid", hands=50)
+            await cid.play()
+            result, _ = await arena.result(other)
+            assert result.termination.kind == "completed"
+
+            result, found = await arena.result(endless)
+            verdict = the(found)
+            assert result.termination.seat == 0
+            assert (verdict.kind, verdict.bot) == ("timeout", "ann")
+            assert (verdict.bank_ms, verdict.mechanism) == (0, "wall clock")
+            # The rest of its bank was known when it was asked: it had that, its decision_ms, and no more.
+            took_ms = (verdict.taken_ms or 0) - (verdict.credit_ms or 0)
+            assert 300 < took_ms <= 300 + 200 + RESOLUTION_MS
+            [over] = await against_ann
+            assert over["termination"] == {"kind": "timeout", "seat": 0, "text": ""}
+
+            go_on(ann)  # with an answer in its hand that nobody waits for
+            again = arena.open("ace_king_queen", "ben", "ann", hands=50)
+            await ben.play()
+            result, verdict_now = await arena.result(again)
+            assert (result.termination.kind, verdict_now) == ("completed", None)
+
+    in_arena(scenario, decision_ms=300, bank_ms=200, hard_ms=1_000)
+
+
+@needs_signals
+def test_who_vanishes_while_another_thinks_is_missed(
+    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.player._PING_S", 0.1)
+    monkeypatch.setattr("arena.player._SILENCE_S", 0.5)
+
+    async def scenario(arena: Arena) -> None:
+        program = await a_process(arena, start, "ann")
+        async with arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ben", "ann", hands=50)
+            await ben.ready()
+            ask = await ben.hears("ask")
+            ann = arena.gateway.players["ann"]
+            assert ann.pending == 0
+            stop(program)
+            await arena.until(lambda: ann.connection is None)
+            assert not table.is_over  # it could come back
+
+            result, found = await arena.result(table)
+            assert result.winner == 0
+            verdict = the(found)
+            assert (verdict.kind, verdict.bot) == ("disconnect", "ann")
+            assert verdict.text.endswith("did not come back within 300 ms")
+            assert verdict.asked is None
+            await ben.answer(ask)  # too late to matter, and no offence
+            over = await ben.hears("over")
+            assert over["termination"]["kind"] == "disconnect"
+            await arena.still_plays()
+
+    in_arena(scenario, grace_ms=300)
+
+
+# ---- A crowd
+
+HANDS = 100
+DEFAULTS = msgspec.to_builtins(Limits())
+
+CROWD = 500
+EACH = CROWD // 2  # in a process
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """As many descriptors as this process may have."""
+    resource = pytest.importorskip("resource", reason="Windows has no such limit")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_five_hundred_bots_play_and_none_is_out(
+    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.e2e.conftest.TIMEOUT_S", 60.0)
+
+    async def scenario(arena: Arena) -> None:
+        for name in ("left", "right"):
+            start(
+                *("tests.e2e.crowd", "--url", arena.url, "--count", str(EACH)),
+                *("--name", name, "--game", "ace_king_queen"),
+            )
+        await arena.until(lambda: len(arena.gateway.players) == CROWD)
+        tables = [
+            arena.open("ace_king_queen", f"left {n}", f"right {n}", hands=HANDS)
+            for n in range(EACH)
+        ]
+        await arena.until(lambda: len(arena.over) == EACH)
+
+        for table in tables:
+            result, verdict = arena.over[table.id]
+            assert (result.termination.kind, verdict) == ("completed", None)
+            assert len(result.record.answers) >= HANDS
+
+    in_arena(scenario, **DEFAULTS)
