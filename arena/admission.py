@@ -41,6 +41,7 @@ class Admission:
         self._players = players
         self._limits = limits
         self._expected: dict[bytes, Known] = {}
+        self._used: set[bytes] = set()
 
     def expect(self, name: str, token: str, process: Process | None = None) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
@@ -97,9 +98,13 @@ class Admission:
         if known is not None:
             return known
         if hello.token is not None:
-            expected = self._expected.pop(_hashed(hello.token), None)
-            if expected is not None:
-                return expected
+            token = _hashed(hello.token)
+            if token in self._used:
+                text = "this token was for once; go on with `resume`"
+                raise Unwelcome("token", text)
+            if token in self._expected:
+                self._used.add(token)
+                return self._expected.pop(token)
             self._check_token(hello.token)
         self._check_name(hello.name)
         return hello.name, None

@@ -255,15 +255,14 @@ async def idle(connections: int = IDLE, seconds: float = _IDLE_S) -> Idle | None
         return None
     look = reader()
     more = connections - _IDLE_FIRST
-    async with _arena() as (server, url):
-        async with _crowd(url, 0, _IDLE_FIRST):
-            before = _rss_bytes(look, server)
-            async with _crowd(url, _IDLE_FIRST, more):
-                held = _rss_bytes(look, server) - before
-                started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
-                await asyncio.sleep(seconds)
-                elapsed_ms = (time.perf_counter() - started) * 1000
-                cpu_ms = _cpu_ms(look, server) - cpu_ms
+    async with _arena() as (server, url), _crowd(url, 0, _IDLE_FIRST):
+        before = _rss_bytes(look, server)
+        async with _crowd(url, _IDLE_FIRST, more):
+            held = _rss_bytes(look, server) - before
+            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+            await asyncio.sleep(seconds)
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            cpu_ms = _cpu_ms(look, server) - cpu_ms
     return Idle(
         connections=connections,
         kib_each=held / more / 1024,

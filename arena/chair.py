@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from arena.clock import Clock, Lag, charged_from
-from arena.verdict import Finding, out_of_time
+from arena.verdict import WALL_CAP, Finding, out_of_time
 from protocol import messages
 from protocol.messages import Ask, Ending, Limits, Past
 from protocol.session import ask_id
@@ -139,7 +139,7 @@ class Chair:
         on_wall_ms = self._since(now, limits.wall_ms)
         if on_wall_ms - credit_ms > limits.wall_ms:
             limit_ms = limits.wall_ms
-            return Bill(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, "wall clock")
+            return Bill(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, WALL_CAP)
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
         return Bill(Ending.CPU, used_ms, allowed_ms, 0.0, "CPU clock")
 
@@ -149,8 +149,8 @@ class Chair:
         player = self.player
         if player.process is not None:
             player.cpu_ms = player.cpu_used_ms(now)
-            if bill.kind is Ending.TIMEOUT:
-                return False  # by the wall; its bank is of CPU time
+            if bill.mechanism == WALL_CAP:
+                return False  # its bank is of CPU time
         return self.clock.charge(bill.taken_ms, bill.credit_ms) and bill.left_ms >= 0
 
     def look_at(self, now: float, lag: Lag) -> float:
@@ -175,7 +175,7 @@ class Chair:
                 bill.taken_ms,
                 bill.limit_ms,
                 bill.credit_ms,
-                self.clock.bank_ms,
+                None if bill.mechanism == WALL_CAP else self.clock.bank_ms,
                 "CPU" if bill.kind is Ending.CPU else "",
             )
         return Finding(kind=bill.kind, text=text, mechanism=bill.mechanism)

@@ -210,10 +210,10 @@ class Gateway:
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
         player = self._of.get(connection)
-        if player is not None:
-            player.ponged(payload, arrived)
+        if player is not None and player.ponged(payload, arrived):
             player.probe(arrived)
-        self.trifled(connection)
+        else:
+            self.trifled(connection)
 
     def drained(self, connection: Wire) -> None:
         """There is room for more of a transcript."""

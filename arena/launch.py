@@ -292,7 +292,7 @@ def _ending(bot: _Bot, status: int | None) -> Finding:
     return Finding(
         kind=Ending.CRASH,
         # Nobody asked it to go, but a program that ends in order has not crashed in its author's words.
-        text=f"{'crashed' if status else 'ended by itself'}: {_in_words(status)}",
+        text=f"{'ended by itself' if status == 0 else 'crashed'}: {_in_words(status)}",
         mechanism="exit",
         exit_status=status,
     )

@@ -187,14 +187,15 @@ class Player:
             connection.ping(payload)
         return True
 
-    def ponged(self, payload: bytes, now: float) -> None:
-        """A pong came; it counts if it answers our ping and the bot had nothing else to do meanwhile."""
+    def ponged(self, payload: bytes, now: float) -> bool:
+        """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
         if self._ping is None or payload != self._ping[0]:
-            return
+            return False
         sent_at, self._ping = self._ping[1], None
         if self._ping_counts:
             self.link.measured((now - sent_at) * 1000)
         self._ping_due = now + _PING_S if self.link.is_known else now
+        return True
 
     # --- losing the connection and coming back ---
 

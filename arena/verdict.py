@@ -10,7 +10,10 @@ import msgspec
 
 from protocol.messages import Ending, Limits
 
-__all__ = ["Finding", "advice", "out_of_time"]
+__all__ = ["WALL_CAP", "Finding", "advice", "out_of_time"]
+
+WALL_CAP = "wall cap"
+"""The mechanism that finds a launched bot which neither computes nor answers."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +39,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def out_of_time(
-    taken_ms: float, limit_ms: float, credit_ms: float, bank_ms: float, unit: str = ""
+    taken_ms: float,
+    limit_ms: float,
+    credit_ms: float,
+    bank_ms: float | None,
+    unit: str = "",
 ) -> str:
     """Why a decision came too late, in one line.
 
@@ -44,15 +51,18 @@ def out_of_time(
         taken_ms: what was charged for it.
         limit_ms: what it may take at most with a full bank: `hard_ms`, or what the bank had left.
         credit_ms: what the link and the arena's own delays were good for.
-        bank_ms: what is left in the bank after it.
+        bank_ms: what is left in the bank after it; None if that is not what it came to.
         unit: what was measured if not the time on the wall, such as `CPU`.
     """
-    bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms left in the bank"
     of = f" of {unit}" if unit else ""
-    return (
+    text = (
         f"out of time: {taken_ms:,.0f} ms{of} for a decision "
-        f"(limit {limit_ms:,.0f} ms, credit {credit_ms:,.0f} ms), {bank}"
+        f"(limit {limit_ms:,.0f} ms, credit {credit_ms:,.0f} ms)"
     )
+    if bank_ms is None:
+        return text
+    bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms left in the bank"
+    return f"{text}, {bank}"
 
 
 def advice(finding: Finding, limits: Limits) -> str:
@@ -62,6 +72,11 @@ def advice(finding: Finding, limits: Limits) -> str:
             return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
         case Ending.MALFORMED:
             return "send only messages of the protocol, one answer per ask; print for yourself on stderr"
+        case Ending.TIMEOUT if finding.mechanism == WALL_CAP:
+            return (
+                f"answer within {limits.wall_ms:,} ms whatever happens; "
+                "did the bot wait for input, or forget to flush its output?"
+            )
         case Ending.TIMEOUT:
             return (
                 f"a decision is free up to {limits.decision_ms:,} ms, then it drains the bank; "

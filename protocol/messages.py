@@ -143,7 +143,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         seat: where it sat, from 0.
         text: what it did, with figures, in one line.
         advice: what its author can do about it, in one line.
-        mechanism: who or what found out: `rules`, `wire`, `wall clock`, `CPU clock`, `sampled`, `cgroup`, `exit`, `session`.
+        mechanism: who or what found out: `rules`, `wire`, `wall clock`, `wall cap`, `CPU clock`, `sampled`, `cgroup`, `exit`, `session`.
         asked: the question as JSON, or None if nothing was asked.
         legal: what would have been legal, as text.
         got: what came back, cut to a line, or None if nothing did.

@@ -25,6 +25,7 @@ from arena.chance import Stream, commitment, match_key
 from arena.cli import COMMANDS
 from arena.config import read_config
 from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
+from arena.doctor import examine
 from arena.games import GAMES
 from arena.scratch import environment
 from arena.verdict import Finding, advice, out_of_time
@@ -744,6 +745,23 @@ def test_every_command_is_there() -> None:
         assert f"\n| `arena {command}" in section
 
 
+def test_bots_are_launched_by_the_commands_that_are_said_to() -> None:
+    section = sections(READMES["arena/README.md"])["The commands"]
+    [line] = re.findall(r"^(.+) take `--bot COMMAND` as well", section, re.MULTILINE)
+
+    for name in COMMANDS:
+        command = import_module(f"arena.cli.{name}").command
+        options = {option for param in command.params for option in param.opts}
+        assert ("--bot" in options) == (name in words(line) | {"serve"}), name
+
+
+def test_every_layer_of_the_doctor_is_there() -> None:
+    readme = sections(READMES["arena/README.md"])
+    section = readme["Launched bots: what is enforced, and what is not"]
+
+    assert {layer.name for layer in examine().layers} <= words(section)
+
+
 def test_every_table_of_the_database_is_there() -> None:
     section = sections(READMES["arena/README.md"])["The database"]
 
@@ -771,6 +789,19 @@ def test_the_settings_that_are_shown_can_be_read(tmp_path: Path) -> None:
     assert config.limits != Limits()
     assert config.games
     assert config.bots
+
+
+def test_what_is_to_be_changed_is_where_it_is_said_to_be() -> None:
+    table = READMES["arena/README.md"].partition("### Where to find")[2]
+
+    for row in re.findall(r"^\| .+ \| (.+) \|$", table, re.MULTILINE):
+        paths = {word for word in words(row) if "/" in word}
+        files = [
+            ROOT / path.replace("<game>", game) for path in paths for game in GAMES
+        ]
+        sources = "".join(file.read_text() for file in files if file.is_file())
+        for name in filter(str.isidentifier, words(row)):
+            assert re.search(rf"\b{name}\b", sources), row
 
 
 @EACH_README

@@ -104,7 +104,8 @@ def show(report: Report) -> None:
     click.echo()
     shared.print_table(title, table)
     for verdict in report.verdicts:
-        click.echo(f"{verdict.bot} is out · {verdict.kind.value} · {verdict.text}")
+        click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
+        click.echo(f"  {verdict.advice}")
 
 
 def _round_robin(table: Table, report: Report) -> None:

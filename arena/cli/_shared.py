@@ -15,6 +15,7 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.crosstable import Entrant, Offence, unit
+from arena.entry import Entry, read_entry
 from arena.games import competition_settings, game_named
 from arena.rules import Game
 from protocol.errors import ArenaError, BadSettings, UsageError
@@ -28,6 +29,7 @@ __all__ = [
     "Eliminated",
     "Plan",
     "Progress",
+    "bot_option",
     "eliminated",
     "entrant",
     "fresh_seed",
@@ -75,6 +77,25 @@ def json_option(command: Command) -> Command:
     """The flag `--json`."""
     text = "Print one JSON document instead of a table."
     return click.option("--json", "as_json", is_flag=True, help=text)(command)
+
+
+def bot_option(command: Command) -> Command:
+    """The repeatable option `--bot`, read into a tuple of `Entry`s, `commands`."""
+    return click.option(
+        "--bot",
+        "commands",
+        multiple=True,
+        metavar="[NAME=]COMMAND",
+        callback=_read_bots,
+        help="Launch a bot in any language: --bot 'ann=java -cp . MyBot', or --bot 'stdio: ./mybot' for one that speaks in "
+        "lines of JSON. May be repeated.",
+    )(command)
+
+
+def _read_bots(
+    _ctx: click.Context, _param: click.Parameter, texts: Sequence[str]
+) -> tuple[Entry, ...]:
+    return tuple(map(read_entry, texts))
 
 
 def set_option(command: Command) -> Command:

@@ -8,10 +8,14 @@ from typing import Any
 import click
 import msgspec
 
+from arena.cli import _outside as outside
 from arena.cli import _shared as shared
+from arena.cli._limits import Command, limits_options
 from arena.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
+from arena.entry import Entry
 from arena.rules import Game
 from protocol.errors import UsageError
+from protocol.messages import Limits
 from protocol.strategy import house_bots
 
 __all__ = ["command"]
@@ -25,21 +29,25 @@ SETTINGS = {"gin_rummy": {"games": 1000}}
 """G16; a match of Ace-King-Queen is 1,000 hands anyway (A8)."""
 
 
-@click.command(name="cross")
+@click.command(name="cross", cls=Command)
 @shared.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
+@shared.bot_option
 @shared.matches_option
 @shared.set_option
 @shared.seed_option
 @shared.json_option
+@limits_options
 def command(
     game: Game,
     bots: tuple[str, ...],
+    commands: tuple[Entry, ...],
     games: int | None,
     hands: int | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
+    limits: Limits,
 ) -> None:
     """Let every bot of a game play against every bot.
 
@@ -50,13 +58,17 @@ def command(
     Without options: 1,000 hands of Ace-King-Queen or 1,000 games of gin per pairing, 24 matches per table of high-low,
     100 matches against the dealer, by the settings of a competition. ± is one standard error.
 
+    With --bot the bots are those that are named, if any, and then those of the commands. All of them play as processes, under the
+    limits below and a referee, as in a competition, different pairings side by side. The cards cannot be drawn again then.
+
     A bot that offends is out: its pairings count for nobody, and the exit status is 1.
 
     --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name, units, won, total, total_error,
-    mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}].
+    mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
     """
-    names = bots or tuple(house_bots(game.name))
-    _check_names(game, names)
+    outside.check(commands, seed, limits)
+    names = bots or (() if commands else tuple(house_bots(game.name)))
+    _check_names(game, names, len(commands))
     planned = shared.plan(
         game,
         games=games,
@@ -66,20 +78,24 @@ def command(
         defaults=SETTINGS.get(game.name),
         competition=True,
     )
-    seed = shared.fresh_seed(seed)
-    table = _play(planned, names, seed)
+    if commands:
+        table = _play_outside(planned, names, commands, limits)
+    else:
+        seed = shared.fresh_seed(seed)
+        table = _play(planned, names, seed)
     if as_json:
         shared.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
     if offences := table.offences:
         texts = [
-            shared.eliminated(names[bot], offence) for bot, offence in offences.items()
+            outside.out(table.names[bot], offence) for bot, offence in offences.items()
         ]
         raise shared.Eliminated("; ".join(texts))
 
 
 def _play(planned: shared.Plan, names: Sequence[str], seed: int) -> CrossTable:
+    """In this process."""
     game = planned.game
     itself = game.name in AGAINST_ITSELF
     units = planned.units * len(tables(game.seats, len(names), itself=itself))
@@ -99,19 +115,35 @@ def _play(planned: shared.Plan, names: Sequence[str], seed: int) -> CrossTable:
         )
 
 
-def _check_names(game: Game, names: Sequence[str]) -> None:
+def _play_outside(
+    planned: shared.Plan,
+    names: Sequence[str],
+    commands: Sequence[Entry],
+    limits: Limits,
+) -> CrossTable:
+    """As processes."""
+    game = planned.game
+    guests = outside.guests(game, names, commands)
+    pairings = tables(game.seats, len(guests), itself=game.name in AGAINST_ITSELF)
+    sittings = outside.sittings(planned, guests, pairings, limits=limits)
+    return CrossTable(tuple(guest.name for guest in guests), sittings)
+
+
+def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"expected each bot once, got {name!r} twice")
     fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
-    if len(names) < fewest:
+    if (got := len(names) + commands) < fewest:
         expected = shared.plural(fewest, "bot")
         raise UsageError(
-            f"a cross table of {game.name} needs at least {expected}, got {len(names)}"
+            f"a cross table of {game.name} needs at least {expected}, got {got}"
         )
 
 
-def _document(planned: shared.Plan, table: CrossTable, seed: int) -> dict[str, Any]:
+def _document(
+    planned: shared.Plan, table: CrossTable, seed: int | None
+) -> dict[str, Any]:
     names = table.names
     return {
         "game": planned.game.name,
@@ -148,7 +180,7 @@ def _document(planned: shared.Plan, table: CrossTable, seed: int) -> dict[str, A
     }
 
 
-def _show(planned: shared.Plan, table: CrossTable, seed: int) -> None:
+def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
     from rich.table import Table
 
     standings = table.standings()
@@ -157,7 +189,9 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int) -> None:
     what = unit(planned.game)
     won = "ahead" if planned.game.seats == 1 else "won"
 
-    title = f"{planned.title} per {_TABLES[planned.game.seats]}, seed {seed}"
+    title = (
+        f"{planned.title} per {_TABLES[planned.game.seats]}{outside.seed_shown(seed)}"
+    )
     columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     shown = Table("bot")
     for column in (*columns, "total", f"per {what}"):

@@ -7,45 +7,74 @@ from typing import Any
 import click
 import msgspec
 
+from arena.cli import _outside as outside
 from arena.cli import _shared as shared
+from arena.cli._limits import Command, limits_options
 from arena.crosstable import Sitting, play_sitting, unit
+from arena.entry import Entry
 from arena.rules import Game
 from protocol.errors import UsageError
+from protocol.messages import Limits
 
 __all__ = ["command"]
 
 
-@click.command(name="play")
+@click.command(name="play", cls=Command)
 @shared.game_argument
-@click.argument("bots", nargs=-1, metavar="BOT...")
+@click.argument("bots", nargs=-1, metavar="[BOT]...")
+@shared.bot_option
 @shared.matches_option
 @shared.set_option
 @shared.seed_option
 @shared.json_option
+@limits_options
 def command(
     game: Game,
     bots: tuple[str, ...],
+    commands: tuple[Entry, ...],
     games: int | None,
     hands: int | None,
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
+    limits: Limits,
 ) -> None:
     """Play a match or a pairing here and now, and say who won.
 
     GAME is a game or its alias (akq, gin, tcp). Each BOT is the name of a house bot or a FILE.py with one class in it; a
     bot may play itself. Against the dealer there is one. Without options it is one match by the rulebook's settings.
 
+    With --bot, which may stand for any BOT, the bots come in the order of the names and then of the commands, and all of them play as
+    processes, under the limits below and a referee, as in a competition. The cards cannot be drawn again then.
+
     The first offence ends it, and the exit status is 1.
 
     --json prints {game, settings, matches, seed, unit, bots: [{name, won, score, points, mean, standard_error}], winners,
-    eliminated}: `bots` as given, `mean` per unit, `winners` their numbers from 0, `eliminated` null or {bot, name, kind, text, match}.
+    eliminated}: `bots` as given, `mean` per unit, `winners` their numbers from 0, `eliminated` null or {bot, name, kind, text, match};
+    `seed` is null with --bot.
     """
-    if len(bots) != game.seats:
-        expected = shared.plural(game.seats, "bot")
-        raise UsageError(f"{game.name} is played by {expected}, got {len(bots)}")
+    if len(bots) + len(commands) != game.seats:
+        expected, got = shared.plural(game.seats, "bot"), len(bots) + len(commands)
+        raise UsageError(f"{game.name} is played by {expected}, got {got}")
+    outside.check(commands, seed, limits)
     planned = shared.plan(game, games=games, hands=hands, settings=settings)
-    seed = shared.fresh_seed(seed)
+    if commands:
+        names, sitting = _play_outside(planned, bots, commands, limits)
+    else:
+        seed = shared.fresh_seed(seed)
+        names, sitting = bots, _play(planned, bots, seed)
+    if as_json:
+        shared.print_json(_document(planned, names, sitting, seed))
+    else:
+        _show(planned, names, sitting, seed)
+    if sitting.offence is not None:
+        name = names[sitting.offence.place]
+        raise shared.Eliminated(outside.out(name, sitting.offence))
+
+
+def _play(planned: shared.Plan, bots: tuple[str, ...], seed: int) -> Sitting:
+    """In this process."""
+    game = planned.game
     with (
         shared.stdout_for_results(),
         shared.progress(
@@ -56,7 +85,7 @@ def command(
             less=shared.FEWER,
         ) as progress,
     ):
-        sitting = play_sitting(
+        return play_sitting(
             game,
             [shared.entrant(game, bot) for bot in bots],
             tuple(range(game.seats)),
@@ -65,17 +94,25 @@ def command(
             seed=seed,
             tick=progress.tick,
         )
-    if as_json:
-        shared.print_json(_document(planned, bots, sitting, seed))
-    else:
-        _show(planned, bots, sitting, seed)
-    if sitting.offence is not None:
-        name = bots[sitting.offence.place]
-        raise shared.Eliminated(shared.eliminated(name, sitting.offence))
+
+
+def _play_outside(
+    planned: shared.Plan,
+    bots: tuple[str, ...],
+    commands: tuple[Entry, ...],
+    limits: Limits,
+) -> tuple[tuple[str, ...], Sitting]:
+    """As processes: what the bots are called, and what they came to."""
+    game = planned.game
+    guests = outside.guests(game, bots, commands)
+    [sitting] = outside.sittings(
+        planned, guests, [tuple(range(game.seats))], limits=limits
+    )
+    return tuple(guest.name for guest in guests), sitting
 
 
 def _document(
-    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int
+    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> dict[str, Any]:
     return {
         "game": planned.game.name,
@@ -100,7 +137,7 @@ def _document(
 
 
 def _show(
-    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int
+    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> None:
     from rich.table import Table
 
@@ -119,7 +156,7 @@ def _show(
             shared.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
             *points,
         )
-    shared.print_table(f"{planned.title}, seed {seed}", table)
+    shared.print_table(f"{planned.title}{outside.seed_shown(seed)}", table)
     if planned.game.seats > 1:
         click.echo(_verdict(bots, sitting))
 

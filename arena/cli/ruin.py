@@ -7,9 +7,14 @@ from itertools import count
 
 import click
 
+from arena.cli import _outside as outside
 from arena.cli import _shared as shared
-from arena.ruin import Ruin, ruin
+from arena.cli._limits import Command, limits_options
+from arena.entry import Entry
+from arena.ruin import Attempt, Ruin, ruin
 from arena.rules import Game
+from protocol.errors import UsageError
+from protocol.messages import Limits
 from protocol.strategy import Strategy
 
 __all__ = ["command"]
@@ -17,9 +22,10 @@ __all__ = ["command"]
 _CHIPS = click.IntRange(min=1)
 
 
-@click.command(name="ruin")
+@click.command(name="ruin", cls=Command)
 @shared.game_argument
-@click.argument("bot")
+@click.argument("bot", required=False)
+@shared.bot_option
 @click.option(
     "--stake", type=_CHIPS, required=True, metavar="S", help="Start with S chips."
 )
@@ -45,9 +51,11 @@ _CHIPS = click.IntRange(min=1)
 @shared.set_option
 @shared.seed_option
 @shared.json_option
+@limits_options
 def command(
     game: Game,
-    bot: str,
+    bot: str | None,
+    commands: tuple[Entry, ...],
     stake: int,
     goal: int,
     trials: int,
@@ -55,6 +63,7 @@ def command(
     settings: dict[str, object],
     seed: int | None,
     as_json: bool,
+    limits: Limits,
 ) -> None:
     """See how often a bot turns a stake into a goal before it goes broke.
 
@@ -63,9 +72,23 @@ def command(
 
     A trial that the bot loses by an offence counts as not reached, and the exit status is then 1.
 
+    With --bot in the place of BOT the bot is a process, under the limits below and a referee, as in a competition: its first offence
+    puts it out, and the trials so far are those that count. The cards cannot be drawn again then.
+
     --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided, offences, share,
-    standard_error}]}, a result per ante.
+    standard_error}]}, a result per ante; `seed` is null with --bot.
     """
+    outside.check(commands, seed, limits)
+    if len(commands) + (bot is not None) != 1:
+        raise UsageError("expected one bot, as BOT or with --bot")
+    if bot is None:
+        if antes:
+            raise UsageError(
+                "expected no --ante with --bot: what it antes is the command's own business"
+            )
+        attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
+        _try_outside(attempt, commands, trials, limits, as_json)
+        return
     seed = shared.fresh_seed(seed)
     wanted = antes or (None,)
     with (
@@ -91,18 +114,38 @@ def command(
             )
             for ante in wanted
         ]
-    if as_json:
-        document = {"game": game.name, "bot": bot, "stake": stake, "goal": goal}
-        rows = [_row(*pair) for pair in zip(wanted, results, strict=True)]
-        shared.print_json({**document, "trials": trials, "seed": seed, "results": rows})
-    else:
-        _show(game, bot, wanted, results, seed)
+    _print(game, bot, wanted, results, seed, as_json)
     for result in results:
         if (offence := result.first_offence) is not None:
             raise shared.Eliminated(
                 f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
                 f"first: {offence.kind}: {offence.text}"
             )
+
+
+def _try_outside(
+    attempt: Attempt,
+    commands: tuple[Entry, ...],
+    trials: int,
+    limits: Limits,
+    as_json: bool,
+) -> None:
+    """Let a process try."""
+    from arena.outside import ruin
+
+    [guest] = outside.guests(attempt.game, (), commands)
+    result, offence = outside.run(
+        lambda progress: ruin(
+            attempt, guest, trials=trials, limits=limits, tick=progress.tick
+        ),
+        f"{guest.name}: {attempt.stake:,} to {attempt.goal:,}",
+        trials,
+        "trial",
+        "--trials",
+    )
+    _print(attempt.game, guest.name, (None,), [result], None, as_json)
+    if offence is not None:
+        raise shared.Eliminated(outside.out(guest.name, offence))
 
 
 def _trials(
@@ -112,6 +155,25 @@ def _trials(
     entrant = shared.entrant(game, bot, {} if ante is None else {"ante": ante})
     numbers = count(1)
     return lambda: entrant.make(f"{seed}:{next(numbers)}")
+
+
+def _print(
+    game: Game,
+    bot: str,
+    antes: Sequence[int | None],
+    results: Sequence[Ruin],
+    seed: int | None,
+    as_json: bool,
+) -> None:
+    first = results[0]
+    if not as_json:
+        _show(game, bot, antes, results, seed)
+        return
+    document = {"game": game.name, "bot": bot, "stake": first.stake, "goal": first.goal}
+    rows = [_row(*pair) for pair in zip(antes, results, strict=True)]
+    shared.print_json(
+        {**document, "trials": first.trials, "seed": seed, "results": rows}
+    )
 
 
 def _row(ante: int | None, result: Ruin) -> dict[str, object]:
@@ -131,7 +193,7 @@ def _show(
     bot: str,
     antes: Sequence[int | None],
     results: Sequence[Ruin],
-    seed: int,
+    seed: int | None,
 ) -> None:
     """A line per ante; a column only for what has happened."""
     from rich.table import Table
@@ -139,7 +201,7 @@ def _show(
     first = results[0]
     title = (
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
-        f"{shared.plural(first.trials, 'trial')}, seed {seed}"
+        f"{shared.plural(first.trials, 'trial')}{outside.seed_shown(seed)}"
     )
     table = Table()
     rare = [

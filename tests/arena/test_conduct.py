@@ -20,6 +20,7 @@ from protocol.messages import (
     Match,
     Over,
     Ready,
+    Refused,
     Termination,
 )
 
@@ -315,6 +316,228 @@ def test_what_makes_of_a_result_cannot_stop_the_matches(
     assert isinstance(only(ben.reads()), Over)
 
 
+@pytest.mark.parametrize(
+    "kind", [kind for kind in Ending if kind not in (Ending.COMPLETED, Ending.VOID)]
+)
+def test_J4_the_offender_is_told_all_and_the_others_one_word(
+    house: House, kind: Ending
+) -> None:
+    bots = [house.bot(f"bot {seat}") for seat in range(4)]
+    begun(house, *bots, game="high_low")
+    house.conduct.offence(bots[2].player, found(kind, "in many words"))
+    _, result, verdict = only(house.results)
+    overs = [only([m for m in bot.reads() if isinstance(m, Over)]) for bot in bots]
+
+    assert overs[2].verdict == verdict
+    assert overs[2].termination == Termination(kind, 2, "in many words")
+    assert verdict.advice
+    assert verdict.mechanism == "wire"
+    for seat in (0, 1, 3):
+        assert overs[seat].termination == Termination(kind, 2)
+        assert overs[seat].verdict is None
+        assert overs[seat].scores == result.scores
+
+
+def test_J4_a_bot_at_both_sides_gets_its_verdict_at_the_side_of_its_offence(
+    house: House,
+) -> None:
+    ann = house.bot("ann", tables=2)
+    begun(house, ann, ann)
+    house.answer(ann, only(ann.asks()), "raise")
+    overs = [message for message in ann.reads() if isinstance(message, Over)]
+
+    assert [over.verdict is not None for over in overs] == [True, False]
+
+
+def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    begun(house, ann, ben)
+    finding = Finding(
+        kind=Ending.CRASH,
+        text="crashed: exit status 1",
+        mechanism="exit",
+        exit_status=1,
+        stderr="Traceback: its own",
+    )
+    house.conduct.offence(ben.player, finding)
+    _, result, verdict = only(house.results)
+
+    assert verdict.headline == result.termination.text == "crashed: exit status 1"
+    assert (verdict.mechanism, verdict.exit_status) == ("exit", 1)
+    assert verdict.stderr == "Traceback: its own"
+    assert (verdict.asked, verdict.legal, verdict.taken_ms) == (None, None, None)
+    assert (verdict.waited_ms, verdict.bank_ms) == (None, 3000)
+    assert verdict.enforced == "time"
+
+
+def test_J4_the_record_says_which_limits_every_seat_was_held_to(house: House) -> None:
+    ours, ben = house.launched("ours"), house.bot("ben")
+    begun(house, ours, ben, hands=2)
+    house.play_out(ours, ben)
+
+    assert only(house.results)[1].record.enforced == (
+        "time, memory and processes (sampled)",
+        "time",
+    )
+
+
+def test_every_elimination_is_told_as_it_happens(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    told: list[Any] = []
+    house.conduct.on_verdict = told.append
+    house.conduct.void(begun(house, ann, ben), "not needed")
+
+    assert told == []
+
+    begun(house, ann, ben)
+    house.answer(ann, only(ann.asks()), "raise")
+
+    assert told == [house.results[-1][2]]
+
+
+# --- practice ---
+
+
+@pytest.fixture
+def practice(house: House) -> House:
+    house.conduct.practice = True
+    return house
+
+
+def refusals(bot: Bot) -> list[Refused]:
+    return [message for message in bot.reads() if isinstance(message, Refused)]
+
+
+def test_in_practice_an_illegal_answer_is_refused_with_what_is_legal(
+    practice: House, ann: Bot, ben: Bot
+) -> None:
+    begun(practice, ann, ben)
+    ask = only(ann.asks())
+    practice.answer(ann, ask, "raise")
+
+    assert ann.reads() == [
+        Refused(
+            "illegal",
+            "answered 'raise' to open; legal: bet, check",
+            ask.match,
+            ask.ask,
+            legal=["bet", "check"],
+        )
+    ]
+    assert ben.asks() == []
+    assert practice.results == []
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_in_practice_the_question_stands_until_it_is_answered(
+    practice: House, game: str
+) -> None:
+    bots = [practice.bot(f"bot {seat}") for seat in range(GAMES[game].seats)]
+    table = begun(practice, *bots, game=game)
+    for _ in range(3):
+        for bot in bots:
+            for ask in bot.asks():
+                for value in (True, "nonsense", ["nonsense"], {"legal": None}):
+                    practice.answer(bot, ask, value)
+
+                assert {refused.ask for refused in refusals(bot)} == {ask.ask}
+                assert table.chairs[bots.index(bot)].ask == ask
+
+                practice.answer(bot, ask)
+
+    assert practice.results == []
+    assert "nonsense" not in table.match.answers
+
+
+def test_in_practice_a_legal_answer_after_that_plays_on(
+    practice: House, ann: Bot, ben: Bot
+) -> None:
+    begun(practice, ann, ben, hands=2)
+    ask = only(ann.asks())
+    practice.answer(ann, ask, "raise")
+    practice.answer(ann, ask, 7)
+    practice.answer(ann, ask, "check")
+    practice.answer(ann, ask, "bet")  # it has been answered
+    practice.play_out(ann, ben)
+    _, result, verdict = only(practice.results)
+
+    assert verdict is None
+    assert result.record.answers[0] == "check"
+    assert replay(result.record) == result
+
+
+def test_in_practice_time_runs_on_from_the_question(
+    practice: House, ann: Bot, ben: Bot
+) -> None:
+    begun(practice, ann, ben)
+    ask = only(ann.asks())
+    for _ in range(4):
+        practice.now += 0.99
+        practice.answer(ann, ask, "raise")
+        practice.conduct.tick()
+
+    assert practice.results == []
+
+    practice.now += 0.1
+    practice.conduct.tick()
+    _, result, verdict = only(practice.results)
+
+    assert result.termination.kind is Ending.TIMEOUT
+    assert verdict.waited_ms == pytest.approx(4060)
+
+
+def test_in_practice_the_bank_pays_once_for_all_the_time_that_it_took(
+    practice: House, ann: Bot, ben: Bot
+) -> None:
+    table = begun(practice, ann, ben)
+    ask = only(ann.asks())
+    for _ in range(3):
+        practice.now += 0.5
+        practice.answer(ann, ask, "raise")
+
+        assert table.chairs[0].clock.bank_ms == 3000
+
+    practice.now += 0.5
+    practice.answer(ann, ask, "check")
+
+    assert table.chairs[0].clock.bank_ms == pytest.approx(2000, abs=1)
+
+
+def test_in_practice_a_refused_answer_is_no_answer_to_any_other_question(
+    practice: House,
+) -> None:
+    """Else a bot could stop the clock of its other tables by nonsense."""
+    ann = practice.bot("ann", tables=2)
+    tables = [practice.open(ann, game="three_card_poker") for _ in range(2)]
+    practice.sit(ann)
+    first, second = ann.asks()
+    practice.now += 1.5
+    practice.answer(ann, first, "nonsense")
+    practice.now += 0.1
+    practice.answer(ann, second)
+
+    # It was second in line: it had 1 s for the first, which it has not answered.
+    assert tables[1].chairs[0].clock.bank_ms == pytest.approx(2400, abs=1)
+
+
+def test_in_practice_who_comes_back_is_asked_again_what_it_answered_wrongly(
+    practice: House, ann: Bot, ben: Bot
+) -> None:
+    begun(practice, ann, ben)
+    ask = only(ann.asks())
+    practice.answer(ann, ask, "raise")
+    ann.goes()
+    ann.comes_back()
+
+    assert ann.asks() == [ask]
+
+    practice.answer(ann, ask, "raise")
+
+    assert [refused.ask for refused in refusals(ann)] == [ask.ask]
+
+
 # --- J5 ---
 
 
@@ -357,6 +580,20 @@ def test_a_void_match_is_void_once(house: House, ann: Bot, ben: Bot) -> None:
     house.conduct.void(table, "not needed")
 
     assert only(house.results)[1].termination.kind is Ending.VOID
+
+
+def test_J5_all_seats_are_told_why_a_match_is_void(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.conduct.void(begun(house, ann, ben), "its competition was stopped")
+
+    for bot in (ann, ben):
+        over = only([m for m in bot.reads() if isinstance(m, Over)])
+
+        assert over.termination == Termination(
+            Ending.VOID, None, "its competition was stopped"
+        )
+        assert over.verdict is None
 
 
 # --- J7 ---

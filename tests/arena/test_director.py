@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
@@ -23,6 +24,8 @@ from arena.gateway import Gateway
 from arena.match import MatchResult
 from arena.player import Player
 from arena.store import Store
+from arena.verdict import Finding
+from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Ready, Verdict
 from protocol.vocabulary import Range
@@ -62,6 +65,7 @@ class Ledger:
         self.verdicts: list[Verdict] = []
         self.finished: list[Any] = []
         self.fails_at: int | None = None
+        self.on_match: Callable[[], None] = lambda: None
 
     def competition_started(self, *_: object) -> str:
         return "c"
@@ -81,6 +85,7 @@ class Ledger:
         self.matches.append((players, result))
         if verdict is not None:
             self.verdicts.append(verdict)
+        self.on_match()
 
     def competition_finished(self, *row: Any) -> None:
         self.finished.append(row)
@@ -105,6 +110,7 @@ class Hall:
         self.most_chairs: Counter[str] = Counter()
         self.called: list[str] = []
         self.heard: list[str] = []
+        self.told: list[Verdict] = []
         self._plays: dict[Player, tuple[Bot, Plays]] = {}
 
     def comes(
@@ -118,6 +124,16 @@ class Hall:
         if self.competition is not None:
             self.competition.changed()
         return bot
+
+    def offends(self, name: str, finding: Finding) -> None:
+        """A bot is gone for good by an offence that was not found at a table, as the gateway would rule."""
+        player = self.players[name]
+        player.leaving = True
+        self.house.conduct.offence(player, finding)
+        del self.players[name]
+        if self.competition is not None:
+            self.competition.offended(name, finding)
+            self.competition.changed()
 
     def compete(
         self,
@@ -135,6 +151,7 @@ class Hall:
             cast(Store, self.ledger),
             lambda: 0.0,
             call_house or self._call_house,
+            on_verdict=self.told.append,
         )
         return self.competition
 
@@ -461,6 +478,202 @@ def test_who_has_said_goodbye_is_not_dealt_to(house: House) -> None:
         report = await hall.play("ann", "ben", limits=SOON)
 
         assert [verdict.bot for verdict in report.verdicts] == ["ben"]
+
+    run(scenario)
+
+
+# --- who offends between two matches ---
+
+
+CRASHED = Finding(
+    kind=Ending.CRASH,
+    text="crashed: exit status 1",
+    mechanism="exit",
+    got=None,
+    exit_status=1,
+    stderr="Traceback",
+)
+MEMORY = Finding(
+    kind=Ending.MEMORY,
+    text="memory 312 MiB > 256 MiB (sampled)",
+    mechanism="sampled",
+    stderr="it hums",
+)
+LEFT = Finding(kind=Ending.DISCONNECT, text="left", mechanism="wire")
+
+
+@pytest.mark.parametrize("finding", [CRASHED, MEMORY])
+def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
+    house: House, finding: Finding
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        held: list[Ask] = []
+        ann = hall.comes("ann", held.append)
+        for name in ("ben", "rogue"):
+            hall.comes(name)
+        names = ("ann", "ben", "rogue")
+        task = asyncio.create_task(hall.play(*names, matches=3, limits=Limits()))
+        while not held or hall.players["rogue"].chairs:
+            await asyncio.sleep(0)
+        hall.offends("rogue", finding)
+
+        [verdict] = hall.ledger.verdicts
+        assert hall.told == [verdict], "without waiting for it"
+        assert (verdict.bot, verdict.kind) == ("rogue", finding.kind)
+        assert (verdict.text, verdict.mechanism) == (finding.text, finding.mechanism)
+        assert verdict.exit_status == finding.exit_status
+        assert verdict.stderr == finding.stderr
+        assert verdict.advice
+        assert verdict.asked is None
+
+        while not task.done():
+            for ask in held:
+                house.answer(ann, ask)
+            held.clear()
+            await asyncio.sleep(0)
+        report = task.result()
+
+        assert report.verdicts == (verdict,)
+        assert hall.ledger.counted()["ann", "ben"] == 3
+        assert report.standings[-1].name == "rogue"
+        assert report.standings[-1].eliminated.kind is finding.kind
+
+    run(scenario)
+
+
+def test_J3_who_offends_at_a_table_has_one_verdict(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann", tables=2)
+        hall.comes("rogue", lambda ask: None, tables=2)
+        task = asyncio.create_task(hall.play("ann", "rogue", matches=4))
+        while "rogue" not in hall.heard:
+            await asyncio.sleep(0)
+        hall.offends("rogue", CRASHED)
+        report = await task
+
+        [verdict] = report.verdicts
+        assert verdict.text == "crashed: exit status 1"
+        assert hall.told == [], "the conduct has told it"
+        assert len(hall.ledger.verdicts) == 1
+
+    run(scenario)
+
+
+def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: House) -> None:
+    """Its table has advanced, and it waits for another one when it crashes."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        held: list[Ask] = []
+        names = tuple(f"bot {number}" for number in range(8))
+        rng = random.Random(1)
+        for name in names:
+            hall.comes(name, lambda ask: choose(ask.question.choices, rng))
+        slow: list[Bot] = []
+        task = asyncio.create_task(hall.play(*names, game="high_low", limits=Limits()))
+        while not hall.ledger.matches:
+            await asyncio.sleep(0)
+            if (
+                not slow
+            ):  # one of the two tables is, so that the other one's players wait
+                for table in house.conduct.tables[1:]:
+                    player = table.chairs[0].player
+                    bot, _ = hall._plays[player]
+                    hall._plays[player] = (bot, held.append)
+                    slow.append(bot)
+        players, result = hall.ledger.matches[0]
+        best = max(zip(result.scores, players, strict=True))[1]
+        hall.offends(best, MEMORY)
+
+        assert hall.ledger.verdicts == [], "it has played all that there was for it"
+
+        while not task.done():
+            for ask in held:
+                house.answer(slow[0], ask)
+            held.clear()
+            await asyncio.sleep(0)
+        report = task.result()
+
+        [verdict] = report.verdicts
+        assert (verdict.bot, verdict.kind) == (best, Ending.MEMORY)
+        [place] = [place for place in report.ranking if best in place.names]
+        assert (place.rank, place.names, place.offence) == (4, (best,), True)
+
+    run(scenario)
+
+
+def test_who_offends_before_the_competition_begins_is_out_in_it(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "ben", "rogue"):
+            hall.comes(name)
+        competition = hall.compete("ann", "ben", "rogue", limits=Limits())
+        hall.offends("rogue", CRASHED)
+        async with asyncio.timeout(TIMEOUT_S):
+            report = await competition.run()
+
+        assert [verdict.kind for verdict in report.verdicts] == [Ending.CRASH]
+        assert hall.ledger.counted() == {("ann", "ben"): 1}
+
+    run(scenario)
+
+
+def test_an_offence_of_somebody_else_is_nothing_here(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "ben", "guest"):
+            hall.comes(name)
+        hall.compete("ann", "ben")
+        hall.offends("guest", CRASHED)
+        assert hall.competition is not None
+        report = await hall.competition.run()
+
+        assert report.verdicts == ()
+
+    run(scenario)
+
+
+def test_J2_the_first_of_two_offences_counts(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "rogue"):
+            hall.comes(name)
+        competition = hall.compete("ann", "rogue")
+        hall.offends("rogue", MEMORY)
+        competition.offended("rogue", CRASHED)
+        report = await competition.run()
+
+        assert [verdict.kind for verdict in report.verdicts] == [Ending.MEMORY]
+
+    run(scenario)
+
+
+def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann")
+        hall.comes("ben")
+        competition = hall.compete("ann", "ben", matches=3, limits=Limits())
+        left = 0
+
+        def leaves() -> None:
+            nonlocal left
+            if len(hall.ledger.matches) < 3:
+                left += 1
+                hall.offends("ben", LEFT)  # it says goodbye to every `over`
+                asyncio.get_running_loop().call_soon(hall.comes, "ben")
+
+        hall.ledger.on_match = leaves
+        async with asyncio.timeout(TIMEOUT_S):
+            report = await competition.run()
+
+        assert left == 2
+        assert report.verdicts == ()
+        assert hall.ledger.counted() == {("ann", "ben"): 3}
 
     run(scenario)
 

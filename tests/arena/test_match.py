@@ -9,14 +9,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 
 from arena.games import GAMES
 from arena.match import Match, MatchResult, Record, replay
-from arena.rules import Ask, Tell
+from arena.rules import EVERYONE, Ask, Tell
 from bots.strategy import choose
 from protocol.ace_king_queen import HandOver, Open, Respond
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks
 from protocol.messages import Ending, Termination
+from protocol.vocabulary import News
 
 SEED = bytes(32)
 
@@ -394,3 +397,99 @@ def test_a_forged_result_does_not_survive_a_replay() -> None:
 
     assert replay(record).scores == (0, 0)
     assert replay(record).record != record
+
+
+# ---- The past, for a bot that has forgotten it
+
+
+class Memory:
+    """What one seat has been asked, with what it had heard before and what it answered."""
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[object, tuple[News, ...], object]] = []
+        self.heard: list[News] = []
+
+
+def watched(match: Match, seed: int, steps: int) -> list[Memory]:
+    """Play so many answers at random, and write down what every seat knows of them."""
+    memories = [Memory() for _ in range(match.game.seats)]
+    rng = random.Random(seed)
+    while True:
+        for tell in match.take_news():
+            for seat, memory in enumerate(memories):
+                if tell.seat in (seat, EVERYONE):
+                    memory.heard.append(tell.news)
+        if match.pending is None or len(match.answers) == steps:
+            return memories
+        asked, memory = match.pending, memories[match.pending.seat]
+        value = choose(asked.question.choices, rng)
+        memory.questions.append((asked.question, tuple(memory.heard), value))
+        memory.heard = []
+        match.answer(value)
+
+
+@GAMES_BY_NAME
+@settings(max_examples=25)
+@given(
+    seed=some.binary(min_size=32, max_size=32), rng=some.integers(), data=some.data()
+)
+def test_the_past_of_a_seat_is_what_it_was_asked_has_heard_and_answered(
+    game: str, seed: bytes, rng: int, data: some.DataObject
+) -> None:
+    read = GAMES[game].vocabulary.read_settings(SHORT[game])
+    nonces = tuple(f"nonce {seat}" for seat in range(GAMES[game].seats))
+    match = Match(GAMES[game], read, seed=seed, nonces=nonces)
+    memories = watched(match, rng, data.draw(some.integers(0, 80)))
+
+    for seat, memory in enumerate(memories):
+        assert list(match.past(seat)) == memory.questions
+
+
+@GAMES_BY_NAME
+def test_the_past_can_be_told_while_the_match_goes_on(game: str) -> None:
+    match = draw(game)
+    memories = watched(match, 1, 8)
+    told = [match.past(seat) for seat in range(GAMES[game].seats)]
+    first = [next(past, None) for past in told]
+    pending, answers, scores = match.pending, list(match.answers), match.scores
+
+    assert (match.pending, match.answers, match.scores) == (pending, answers, scores)
+    assert match.news == []
+
+    finish(match)
+
+    rest = [
+        ([] if one is None else [one]) + list(past)
+        for one, past in zip(first, told, strict=True)
+    ]
+    assert rest == [memory.questions for memory in memories]
+
+
+@pytest.mark.parametrize("game", ["gin_rummy", "high_low"])
+def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
+    match, rng = draw(game), random.Random(5)
+    told: list[Tell] = []
+    while match.pending is not None:
+        told += match.take_news()
+        match.answer(choose(match.pending.question.choices, rng))
+    told += match.take_news()
+
+    for seat in range(GAMES[game].seats):
+        mine = [tell.news for tell in told if tell.seat in (seat, EVERYONE)]
+        secret = [tell.news for tell in told if tell.news not in mine]
+        heard = [one for _, news, _ in match.past(seat) for one in news]
+        assert secret
+        assert heard
+        assert heard == mine[: len(heard)]
+        assert not any(news in secret for news in heard)
+
+
+def test_a_match_that_was_not_dealt_yet_has_a_past_without_questions() -> None:
+    match = draw("gin_rummy")
+
+    assert list(match.past(0)) == list(match.past(1)) == []
+
+
+def test_a_match_with_stacked_decks_is_not_told_again() -> None:
+    with pytest.raises(AssertionError, match="only matches over a network"):
+        list(deal("AK").past(0))

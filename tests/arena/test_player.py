@@ -1,14 +1,31 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import random
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 
+from arena.games import GAMES
 from arena.player import Player
 from arena.verdict import Finding
-from protocol.codec import Encoding
-from protocol.messages import Ask, Ending, Goodbye, Limits, Match, Over, Welcome
+from bots.strategy import choose
+from protocol.codec import Encoding, decode_from_arena, encode
+from protocol.messages import (
+    ArenaMessage,
+    Ask,
+    Ending,
+    Goodbye,
+    Limits,
+    Match,
+    Over,
+    Past,
+    Ready,
+    Refused,
+    Welcome,
+)
+from protocol.session import Session
+from protocol.vocabulary import Legal, Range
 
 if TYPE_CHECKING:
     from tests.arena.conftest import Bot, House
@@ -234,6 +251,506 @@ def test_no_more_overs_are_kept_than_it_can_have_missed(house: House) -> None:
     ann.comes_back()
 
     assert [type(message) for message in ann.reads()] == [Welcome, Over, Over]
+
+
+# --- a lost memory ---
+
+
+class Diary:
+    """Bots that play at random, and stake little if no match is to end soon; what they are asked and what they answer is written down."""
+
+    def __init__(self, house: House, *bots: Bot, cautious: bool = False) -> None:
+        self.house = house
+        self.bots = bots
+        self.cautious = cautious
+        self.asked: dict[str, list[tuple[Ask, Any]]] = {}
+        self._random = random.Random(1)
+
+    def plays(self, answers: int) -> None:
+        """So many answers, of whoever is asked; then all that is asked has been read."""
+        while answers > 0:
+            asks = [(bot, ask) for bot in self.bots for ask in bot.asks()]
+            for bot, ask in asks:
+                value = self._choose(ask.question.choices)
+                self.house.answer(bot, ask, value)
+                self.asked.setdefault(ask.match, []).append((ask, value))
+                answers -= 1
+            if not asks:
+                break
+
+    def _choose(self, legal: Legal) -> Any:
+        if self.cautious and isinstance(legal, Range):
+            return legal.min
+        return choose(legal, self._random)
+
+    def past(self, match: str, first: int = 0) -> list[Past]:
+        """What there is to be told of a chair."""
+        return [
+            Past(ask.match, ask.ask, ask.question, ask.news, value)
+            for ask, value in self.asked.get(match, [])[first:]
+        ]
+
+
+def as_told(bot: Bot, messages: list[Past]) -> list[ArenaMessage]:
+    """How messages arrive on the other side of the wire."""
+    told: list[ArenaMessage] = []
+    for message in messages:
+        frame = encode(message, bot.wire.encoding)
+        told += decode_from_arena(frame, bot.wire.encoding, bot.wire.games.__getitem__)
+    return told
+
+
+def fits_the_sessions_tables(
+    bot: Bot, messages: list[ArenaMessage], chairs: int
+) -> None:
+    """A program that has just started takes all of it, and says `ready` to what it is invited to."""
+    session = Session()
+    session.note(bot.hello)
+    invited = set()
+    for message in messages:
+        session.note(message)
+        if isinstance(message, Match) and message.match not in invited:
+            invited.add(message.match)
+            session.note(Ready(message.match, "nonce"))
+
+    assert len(invited) == chairs
+
+
+@pytest.mark.parametrize("encoding", Encoding)
+@pytest.mark.parametrize("game", GAMES)
+def test_who_has_forgotten_all_is_told_all_of_its_match(
+    house: House, game: str, encoding: Encoding
+) -> None:
+    seats = GAMES[game].seats
+    bots = [house.bot(f"bot {seat}", encoding=encoding) for seat in range(seats)]
+    house.open(*bots, game=game)
+    house.sit(*bots)
+    diary = Diary(house, *bots, cautious=True)
+    diary.plays(25)
+    for bot in bots:
+        bot.reads_on()
+        [chair] = bot.player.chairs.values()
+        bot.goes()
+        bot.comes_back(0)
+        welcome, invitation, *past = bot.reads_on()
+        repeated = 1 if chair.ask is None else 2  # the invitation, and the question
+        told, now = past[:-repeated], past[-repeated:]
+
+        assert isinstance(welcome, Welcome)
+        assert isinstance(invitation, Match)
+        assert invitation.match == chair.id
+        assert told == as_told(bot, diary.past(chair.id))
+        assert now[0] == invitation
+        assert [type(message) for message in now[1:]] == [Ask] * (repeated - 1)
+        fits_the_sessions_tables(bot, [welcome, invitation, *past], 1)
+
+
+@pytest.mark.parametrize("first", [1, 4, 5, 6, 1000])
+def test_who_remembers_the_first_questions_is_told_the_others(
+    house: House, first: int
+) -> None:
+    ann = house.bot("ann")
+    house.open(ann, game="three_card_poker")
+    house.sit(ann)
+    diary = Diary(house, ann)
+    diary.plays(6)
+    ann.goes()
+    ann.comes_back(first)
+    told = [message for message in ann.reads_on() if isinstance(message, Past)]
+
+    [match] = ann.player.chairs
+    assert told == diary.past(match, first)
+    assert len(told) == max(0, 6 - first)
+
+
+def test_the_numbers_of_what_is_told_go_on_with_the_question_that_waits(
+    house: House,
+) -> None:
+    ann = house.bot("ann")
+    house.open(ann, game="three_card_poker")
+    house.sit(ann)
+    Diary(house, ann).plays(3)
+    ann.goes()
+    ann.comes_back(1)
+    asks = [m.ask for m in ann.reads_on() if isinstance(m, Past | Ask)]
+
+    [match] = ann.player.chairs
+    assert asks == [f"{match}:2", f"{match}:3", f"{match}:4"]
+
+
+def test_J7_being_told_the_past_does_not_stop_the_clock(house: House) -> None:
+    ann = house.bot("ann")
+    house.open(ann, game="three_card_poker")
+    house.sit(ann)
+    Diary(house, ann).plays(3)
+    [chair] = ann.player.chairs.values()
+    asked_at = chair.asked_at
+    house.now += 0.5
+    ann.goes()
+    ann.comes_back(0)
+    ann.reads_on()
+
+    assert chair.asked_at == asked_at
+
+    house.passes(3.6)
+
+    [(_, result, _)] = house.results
+    assert result.termination.kind is Ending.TIMEOUT
+
+
+def test_matches_that_have_not_begun_are_told_as_invitations(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    house.open(ann, ben)
+    ann.goes()
+    ann.comes_back(0)
+    messages = ann.reads_on()
+
+    assert [type(message) for message in messages] == [Welcome, Match, Match]
+    house.sit(ben)
+    [match] = ann.player.chairs
+    house.say(ann, Ready(match, "nonce"))
+
+    assert len(ann.asks()) == 1
+
+
+def long_past(house: House, tables: int = 1) -> tuple[Bot, Diary]:
+    """A bot with a past of more than one piece."""
+    ann = house.bot("ann", tables=tables + 1)
+    for _ in range(tables):
+        house.open(ann, game="three_card_poker")
+    house.sit(ann)
+    diary = Diary(house, ann, cautious=True)
+    diary.plays(1200)
+    return ann, diary
+
+
+def test_a_long_past_is_told_in_pieces(house: House) -> None:
+    ann, diary = long_past(house)
+    ann.goes()
+    ann.comes_back(0)
+    ann.player.flush(house.now)
+    [frame] = ann.wire.frames
+
+    assert 32 * 1024 <= len(frame) < 40 * 1024
+
+    told = [message for message in ann.reads_on() if isinstance(message, Past)]
+
+    [match] = ann.player.chairs
+    assert told == diary.past(match)
+
+
+def test_after_every_piece_others_have_their_turn(house: House) -> None:
+    ann, _ = long_past(house)
+    dirty: list[Player] = []
+    ann.player._mark_dirty = dirty.append
+    ann.goes()
+    ann.comes_back(0)
+    pieces = 0
+    while dirty:
+        dirty.clear()
+        pieces += bool(ann.reads())
+
+    assert pieces > 3, "each in a turn of the loop of its own"
+
+
+def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
+    house: House,
+) -> None:
+    ann, diary = long_past(house)
+    dirty: list[Player] = []
+    ann.player._mark_dirty = dirty.append
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    ann.player.flush(house.now)
+    written = sum(map(len, ann.wire.frames))
+    dirty.clear()
+    for _ in range(10):
+        ann.player.flush(house.now)
+
+    assert sum(map(len, ann.wire.frames)) == written < 40 * 1024
+    assert dirty == [], "it waits for `drained`, not in a loop"
+
+    told = [message for message in ann.reads_on() if isinstance(message, Past)]
+
+    [match] = ann.player.chairs
+    assert told == diary.past(match)
+
+
+def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
+    house: House,
+) -> None:
+    """Meanwhile one match ends, one begins, and one asks."""
+    ann, diary = long_past(house, tables=2)
+    ben = house.bot("ben", tables=2)
+    house.open(ann, ben)
+    house.sit(ann, ben)
+    [ask] = ann.asks()
+    house.answer(ann, ask, "check")
+    [theirs] = ben.asks()
+    playing_on, ending, asking = tuple(ann.player.chairs.values())
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    begun = ann.reads()
+
+    house.conduct.void(ending.table, "not needed")
+    house.answer(ben, theirs, "bet")
+    opened = house.open(ann, game="blackjack")
+    rest = ann.reads_on()
+
+    [over] = [message for message in rest if isinstance(message, Over)]
+    asks = [message for message in rest if isinstance(message, Ask)]
+    at_end = rest[rest.index(over) :]
+    assert over.match == ending.id
+    assert not any(isinstance(message, Past) for message in at_end)
+    assert [type(message) for message in at_end] == [
+        Over,
+        Match,
+        Ask,
+        Match,
+        Ask,
+        Match,
+    ]
+    assert [ask.match for ask in asks] == [playing_on.id, asking.id]
+    assert at_end[-1] == opened.chairs[0].invitation
+    invited = [m.match for m in begun + rest if isinstance(m, Match)]
+    assert invited.count(opened.chairs[0].id) == 1
+    told = [message for message in begun + rest if isinstance(message, Past)]
+    assert [m for m in told if m.match == playing_on.id] == diary.past(playing_on.id)
+    fits_the_sessions_tables(ann, begun + rest, 3)  # it never heard of what ended
+
+
+def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
+    house: House,
+) -> None:
+    ann, _ = long_past(house)
+    [chair] = ann.player.chairs.values()
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    messages = ann.reads()
+    house.conduct.void(chair.table, "not needed")
+    messages += ann.reads_on()
+
+    assert isinstance(messages[-1], Over)
+    assert sum(isinstance(message, Over) for message in messages) == 1
+    fits_the_sessions_tables(ann, messages, 1)
+
+
+def test_J7_the_clock_of_a_question_asked_while_the_past_is_told_runs_from_then(
+    house: House,
+) -> None:
+    ann, _ = long_past(house)
+    ben = house.bot("ben")
+    house.open(ann, ben)
+    house.sit(ann, ben)
+    house.answer(ann, ann.asks()[0], "check")
+    [theirs] = ben.asks()
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    ann.reads()
+    house.now += 1
+    house.answer(ben, theirs, "bet")
+    house.now += 1
+    ann.reads_on()
+    *_, chair = ann.player.chairs.values()
+
+    assert chair.ask is not None
+    assert house.now - chair.asked_at == pytest.approx(1)
+
+
+def test_a_connection_that_is_lost_while_the_past_is_told_can_ask_for_it_again(
+    house: House,
+) -> None:
+    ann, diary = long_past(house)
+    for room in (10_000, 20_000, 1_000_000):
+        ann.goes()
+        ann.comes_back(0, room=room)
+        messages = ann.reads()
+
+        assert isinstance(messages[0], Welcome)
+        assert isinstance(messages[1], Match)
+    messages += ann.reads_on()
+
+    [match] = ann.player.chairs
+    assert [m for m in messages if isinstance(m, Past)] == diary.past(match)
+    fits_the_sessions_tables(ann, messages, 1)
+
+
+def test_an_answer_that_comes_while_the_past_is_told_counts(house: House) -> None:
+    """A deterministic bot can know what it is asked before it is asked again."""
+    ann, _ = long_past(house)
+    [chair] = ann.player.chairs.values()
+    assert chair.ask is not None
+    pending = chair.ask
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    ann.reads()
+    house.answer(ann, pending)
+    told = ann.reads_on()
+
+    asks = [message for message in told if isinstance(message, Ask)]
+    assert [ask.ask for ask in asks] == [f"{chair.id}:{chair.asked}"]
+    assert house.results == []
+
+
+def test_in_practice_a_refusal_while_the_past_is_told_is_the_question_again(
+    house: House,
+) -> None:
+    house.conduct.practice = True
+    ann, _ = long_past(house)
+    [chair] = ann.player.chairs.values()
+    assert chair.ask is not None
+    pending = chair.ask
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    ann.reads()
+    house.answer(ann, pending, "nonsense")
+    told = ann.reads_on()
+
+    assert not any(isinstance(message, Refused) for message in told)
+    assert told[-1] == pending
+
+    house.answer(ann, pending, "nonsense")
+
+    assert [type(message) for message in ann.reads()] == [Refused]
+
+
+# --- the link ---
+
+
+def pongs(house: House, bot: Bot, round_trip_s: float) -> None:
+    """It is pinged, and answers."""
+    assert bot.player.probe(house.now)
+    payload = bot.wire.pings.pop()
+    house.now += round_trip_s
+    bot.player.ponged(payload, house.now)
+
+
+def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: House) -> None:
+    ann = house.bot("ann")
+    for round_trip_s, floor_ms in ((0.06, 0), (0.05, 0), (0.07, 50)):
+        pongs(house, ann, round_trip_s)
+
+        assert ann.player.floor_ms == pytest.approx(floor_ms)
+
+
+def test_pings_cannot_be_foreseen(house: House) -> None:
+    ann = house.bot("ann")
+    seen = set()
+    for _ in range(10):
+        house.now += 10
+        ann.player.probe(house.now)
+        seen.add(ann.wire.pings[-1])
+        ann.player.ponged(ann.wire.pings[-1], house.now)
+
+    assert len(seen) == 10
+    assert {len(payload) for payload in seen} == {16}
+
+
+@pytest.mark.parametrize("payload", [b"", b"x" * 16])
+def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
+    house: House, payload: bytes
+) -> None:
+    ann = house.bot("ann")
+    ann.player.ponged(payload, house.now)
+    for _ in range(5):
+        ann.player.probe(house.now)
+        ann.player.ponged(payload, house.now)
+
+    assert len(ann.wire.pings) == 1, "the first is still waited for"
+    assert not ann.player.link.is_known
+
+
+def test_J7_a_pong_counts_once(house: House) -> None:
+    ann = house.bot("ann")
+    ann.player.probe(house.now)
+    for _ in range(5):
+        ann.player.ponged(ann.wire.pings[0], house.now)
+
+    assert not ann.player.link.is_known
+
+
+def test_J7_who_is_asked_something_is_not_pinged(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    playing(house, ann, ben)
+    house.now += 60
+    ann.player.probe(house.now)
+    ben.player.probe(house.now)
+
+    assert ann.wire.pings == []
+    assert len(ben.wire.pings) == 1
+
+
+def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    pongs(house, ann, 0.08)
+    pongs(house, ann, 0.08)
+    ann.player.probe(house.now)
+    house.answer(ann, playing(house, ann, ben)[0], "check")
+    ann.player.ponged(ann.wire.pings[0], house.now)
+
+    assert not ann.player.link.is_known
+
+    pongs(house, ann, 0.08)
+
+    assert ann.player.floor_ms == pytest.approx(80)
+
+
+def test_a_link_that_is_known_is_measured_every_five_seconds(house: House) -> None:
+    ann = house.bot("ann")
+    for _ in range(3):
+        pongs(house, ann, 0.01)
+    house.now += 4.9
+    ann.player.probe(house.now)
+
+    assert ann.wire.pings == []
+
+    house.now += 0.2
+    ann.player.probe(house.now)
+
+    assert len(ann.wire.pings) == 1
+
+
+def test_an_idle_bot_that_is_silent_for_thirty_seconds_is_not_there(
+    house: House,
+) -> None:
+    ann = house.bot("ann")
+    ann.player.probe(house.now)
+    house.now += 29.9
+
+    assert ann.player.probe(house.now)
+
+    house.now += 0.2
+
+    assert not ann.player.probe(house.now)
+
+
+def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
+    piped, away = house.bot("piped"), house.bot("away")
+    piped.wire.has_link = False
+    away.goes()
+    for bot in (piped, away):
+        house.now += 60
+
+        assert bot.player.probe(house.now)
+        assert bot.wire.pings == []
+
+
+def test_a_ping_of_the_former_connection_is_not_waited_for(house: House) -> None:
+    ann = house.bot("ann")
+    ann.player.probe(house.now)
+    former = ann.wire.pings[0]
+    ann.goes()
+    house.now += 60
+    ann.comes_back()
+
+    assert ann.player.probe(house.now)
+    assert len(ann.wire.pings) == 1
+    for _ in range(3):
+        ann.player.ponged(former, house.now)
+
+    assert not ann.player.link.is_known
 
 
 # --- the arena's own mistakes ---

@@ -40,7 +40,8 @@ class Bot(asyncio.Protocol):
     def __init__(
         self, uri: WebSocketURI, name: str, games: list[str], tables: int
     ) -> None:
-        self.complaint = ""
+        self.complains = False
+        self._name = name
         self._uri = uri
         self._hello = {"type": "hello", "protocol": 1, "name": name}
         self._hello |= {"games": games, "tables": tables}
@@ -112,9 +113,13 @@ class Bot(asyncio.Protocol):
                 self._session = message["session"]
                 self._welcome.set()
             case "over" if message.get("verdict"):
-                self.complaint = f"is out: {message['verdict']['text']}"
+                self._complain(f"is out: {message['verdict']['text']}")
             case "refused":
-                self.complaint = f"was refused: {message['text']}"
+                self._complain(f"was refused: {message['text']}")
+
+    def _complain(self, why: str) -> None:
+        self.complains = True
+        print(f"{self._name} {why}", file=sys.stderr, flush=True)
 
     def _say(self, message: Message) -> None:
         self._wire.send_text(json.dumps(message).encode())
@@ -142,10 +147,7 @@ async def play(options: argparse.Namespace) -> int:
         await bot.stay(options.restless)
 
     await asyncio.gather(*map(live, bots))
-    for bot in bots:
-        if bot.complaint:
-            print(f"{bot._hello['name']} {bot.complaint}", file=sys.stderr)
-    return sum(bool(bot.complaint) for bot in bots)
+    return sum(bot.complains for bot in bots)
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import struct
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
@@ -914,6 +915,485 @@ def test_an_over_that_was_lost_with_the_connection_comes_again(in_arena: Run) ->
     in_arena(scenario)
 
 
+# --- lost memories ---
+
+
+async def plays_carefully(bot: Raw, answers: int) -> list[tuple[Any, Any]]:
+    """So many questions with their answers, so that no match against the dealer ends soon; the next question has been read, too."""
+    told = []
+    while True:
+        ask = await bot.hears("ask")
+        told.append((ask, None))
+        if len(told) > answers:
+            return told
+        legal = ask["legal"]
+        value = legal["min"] if isinstance(legal, dict) else legal[0]
+        told[-1] = (ask, value)
+        await bot.answer(ask, value)
+
+
+def as_past(ask: dict[str, Any], value: Any) -> dict[str, Any]:
+    """What is told of a question later on."""
+    rest = {key: ask[key] for key in ask if key not in ("bank_ms", "decision_ms")}
+    return {**rest, "type": "past", "answer": value}
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack"])
+@pytest.mark.parametrize("first", [0, 3, 9])
+def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
+    in_arena: Run, encoding: str, first: int
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            table = arena.open("three_card_poker", "ann", rounds=10)
+            invitation = await ann.ready()
+            *told, (asked, _) = await plays_carefully(ann, 9)
+            await ann.vanish()
+        options = {"encoding": encoding, "batch": encoding == "msgpack"}
+        async with arena.stranger("ann", **options) as back:
+            fields = {"resume": ann.session, "from": first}
+            await back.say(**back.a_hello(**fields))
+            await back.hears("welcome")
+
+            assert await back.ready() == invitation
+            for ask, value in told[first:]:
+                assert await back.hear() == as_past(ask, value)
+            assert await back.hears("match") == invitation
+            assert await back.hears("ask") == asked
+
+            await back.answer(asked)
+            await back.play()
+            result, verdict = await arena.result(table)
+
+            assert verdict is None
+            assert result.record.answers[:9] == tuple(value for _, value in told)
+            assert replay(result.record) == result
+
+    in_arena(scenario)
+
+
+def small_buffers(arena: Arena) -> None:
+    """What is written to new connections soon waits in the arena, and not in the kernel."""
+    assert arena.gateway._server is not None
+    for listening in arena.gateway._server.sockets:  # those it accepts are like it
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
+
+
+def slow_socket(port: int) -> socket.socket:
+    """One that takes little before it is read."""
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.connect(("127.0.0.1", port))
+    slow.setblocking(False)
+    return slow
+
+
+def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
+    in_arena: Run,
+) -> None:
+    answers = 1_400  # some 300 kB
+
+    async def scenario(arena: Arena) -> None:
+        small_buffers(arena)
+        async with arena.bot("ann") as ann:
+            table = arena.open("three_card_poker", "ann", rounds=1000)
+            await ann.ready()
+            *told, (asked, _) = await plays_carefully(ann, answers)
+            await ann.vanish()
+        async with connect(
+            arena.url,
+            sock=slow_socket(arena.port),
+            compression=None,
+            max_queue=1,
+            ping_interval=None,
+        ) as websocket:
+            back = type(ann)(websocket, "ann")
+            await back.say(**back.a_hello(**{"resume": ann.session, "from": 0}))
+            player = arena.gateway.players["ann"]
+            while player.connection is None or not player.connection.is_behind:
+                await asyncio.sleep(0.01)
+            await arena.still_plays()
+
+            assert player.connection.is_behind
+            assert table.id not in arena.over
+
+            await back.hears("welcome")
+            await back.ready()
+            for ask, value in told:
+                assert await back.hear() == as_past(ask, value)
+            await back.hears("match")
+            assert await back.hears("ask") == asked
+
+            await back.answer(asked)
+            await back.hears("ask")
+
+    in_arena(scenario, buffer_bytes=120_000)
+
+
+# --- links ---
+
+
+def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One follows the other without end."""
+    monkeypatch.setattr("arena.player._PING_S", 0.0)
+    monkeypatch.setattr("arena.gateway._PROBE_S", 0.0)
+
+
+async def polled(holds: Callable[[], bool]) -> None:
+    """Wait for what no event tells; the arena's own time limit applies."""
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+def test_J7_the_link_of_an_idle_bot_is_measured(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann"):
+            player = arena.gateway.players["ann"]
+            await polled(lambda: player.link.is_known)
+
+            assert 0 < player.floor_ms <= 150
+
+    in_arena(scenario)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells it on Linux only")
+def test_J4_the_kernels_own_measure_of_the_link_is_evidence(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            player = arena.gateway.players["ann"]
+            assert player.connection is not None
+            least_ms = player.connection.min_rtt_ms
+            table = arena.open("blackjack", "ann")
+            await ann.ready()
+            await ann.answer(await ann.hears("ask"), "all in")
+            over = await ann.hears("over")
+            _, verdict = await arena.result(table)
+
+            assert isinstance(least_ms, float)
+            assert verdict is not None
+            assert verdict.min_rtt_ms is not None
+            assert 0 < verdict.min_rtt_ms < 1000
+            assert over["verdict"]["min_rtt_ms"] == verdict.min_rtt_ms
+
+    in_arena(scenario)
+
+
+def test_answering_our_pings_is_no_flood(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An idle bot answers thousands of them in a night."""
+    quick_pings(monkeypatch)
+
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            player = arena.gateway.players["ann"]
+            await polled(lambda: player.link._pings > 30)
+            assert player.connection is not None
+
+            assert player.connection.useless == 0
+
+            arena.open("blackjack", "ann", hands=1)
+            await ann.play()
+
+    in_arena(scenario, unanswered=10)
+
+
+def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        rogue.websocket.transport.write(frame(0x8A, b"x" * 16) * 101)
+
+    async def scenario(arena: Arena) -> None:
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("malformed", 0)
+        assert "101 in a row" in over["why"]
+
+    in_arena(scenario, unanswered=100)
+
+
+def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.player._SILENCE_S", 0.2)
+
+    async def scenario(arena: Arena) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        hello = {"type": "hello", "protocol": 1, "name": "ann", "games": ["blackjack"]}
+        writer.write(handshake() + text_frame(json.dumps(hello).encode()))
+        said = await hangs_up(reader)  # it answers no ping
+        writer.close()
+
+        assert b'"type":"welcome"' in said
+        await polled(lambda: arena.gateway.players["ann"].connection is None)
+
+    in_arena(scenario)
+
+
+# --- floods ---
+
+
+def test_what_comes_to_nothing_is_counted_in_a_row(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            arena.open("three_card_poker", "ann", rounds=3)
+            match = (await ann.ready())["match"]
+            again = {"type": "ready", "match": match, "nonce": "again"}
+            while (message := await ann.hear())["type"] == "ask":
+                for _ in range(5):
+                    await ann.say(**again)
+                await ann.answer(message)
+
+            assert kind_of(message) == ("completed", None)
+
+            for _ in range(6):
+                await ann.say(**again)
+
+            assert (await ann.refused())[0] == "malformed"
+
+    in_arena(scenario, unanswered=5)
+
+
+def test_what_comes_to_nothing_is_counted_for_each_connection(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with AsyncExitStack() as stack:
+            bots = [
+                await stack.enter_async_context(arena.bot(name))
+                for name in ("ann", "ben", "cem")
+            ]
+            for bot in bots:
+                for _ in range(5):
+                    await bot.websocket.send("[]")
+            ann = bots[0]
+            await ann.vanish()
+            async with arena.stranger("ann") as back:
+                await back.hello(resume=ann.session)
+                for _ in range(5):
+                    await back.websocket.send("[]")
+                for bot in (back, *bots[1:]):
+                    arena.open("blackjack", bot.name, hands=1)
+                    await bot.play()
+
+    in_arena(scenario, unanswered=5)
+
+
+# --- practice ---
+
+
+def test_in_practice_the_welcome_says_so(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            assert (await ann.hello())["practice"] is False
+        arena.gateway.conduct.practice = True
+        async with arena.stranger("ben") as ben:
+            assert (await ben.hello())["practice"] is True
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack"])
+def test_in_practice_an_illegal_answer_can_be_given_again(
+    in_arena: Run, encoding: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+            bens = asyncio.create_task(ben.play())
+            await ann.ready()
+            ask = await ann.hears("ask")
+            for value in ("raise", True, None):
+                answer = {"match": ask["match"], "ask": ask["ask"], "value": value}
+                await ann.say(type="answer", **answer)
+
+                refused = await ann.hears("refused")
+                assert (refused["code"], refused["legal"]) == ("illegal", ask["legal"])
+                assert (refused["match"], refused["ask"]) == (ask["match"], ask["ask"])
+                assert "legal: bet, check" in refused["text"]
+
+            await ann.answer(ask)
+            await ann.play()
+            await bens
+            result, verdict = await arena.result(table)
+
+            assert verdict is None
+            assert replay(result.record) == result
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
+    in_arena: Run, what: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        async with arena.bot("ann") as ann:
+            table = arena.open("blackjack", "ann", hands=2)
+            await ann.ready()
+            ask = await ann.hears("ask")
+            await ann.websocket.send(MALFORMED[what], text=what == "no UTF-8" or None)
+            refused = await ann.hears("refused")
+
+            assert refused["code"] == "malformed"
+            assert refused["text"].isprintable()
+
+            if what != "one good and one bad in an array":
+                await ann.answer(ask)
+                await ann.play()
+
+                assert (await arena.result(table))[1] is None
+
+    in_arena(scenario)
+
+
+def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        async with arena.bot("ann") as ann:
+            table = arena.open("blackjack", "ann", hands=2)
+            match = (await ann.ready())["match"]
+            ask = await ann.hears("ask")
+            await ann.say(type="answer", match=match, ask=f"{match}:9", value=1)
+            never_asked = await ann.hears("refused")
+            await ann.say(type="answer", match="m", ask="m:1", value=1)
+            not_its_own = await ann.hears("refused")
+            await ann.say(**ann.a_hello())
+            second_hello = await ann.hears("refused")
+
+            assert "was never asked" in never_asked["text"]
+            assert "whose chair is free" in not_its_own["text"]
+            assert "hello may not be sent" in second_hello["text"]
+
+            await ann.answer(ask)
+            await ann.play()
+
+            assert (await arena.result(table))[1] is None
+
+    in_arena(scenario)
+
+
+def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
+    in_arena: Run,
+) -> None:
+    async def offend(rogue: Raw) -> None:
+        for _ in range(11):
+            await rogue.websocket.send("nonsense")
+        code, _, closed = await rogue.refused()
+
+        assert (code, closed) == ("malformed", 1002)
+
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("malformed", 0)
+
+    in_arena(scenario, unanswered=10)
+
+
+def test_in_practice_what_breaks_the_wire_itself_closes_it(in_arena: Run) -> None:
+    async def offend(rogue: Raw) -> None:
+        await rogue.websocket.send("x" * 20_000)
+
+        assert (await rogue.refused())[0::2] == ("oversize", 1009)
+
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        _, over = await rogue_at_a_table(arena, offend)
+
+        assert kind_of(over) == ("oversize", 0)
+
+    in_arena(scenario)
+
+
+def test_in_practice_a_stranger_that_cannot_be_read_is_refused(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.conduct.practice = True
+        async with arena.stranger() as rogue:
+            await rogue.websocket.send("nonsense")
+
+            assert (await rogue.refused())[0::2] == ("malformed", 1002)
+
+    in_arena(scenario)
+
+
+# --- tokens ---
+
+
+def test_so_many_connections_may_be_open_with_one_token(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with AsyncExitStack() as stack:
+            bots = [
+                await stack.enter_async_context(arena.stranger(name))
+                for name in ("ann", "ben", "cem", "dora")
+            ]
+            ann, ben, cem, dora = bots
+            await ann.hello(token="class")
+            await ben.hello(token="class")
+            await dora.hello(token="another")
+            await cem.say(**cem.a_hello(token="class"))
+
+            assert (await cem.refused())[0::2] == ("token", 4001)
+
+            await ben.say(type="goodbye")
+            await ben.closed()
+            async with arena.stranger("cem") as again:
+                await again.hello(token="class")
+
+    in_arena(scenario, per_token=2)
+
+
+def test_who_comes_back_is_not_counted_twice(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token="class")
+            async with arena.stranger("ann") as back:
+                await back.hello(token="class", resume=ann.session)
+
+                assert await ann.closed() == 4000
+
+    in_arena(scenario, per_token=1)
+
+
+def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        arena.gateway.admission.expect("ours", "secret")
+        async with arena.stranger("ours") as thief:
+            await thief.say(**thief.a_hello())
+
+            assert (await thief.refused())[0::2] == ("name", 4001)
+        async with arena.stranger("whoever") as ours:
+            assert (await ours.hello(token="secret"))["bot"] == "ours"
+
+            arena.open("blackjack", "ours", hands=1)
+            await ours.play()
+            async with arena.stranger("whoever") as again:
+                assert (await again.hello(token="secret"))["bot"] == "whoever"
+
+    in_arena(scenario)
+
+
+def test_a_session_is_resumed_with_its_token_only(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token="mine")
+            for token in (None, "guessed"):
+                async with arena.stranger("ann") as thief:
+                    hello = thief.a_hello(resume=ann.session, token=token)
+                    await thief.say(**hello)
+
+                    assert (await thief.refused())[0] == "session"
+            await ann.vanish()
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session, token="mine")
+
+    in_arena(scenario)
+
+
 # --- strangers ---
 
 
@@ -1169,6 +1649,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
 
 def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
+        small_buffers(arena)
         table = await deaf_at_a_table(arena)
         result, verdict = await arena.result(table)
 
@@ -1179,9 +1660,8 @@ def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
 
     async def deaf_at_a_table(arena: Arena) -> Any:
         """A bot that floods the arena with pings and never reads the pongs."""
-        deaf = socket.socket()
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.connect(("127.0.0.1", arena.port))
+        deaf = slow_socket(arena.port)
+        deaf.setblocking(True)
         hello = {"type": "hello", "protocol": 1, "name": "deaf", "games": ["blackjack"]}
         deaf.sendall(handshake() + text_frame(json.dumps(hello).encode()))
         await arena.until(lambda: "deaf" in arena.gateway.players)

@@ -36,10 +36,10 @@ ROGUE = str(Path(rogue.__file__).resolve())
 TIMEOUT_S = 60.0  # a season takes a few seconds, most of them to start the processes
 
 LIMITS = Limits(
-    decision_ms=300,
-    bank_ms=300,
-    hard_ms=600,
-    wall_ms=2_000,
+    decision_ms=500,
+    bank_ms=500,
+    hard_ms=1_000,
+    wall_ms=3_000,
     start_ms=2_000,
     grace_ms=500,
     hello_ms=1_500,

@@ -276,9 +276,10 @@ async def held_up(arena: Arena, start: Start, times: int = 8) -> Verdict | None:
     table = arena.open("three_card_poker", "ann", rounds=10_000, stake=10**6)
     await until(lambda: conduct.decisions > 0)
     for _ in range(times):
-        await asyncio.sleep(0.03)  # some decisions are made, and the next is on its way
         asyncio.get_running_loop().call_soon(time.sleep, BLOCK_S)
-    await asyncio.sleep(0.03)
+        await asyncio.sleep(0.03)  # some decisions are made, and the next is on its way
+        if table.is_over:
+            break
     if not table.is_over:
         conduct.void(table, "enough")
     _, verdict = await arena.result(table)
@@ -407,7 +408,7 @@ def test_who_vanishes_while_another_thinks_is_missed(
 
 # ---- A crowd
 
-HANDS = 100
+HANDS = 200
 DEFAULTS = msgspec.to_builtins(Limits())
 
 CROWD = 500

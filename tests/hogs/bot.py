@@ -25,7 +25,7 @@ __all__ = ["HOARD_MIB", "LAST_WORDS", "main"]
 HOARD_MIB = 320
 LAST_WORDS = "it was the butler"
 _WHEN = 3  # the decision
-_SLOW_S = 0.25
+_SLOW_S = 0.5
 
 _hoard: list[bytes] = []
 

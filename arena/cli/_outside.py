@@ -1,0 +1,148 @@
+"""What `arena play`, `cross` and `ruin` share when a bot is given by its command line: who takes part, Ctrl-C, and what is said of who is out.
+
+As soon as there is one such bot, all bots of that command are processes. The machinery for that is imported then and not before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from arena.cli import Interrupted
+from arena.cli import _shared as shared
+from arena.crosstable import Offence, Sitting, unit
+from arena.entry import Entry, named
+from arena.program import Program
+from arena.rules import Game
+from protocol.errors import UsageError, one_line
+from protocol.messages import Limits
+
+if TYPE_CHECKING:
+    from arena.field import Guest
+
+__all__ = ["check", "guests", "out", "run", "seed_shown", "sittings"]
+
+Result = TypeVar("Result")
+
+_TAIL_LINES = 20  # a traceback, and some of what was printed before
+
+
+def check(entries: Sequence[Entry], seed: int | None, limits: Limits) -> None:
+    """See that the options suit the bots.
+
+    Raises:
+        UsageError: `--seed` with `--bot`, or limits without.
+    """
+    if entries and seed is not None:
+        raise UsageError(
+            "expected no --seed with --bot: the cards come from fresh seeds and nonces, and cannot be drawn again"
+        )
+    if not entries and limits != Limits():
+        raise UsageError(
+            "expected limits with --bot only: bots in this process are not held to any"
+        )
+
+
+def guests(
+    game: Game, bots: Sequence[str], entries: Sequence[Entry]
+) -> tuple[Guest, ...]:
+    """Those that take part as processes: the bots that were named, then the commands, each under a name of its own.
+
+    Raises:
+        UnknownBot: a named one is not there, or cannot be loaded.
+        UsageError: a command was given a name that another bot has.
+    """
+    from arena.field import Guest
+
+    with shared.stdout_for_results():
+        for bot in bots:
+            shared.entrant(game, bot)
+    nothing = Program(())
+    taken = [Entry(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)]
+    commands = named([*taken, *entries])[len(taken) :]
+    return (
+        *(Guest(bot) for bot in bots),
+        *(Guest(entry.name or "", entry.program) for entry in commands),
+    )
+
+
+def sittings(
+    planned: shared.Plan,
+    guests: Sequence[Guest],
+    tables: Sequence[tuple[int, ...]],
+    limits: Limits,
+) -> tuple[Sitting, ...]:
+    """Let processes play at these tables.
+
+    Raises:
+        Interrupted: Ctrl-C; all bots are stopped by then.
+    """
+    from arena.outside import sittings
+
+    game = planned.game
+    return run(
+        lambda progress: sittings(
+            game,
+            guests,
+            tables,
+            matches=planned.matches,
+            settings=planned.settings,
+            limits=limits,
+            tick=progress.tick,
+        ),
+        game.vocabulary.title,
+        planned.units * len(tables),
+        unit(game),
+        shared.FEWER,
+    )
+
+
+def run(
+    playing: Callable[[shared.Progress], Coroutine[Any, Any, Result]],
+    what: str,
+    total: int,
+    noun: str,
+    less: str,
+) -> Result:
+    """Let processes play, with a progress bar; the arguments are those of `shared.progress`.
+
+    Raises:
+        Interrupted: Ctrl-C; all bots are stopped by then.
+    """
+    # No seed begins the same again, and Ctrl-C does not get as far as to say so.
+    with shared.progress(what, total, noun, seed=0, less=less) as progress:
+        try:
+            return asyncio.run(_until_stopped(playing(progress)))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise Interrupted(
+                f"interrupted after {progress.done:,} of {shared.plural(total, noun)}, all bots are stopped; "
+                f"fewer {less} take less time"
+            ) from None
+
+
+async def _until_stopped(playing: Coroutine[Any, Any, Result]) -> Result:
+    """Play; SIGTERM stops it like Ctrl-C, which asyncio sees to."""
+    me = asyncio.current_task()
+    assert me is not None, "we run in one"
+    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    return await playing
+
+
+def out(name: str, offence: Offence) -> str:
+    """Who is out, why, and what can be done about it; what its process wrote last goes to stderr before."""
+    for line in offence.stderr.splitlines()[-_TAIL_LINES:]:
+        click.echo(one_line(f"{name}: {line}", 1000), err=True)
+    text = shared.eliminated(name, offence)
+    return f"{text}; {offence.advice}" if offence.advice else text
+
+
+def seed_shown(seed: int | None) -> str:
+    """What a title says of the seed, if there is one."""
+    return "" if seed is None else f", seed {seed}"

@@ -1,0 +1,34 @@
+"""What `arena bench` measures from outside: an arena in a process of its own, and idle bots in others."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+
+from arena.bench import Idle, idle
+from arena.processes import probe
+
+pytestmark = pytest.mark.e2e
+
+
+def test_what_idle_bots_cost_is_measured() -> None:
+    if (why := probe()) is not None:
+        assert not os.environ.get("CI"), why
+        pytest.skip(why)
+
+    cost = asyncio.run(idle(connections=120, seconds=0.5))
+
+    assert isinstance(cost, Idle)
+    assert cost.connections == 120
+    assert 1 < cost.kib_each < 100  # a session and a socket are not for nothing
+    assert 0 <= cost.cpu_percent < 50
+
+
+def test_where_processes_cannot_be_looked_at_nothing_is_made_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.bench.probe", lambda: "there is no /proc")
+
+    assert asyncio.run(idle()) is None

@@ -1,0 +1,81 @@
+"""The soak (tests/soak.py) runs, and finds what it is there to find; for how long nothing leaks is for the command to say."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+
+import pytest
+
+from tests import soak
+from tests.soak import Outcome, Sample, trend_mib
+
+NOTHING = Sample(0.0, 40.0, 10, 0, 0, 2, 2, 0, 0, 0.1, 0)
+
+
+def outcome(
+    after: Sample = NOTHING,
+    rss_mib: tuple[float, ...] = (40, 50, 50, 50, 50),
+    wronged: tuple[str, ...] = (),
+) -> Outcome:
+    samples = tuple(
+        NOTHING._replace(minute=minute, rss_mib=rss)
+        for minute, rss in enumerate(rss_mib, start=1)
+    )
+    return Outcome(NOTHING, samples, after, 1, {}, {}, wronged)
+
+
+def test_a_clean_soak_has_no_faults() -> None:
+    assert outcome().faults(0.5) == []
+
+
+@pytest.mark.parametrize("name", soak.LEFT)
+def test_what_is_left_is_a_fault(name: str) -> None:
+    more = NOTHING._replace(**{name: getattr(NOTHING, name) + 1})
+
+    [fault] = outcome(after=more).faults(0.5)
+
+    assert f" {name} when all had left" in fault
+
+
+def test_an_honest_bot_that_was_eliminated_is_a_fault() -> None:
+    [fault] = outcome(wronged=("honest 1 in blackjack (timeout): slow",)).faults(0.5)
+
+    assert "honest 1" in fault
+
+
+def test_memory_that_grows_after_the_warm_up_is_a_fault() -> None:
+    grows = outcome(rss_mib=(40, 50, 51, 52, 53))
+
+    assert grows.growth_mib == 1
+    assert grows.faults(1.0) == []
+    [fault] = grows.faults(0.5)
+    assert "1.00 MiB a minute" in fault
+
+
+def test_one_peak_is_no_trend() -> None:
+    assert trend_mib(outcome(rss_mib=(50, 50, 99, 50, 50)).samples) == 0
+
+
+def test_one_sample_is_no_trend() -> None:
+    assert trend_mib(outcome(rss_mib=(50,)).samples) == 0
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
+def test_some_seconds_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soak, "_CONNECTED", ["illegal", "goodbye", "vanish"])
+    monkeypatch.setattr(soak, "_LAUNCHED", ["exit"])
+    monkeypatch.setattr(soak, "_LAUNCH_EVERY_S", 1.0)
+    monkeypatch.setattr(soak, "_RESTLESS_S", 1.0)
+    monkeypatch.setattr(soak, "_STAY_S", (0.5, 1.5))
+    monkeypatch.setattr(soak, "_VISITORS", 1)
+    monkeypatch.setattr(soak, "_LIFE_S", 3.0)
+
+    done = asyncio.run(soak.soak(minutes=0.08, every_s=0.5, as_json=True))
+
+    assert done.faults(math.inf) == []
+    assert done.competitions > 0
+    assert done.eliminated
+    assert len(done.samples) > 1
