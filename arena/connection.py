@@ -29,6 +29,8 @@ _TCP_INFO_BYTES, _MIN_RTT_AT = (
     148,
 )  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
+_TRIFLES = 16  # so many useless messages in a row may be chance
+_SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
 
 _GREETING = (
@@ -217,10 +219,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
+        if self.useless > _TRIFLES:
+            return self._buffer[:_SIP_BYTES]
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came in: turn them into frames."""
+        if self._closing and self.useless > _TRIFLES and self._transport is not None:
+            self._transport.pause_reading()  # the rest of a flood; it is cut in a moment
+            return
         arrived = self._loop.time()
         self._websocket.receive_data(bytes(self._buffer[:nbytes]))
         self._dispatch(arrived)

@@ -46,14 +46,13 @@ from protocol.messages import (
     Refused,
     Welcome,
 )
-from protocol.vocabulary import shorten
 
 __all__ = ["Gateway"]
 
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # idle bots are looked at so often, to measure their links
-_READ_BYTES = 64 * 1024
+_READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 _MOST_STRANGERS = 4096  # from everywhere: a flood of them must not use up all sockets
 
@@ -236,7 +235,7 @@ class Gateway:
             kind=Ending(error.code),
             text=f"sent what cannot be accepted: {error}",
             mechanism="wire",
-            got=None if frame is None else shorten(frame[:_SHOWN_BYTES]),
+            got=None if frame is None else _shown(frame),
         )
         if player is not None:
             self._dismiss(player, finding)
@@ -432,3 +431,8 @@ def _held_to(enforced: str, finding: Finding) -> Finding:
 
 def _on_wire(kind: Ending, text: str) -> Finding:
     return Finding(kind=kind, text=text, mechanism="wire")
+
+
+def _shown(frame: bytes) -> str:
+    """The beginning of a frame, as evidence."""
+    return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)

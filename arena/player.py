@@ -135,6 +135,8 @@ class Player:
         """Put a message into the outbox; without a connection it is for `repeat` to send it."""
         if type(message) is Over:
             self._overs.append(message)
+            if self.leaving:
+                self._telling = None  # there is no later time for its verdict
         if self.connection is not None and self._telling is None:
             self._put(message)
 

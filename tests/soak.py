@@ -19,16 +19,12 @@ import json
 import os
 import random
 import shlex
-import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from arena.director import Plan
 from arena.games import GAMES
@@ -40,8 +36,9 @@ from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 from tests.rogues import rogue
 from tests.rogues.rogue import KINDS
+from tests.soak_outcome import Outcome, Sample, document, line, show
 
-__all__ = ["Outcome", "Sample", "Soak", "main", "trend_mib"]
+__all__ = ["Soak", "main", "soak"]
 
 MIB = 1 << 20
 LIMITS = Limits(
@@ -81,94 +78,6 @@ _LIFE_S = 60.0  # a rogue that still lives then is ended
 _FIELD = 6  # bots in a competition
 _ROGUES = 3  # of them, at most
 _LEAVE_S = 60.0  # for competitions to end, and for everybody to leave
-_WARM_UP = 0.25  # of the time; memory grows then as it should
-
-
-class Sample(NamedTuple):
-    """What the arena's process holds at a moment.
-
-    Attributes:
-        minute: since the beginning.
-        rss_mib: its memory.
-        descriptors: its open files and sockets.
-        launched: processes that the arena has started, with all below them.
-        actors: processes that this soak has started beside the arena.
-        threads, tasks: its own, and those of its event loop.
-        tables: matches that are being played.
-        players: bots that are there or may come back.
-        database_mib: the size of the database, which may grow.
-        decisions: played so far.
-    """
-
-    minute: float
-    rss_mib: float
-    descriptors: int
-    launched: int
-    actors: int
-    threads: int
-    tasks: int
-    tables: int
-    players: int
-    database_mib: float
-    decisions: int
-
-
-LEFT = "descriptors", "launched", "actors", "threads", "tasks", "tables", "players"
-"""What must be at the end as it was before anybody came."""
-
-
-class Outcome(NamedTuple):
-    """What a soak has found.
-
-    Attributes:
-        before: before anybody came.
-        samples: while they were there.
-        after: when all had left.
-        competitions: how many were played.
-        came: how many bots came, by sort.
-        eliminated: how many were out, by the word of J2.
-        wronged: verdicts on honest bots, which must not be.
-    """
-
-    before: Sample
-    samples: tuple[Sample, ...]
-    after: Sample
-    competitions: int
-    came: dict[str, int]
-    eliminated: dict[str, int]
-    wronged: tuple[str, ...]
-
-    @property
-    def counted(self) -> tuple[Sample, ...]:
-        """The samples after the warm-up."""
-        return self.samples[int(len(self.samples) * _WARM_UP) :]
-
-    @property
-    def growth_mib(self) -> float:
-        """How much memory grew per minute after the warm-up."""
-        return trend_mib(self.counted)
-
-    def faults(self, bound_mib: float) -> list[str]:
-        """What is wrong, in a line each; memory may grow by so many MiB a minute."""
-        found = [f"an honest bot was eliminated: {text}" for text in self.wronged]
-        for name in LEFT:
-            was, now = getattr(self.before, name), getattr(self.after, name)
-            if now > was:
-                found.append(f"expected {was} {name} when all had left, got {now}")
-        if self.growth_mib > bound_mib:
-            grown = f"{self.growth_mib:.2f} MiB a minute"
-            found.append(f"expected memory to grow by {bound_mib} at most, got {grown}")
-        return found
-
-
-def trend_mib(samples: Sequence[Sample]) -> float:
-    """How fast memory grows, in MiB a minute: the median over all pairs of samples, which one peak does not impress."""
-    slopes = [
-        (late.rss_mib - early.rss_mib) / (late.minute - early.minute)
-        for early, late in combinations(samples, 2)
-        if late.minute > early.minute
-    ]
-    return statistics.median(slopes) if slopes else 0.0
 
 
 class Soak:
@@ -202,7 +111,7 @@ class Soak:
     def ruled(self, verdict: Verdict) -> None:
         """An elimination."""
         self.eliminated[verdict.kind.value] += 1
-        if verdict.bot.startswith(HONEST):
+        if verdict.bot.startswith((HONEST, "house-")):  # those are the arena's own
             what = f"{verdict.bot} in {verdict.game} ({verdict.kind.value})"
             self.wronged.append(f"{what}: {verdict.text}")
 
@@ -290,7 +199,7 @@ class Soak:
             await asyncio.sleep(self._every_s)
             samples.append(self.sample())
             if not as_json:
-                print(_line(samples[-1]), flush=True)
+                print(line(samples[-1]), flush=True)
 
     # --- playing ---
 
@@ -444,48 +353,6 @@ def _size_mib(database: Path) -> float:
     return sum(file.stat().st_size for file in files) / MIB
 
 
-# ---- Showing it
-
-
-def _line(sample: Sample) -> str:
-    """A sample under the names of its fields."""
-    return "  ".join(
-        f"{value:>{len(name)}}"
-        for name, value in zip(Sample._fields, sample, strict=True)
-    )
-
-
-def _show(outcome: Outcome) -> None:
-    """The figures before, after the warm-up, at the end, and when all had left."""
-    start, end = outcome.counted[0], outcome.counted[-1]
-    columns = outcome.before, start, end, outcome.after
-    print(f"\n{'':14}{'before':>10}{'warm':>10}{'end':>10}{'all left':>10}")
-    for name in Sample._fields:
-        values = "".join(f"{getattr(column, name):>10,}" for column in columns)
-        print(f"{name:14}{values}")
-    print(f"memory grew by {outcome.growth_mib:.2f} MiB a minute after the warm-up")
-    print(f"{outcome.competitions:,} competitions; came: {_counts(outcome.came)}")
-    print(f"eliminated: {_counts(outcome.eliminated)}")
-
-
-def _counts(counted: dict[str, int]) -> str:
-    return ", ".join(f"{number:,} {name}" for name, number in sorted(counted.items()))
-
-
-def _document(outcome: Outcome, faults: list[str]) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "before": outcome.before._asdict(),
-        "samples": [sample._asdict() for sample in outcome.samples],
-        "after": outcome.after._asdict(),
-        "growth_mib_per_minute": round(outcome.growth_mib, 3),
-        "competitions": outcome.competitions,
-        "came": outcome.came,
-        "eliminated": outcome.eliminated,
-        "faults": faults,
-    }
-
-
 async def soak(minutes: float, every_s: float, as_json: bool) -> Outcome:
     """An arena with a database of its own, for as long as it takes."""
     with tempfile.TemporaryDirectory() as folder:
@@ -516,9 +383,9 @@ def main() -> int:
     outcome = asyncio.run(soak(options.minutes, options.every, options.json))
     faults = outcome.faults(options.bound)
     if options.json:
-        print(json.dumps(_document(outcome, faults)))
+        print(json.dumps(document(outcome, faults)))
     else:
-        _show(outcome)
+        show(outcome)
         print(
             "\n".join(["", *faults] if faults else ["nothing is left, nobody wronged"])
         )

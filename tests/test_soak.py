@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests import soak
-from tests.soak import Outcome, Sample, trend_mib
+from tests.soak_outcome import LEFT, Outcome, Sample, trend_mib
 
 NOTHING = Sample(0.0, 40.0, 10, 0, 0, 2, 2, 0, 0, 0.1, 0)
 
@@ -30,7 +30,7 @@ def test_a_clean_soak_has_no_faults() -> None:
     assert outcome().faults(0.5) == []
 
 
-@pytest.mark.parametrize("name", soak.LEFT)
+@pytest.mark.parametrize("name", LEFT)
 def test_what_is_left_is_a_fault(name: str) -> None:
     more = NOTHING._replace(**{name: getattr(NOTHING, name) + 1})
 

@@ -91,17 +91,38 @@ def command(
         return
     seed = shared.fresh_seed(seed)
     wanted = antes or (None,)
+    results = _try(game, bot, wanted, stake, goal, trials, settings, seed)
+    _print(game, bot, wanted, results, seed, as_json)
+    for result in results:
+        if (offence := result.first_offence) is not None:
+            raise shared.Eliminated(
+                f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
+                f"first: {offence.kind}: {offence.text}"
+            )
+
+
+def _try(
+    game: Game,
+    bot: str,
+    antes: Sequence[int | None],
+    stake: int,
+    goal: int,
+    trials: int,
+    settings: dict[str, object],
+    seed: int,
+) -> list[Ruin]:
+    """Let a bot in this process try, with one ante after another."""
     with (
         shared.stdout_for_results(),
         shared.progress(
             f"{bot}: {stake:,} to {goal:,}",
-            trials * len(wanted),
+            trials * len(antes),
             "trial",
             seed=seed,
             less="--trials",
         ) as progress,
     ):
-        results = [
+        return [
             ruin(
                 game.name,
                 _trials(game, bot, ante, seed),
@@ -112,15 +133,8 @@ def command(
                 settings=settings,
                 tick=progress.tick,
             )
-            for ante in wanted
+            for ante in antes
         ]
-    _print(game, bot, wanted, results, seed, as_json)
-    for result in results:
-        if (offence := result.first_offence) is not None:
-            raise shared.Eliminated(
-                f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
-                f"first: {offence.kind}: {offence.text}"
-            )
 
 
 def _try_outside(

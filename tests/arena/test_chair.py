@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from arena.games import GAMES
+from arena.verdict import WALL_CAP
 from protocol.messages import Ask, Ending, Limits, Verdict
 
 if TYPE_CHECKING:
@@ -149,6 +150,18 @@ def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: House) -> No
 
     assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "ben")
     assert verdict.credit_ms == pytest.approx(1000, abs=1)
+
+
+def test_J7_lag_before_the_invitation_is_not_credited(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    house.held_up(10)
+    house.conduct.tick()
+    house.open(ann, ben)
+    house.sit(ann)
+    house.now += 2.1
+    house.conduct.tick()
+
+    assert ended(house)[2].kind is Ending.ABSENT
 
 
 # --- the link ---
@@ -482,20 +495,22 @@ def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(
     _, _, verdict = ended(house)
 
     assert verdict.kind is Ending.TIMEOUT
-    assert verdict.mechanism == "wall cap"
+    assert verdict.mechanism == WALL_CAP
     assert verdict.taken_ms == pytest.approx(30_000, abs=100)
-    assert verdict.text.startswith("out of time: 30,0")
-    assert "(limit 30,000 ms, credit 0 ms)" in verdict.text
+    assert "answer within 30,000 ms whatever happens" in verdict.advice
 
 
 def test_J4_the_wall_is_not_told_as_an_empty_bank(house: House) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
-    asked(house, ann, ben)
-    house.passes(30.1)
+    ask = asked(house, ann, ben)
+    house.now += 30.25
+    house.answer(ann, ask, "check")
     _, _, verdict = ended(house)
 
     assert verdict.bank_ms == 3000
-    assert verdict.text.endswith("(limit 30,000 ms, credit 0 ms)")
+    assert verdict.text == (
+        "out of time: 30,250 ms for a decision (limit 30,000 ms, credit 0 ms)"
+    )
 
 
 def test_J7_the_wall_is_put_off_by_link_and_lag(house: House) -> None:

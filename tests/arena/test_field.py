@@ -14,7 +14,8 @@ from arena.field import Field, Guest
 from arena.games import GAMES
 from arena.host import Host
 from arena.program import Program
-from arena.rules import Game, Rules
+from arena.rules import Ask, Game, Rules
+from protocol.ace_king_queen import Open
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.arena.conftest import House
@@ -185,6 +186,7 @@ def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
 
 
 def broken(*_: object) -> Rules:
+    yield Ask(0, Open(1, "A"))
     raise RuntimeError("a fault in the rules")
 
 
@@ -200,7 +202,7 @@ def test_J5_a_void_match_is_played_again(
 
 def test_J5_but_not_for_ever(host: Hosting, caplog: pytest.LogCaptureFixture) -> None:
     field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
-    faulty = msgspec.structs.replace(AKQ, deals=broken)
+    faulty = msgspec.structs.replace(AKQ, rules=broken)
 
     with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
         play(host, field, ("ann", "ben"), lambda: faulty)

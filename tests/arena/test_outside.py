@@ -222,9 +222,8 @@ def test_J3_an_offender_plays_no_more() -> None:
     async def scenario(hall: Hall, task: object) -> None:
         await hall.until_playing("0-1", "0-2", "1-2")
         hall.playing["0-2"].set_result(1)
-        await hall.until_playing("0-1")
+        await hall.until_playing("0-1", "0-3")
         hall.playing["0-1"].set_result(None)
-        await hall.until_playing("0-3")
         hall.playing["0-3"].set_result(None)
 
     tables = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)]

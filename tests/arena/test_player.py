@@ -575,6 +575,24 @@ def test_a_connection_that_is_lost_while_the_past_is_told_can_ask_for_it_again(
     fits_the_sessions_tables(ann, messages, 1)
 
 
+def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(
+    house: House,
+) -> None:
+    ann, _ = long_past(house)
+    ann.goes()
+    ann.comes_back(0, room=10_000)
+    messages = ann.reads()
+    ann.player.leaving = True  # as the gateway does it
+    house.conduct.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
+    messages += ann.reads()  # then its connection is closed
+
+    last = messages[-1]
+    assert isinstance(last, Over)
+    assert last.verdict is not None
+    assert last.verdict.text == "sent nonsense"
+    fits_the_sessions_tables(ann, messages, 1)
+
+
 def test_an_answer_that_comes_while_the_past_is_told_counts(house: House) -> None:
     """A deterministic bot can know what it is asked before it is asked again."""
     ann, _ = long_past(house)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
-from arena.ruin import Ruin, ruin
+from arena.games import GAMES
+from arena.local import drive
+from arena.match import Match
+from arena.ruin import Attempt, Ruin, Trials, ruin
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.errors import BadSettings, UnknownGame, UsageError
-from protocol.messages import Ending
+from protocol.messages import Ending, Termination
 from protocol.three_card_poker import Hand
 
 
@@ -253,3 +257,41 @@ def test_T10_bigger_antes_double_a_stake_more_often() -> None:
 def clearly_above(a: Ruin, b: Ruin) -> bool:
     """Whether the shares are more than four standard errors apart."""
     return a.share - b.share > 4 * sqrt(a.standard_error**2 + b.standard_error**2)
+
+
+# ---- Attempts, wherever the strategy is
+
+
+def test_a_game_that_knows_goals_tells_its_bots_the_goal() -> None:
+    attempt = Attempt.of(GAMES["three_card_poker"], stake=100, goal=200)
+
+    assert msgspec.to_builtins(attempt.settings)["goal"] == 200
+
+
+@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
+def test_T10_a_trial_is_over_at_the_goal_and_not_before(game: str) -> None:
+    attempt = Attempt.of(GAMES[game], stake=20, goal=25)
+    bot: Any = Q64 if game == "three_card_poker" else Stands
+    ends = set()
+    for seed in range(20):
+        match = Match(attempt.game, attempt.settings, seed=bytes([seed] * 32))
+        drive(match, [bot()])
+        assert match.termination == Termination(Ending.COMPLETED)
+        cash = 20 + match.scores[0]
+        assert not attempt.least <= cash < 25
+        ends.add(attempt.end_of(match.scores[0], match.termination))
+
+    assert ends == {"wins", "broke"}
+
+
+def test_trials_add_up() -> None:
+    trials = Trials(Attempt.of(GAMES["blackjack"], stake=100, goal=200))
+    late = Termination(Ending.TIMEOUT, 0, "late")
+    done = Termination(Ending.COMPLETED)
+    for score, ended in [(100, done), (-100, done), (50, done), (-100, late)]:
+        trials.add(score, ended)
+    result = trials.ruin()
+
+    assert (result.trials, result.wins, result.broke) == (4, 1, 1)
+    assert (result.undecided, result.offences) == (1, 1)
+    assert result.first_offence == late

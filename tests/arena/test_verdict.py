@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from arena.verdict import Finding, advice, out_of_time
+from arena.verdict import WALL_CAP, Finding, advice, out_of_time
 from protocol.messages import Ending, Limits, Verdict
 
-LIMITS = Limits(decision_ms=1500, frame_bytes=65_536, memory_mib=1_256, processes=2_000)
+LIMITS = Limits(
+    decision_ms=1500,
+    wall_ms=45_000,
+    frame_bytes=65_536,
+    memory_mib=1_256,
+    processes=2_000,
+)
 OFFENCES = [
     kind for kind in Ending if kind not in (Ending.COMPLETED, Ending.VOID)
 ]  # J2
@@ -54,10 +60,14 @@ def verdict(kind: Ending, text: str) -> Verdict:
             "out of time: 4,250 ms of CPU for a decision (limit 4,000 ms, credit 0 ms), "
             "bank empty",
         ),
+        (
+            (30_001, 30_000, 0, None),
+            "out of time: 30,001 ms for a decision (limit 30,000 ms, credit 0 ms)",
+        ),
     ],
 )
 def test_J4_out_of_time_is_told_with_all_figures(
-    figures: tuple[float, float, float, float], text: str
+    figures: tuple[float, float, float, float | None], text: str
 ) -> None:
     assert out_of_time(*figures) == text
 
@@ -94,6 +104,15 @@ def test_who_has_done_nothing_needs_no_advice(kind: Ending) -> None:
 )
 def test_advice_names_the_limit_in_force(kind: Ending, figure: str) -> None:
     assert figure in advice(found(kind), LIMITS)
+
+
+def test_who_neither_computes_nor_answers_has_advice_of_its_own() -> None:
+    stalls = Finding(kind=Ending.TIMEOUT, text="why", mechanism=WALL_CAP)
+    line = advice(stalls, LIMITS)
+
+    assert "45,000 ms" in line
+    assert line != advice(found(Ending.TIMEOUT), LIMITS)
+    assert line.isprintable()
 
 
 # --- headlines ---

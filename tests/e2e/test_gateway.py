@@ -1372,7 +1372,13 @@ def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
             arena.open("blackjack", "ours", hands=1)
             await ours.play()
             async with arena.stranger("whoever") as again:
-                assert (await again.hello(token="secret"))["bot"] == "whoever"
+                await again.say(**again.a_hello(token="secret"))
+                code, text, closed = await again.refused()
+
+                assert (code, closed) == ("token", 4001)
+                assert text == "this token was for once; go on with `resume`"
+            async with arena.stranger("whoever") as back:
+                await back.hello(token="secret", resume=ours.session)
 
     in_arena(scenario)
 

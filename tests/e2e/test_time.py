@@ -70,7 +70,7 @@ def the(verdict: Verdict | None) -> Verdict:
 
 # ---- A long line
 
-CAP_MS = 800
+CAP_MS = 600
 
 
 async def far_away(arena: Arena) -> tuple[Ending, Verdict | None, float]:
@@ -107,6 +107,35 @@ def test_without_the_credit_for_its_link_it_would(
         assert (the(verdict).taken_ms or 0) > CAP_MS
 
     in_arena(scenario, **short(CAP_MS))
+
+
+def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with Proxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
+            arena.url = proxy.url
+            async with arena.bot() as ann:
+                await is_measured(arena, "ann")
+                arena.open("three_card_poker", "ann", rounds=2)
+                await ann.ready()
+                await ann.hears("ask")
+                await ann.vanish()
+            async with arena.stranger() as back:
+                await back.hello(resume=ann.session)
+                await back.ready()
+                await back.answer(await back.hears("ask"))
+                banks = []
+                while (message := await back.hear())["type"] == "ask":
+                    banks.append(message["bank_ms"])
+                    await asyncio.sleep(0.9 * CAP_MS / 1000)
+                    await back.answer(message)
+
+            assert message["termination"]["kind"] == "completed"
+            assert len(banks) >= 2
+            assert len(set(banks)) == 1  # it was asked at once, and has never been idle
+
+    in_arena(scenario, decision_ms=CAP_MS, hard_ms=3_000, bank_ms=2_000)
 
 
 # ---- Pongs by hand
@@ -404,6 +433,36 @@ def test_who_vanishes_while_another_thinks_is_missed(
             await arena.still_plays()
 
     in_arena(scenario, grace_ms=300)
+
+
+def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.player._PING_S", 0.0)
+    monkeypatch.setattr("arena.player._SILENCE_S", 0.4)
+    held: list[bytes] = []
+
+    async def scenario(arena: Arena) -> None:
+        async with by_hand(arena, ByHand.send_pong) as ann, arena.bot("ben") as ben:
+            player = await is_measured(arena, "ann")
+            hand: ByHand = ann.websocket  # type: ignore[assignment]
+            hand.pong = held.append  # one thread reads, thinks and answers
+            await until(lambda: bool(held))
+            arena.open("ace_king_queen", "ann", "ben", hands=1)
+            await asyncio.gather(ann.ready(), ben.ready())
+            ask = await ann.hears("ask")
+            await asyncio.sleep(0.8)
+            await ann.answer(ask, "bet")
+            await asyncio.sleep(0.2)  # it is looked at, and ben is the one who thinks
+            assert player.connection is not None
+            for payload in held:
+                hand.send_pong(payload)
+            hand.pong = hand.send_pong
+            await ben.answer(await ben.hears("ask"))
+            assert player.connection is not None
+            await ann.hears("over")
+
+    in_arena(scenario)
 
 
 # ---- A crowd

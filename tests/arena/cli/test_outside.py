@@ -1,0 +1,139 @@
+"""`--bot COMMAND` of play, cross and ruin: how it is called; what it does is in tests/e2e."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from arena.cli import Interrupted
+from arena.cli import _outside as outside
+from arena.cli import _shared as shared
+from arena.entry import read_entry
+from arena.games import GAMES
+from arena.tally import Offence
+from protocol.errors import UnknownBot
+from protocol.messages import Ending, Limits
+
+Run = Callable[..., Any]
+
+AKQ = GAMES["ace_king_queen"]
+STAKE = ("--stake", "9", "--goal", "10")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["play", "akq", "nash", "--bot", "sh", "--seed", "1"], "expected no --seed"),
+        (["cross", "akq", "--bot", "sh", "--seed", "1"], "expected no --seed"),
+        (["ruin", "tcp", "--bot", "sh", *STAKE, "--seed", "1"], "expected no --seed"),
+        (["play", "akq", "nash", "nash", "--bank-ms", "3"], "limits with --bot only"),
+        (["cross", "akq", "--memory-mib", "64"], "limits with --bot only"),
+        (["ruin", "tcp", "q64", *STAKE, "--hard-ms", "9"], "limits with --bot only"),
+        (["play", "akq", "--bot", "sh"], "played by 2 bots, got 1"),
+        (["play", "akq", "nash", "nash", "--bot", "sh"], "played by 2 bots, got 3"),
+        (["play", "akq", "nash", "--bot", "no-such"], "expected a program on PATH"),
+        (["play", "akq", "nash", "--bot", "nash=sh"], "got 'nash' twice"),
+        (["play", "akq", "nobody", "--bot", "sh"], "no house bot 'nobody'"),
+        (["cross", "gin", "--bot", "sh"], "needs at least 2 bots, got 1"),
+        (["cross", "akq", "--bot", "a=sh", "--bot", "a=sh"], "got 'a' twice"),
+        (["ruin", "tcp", "q64", "--bot", "sh", *STAKE], "expected one bot, as BOT or"),
+        (["ruin", "tcp", "--bot", "sh", "--bot", "sh", *STAKE], "expected one bot"),
+        (["ruin", "tcp", *STAKE], "expected one bot, as BOT or with --bot"),
+        (["ruin", "tcp", "--bot", "sh", *STAKE, "--ante", "5"], "expected no --ante"),
+        (["ruin", "gin", "--bot", "sh", *STAKE], "not played against the dealer"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value),
+)
+def test_what_is_called_wrong_launches_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, argv: list[str], said: str
+) -> None:
+    def launched(*_: object) -> None:
+        raise AssertionError("nothing may be launched")
+
+    monkeypatch.setattr(outside, "run", launched)
+
+    assert said in run(*argv).refusal()
+
+
+@pytest.mark.parametrize("name", ["play", "cross", "ruin"])
+def test_the_help_has_the_option_and_the_limits(run: Run, name: str) -> None:
+    text = run(name, "--help").out
+
+    assert "--bot [NAME=]COMMAND" in text
+    assert "With --bot" in text
+    assert "Limits:" in text
+
+
+def test_commands_come_after_the_bots_that_are_named(
+    bot_file: Callable[..., str],
+) -> None:
+    mine = bot_file()
+    entries = [read_entry("sh"), read_entry("ann=sh"), read_entry("sh -c mine")]
+    guests = outside.guests(AKQ, ["nash", mine, "nash"], entries)
+
+    # The default of the last would be the name of a file that plays, too.
+    names = [guest.name for guest in guests]
+    assert names == ["nash", mine, "nash", "sh", "ann", "mine-2"]
+    assert [guest.program is None for guest in guests] == [True] * 3 + [False] * 3
+
+
+def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
+    bot_file: Callable[..., str],
+) -> None:
+    path = bot_file(game="gin_rummy")
+
+    with pytest.raises(UnknownBot, match="plays gin_rummy, expected a bot for ace"):
+        outside.guests(AKQ, [path], [read_entry("sh")])
+
+
+@pytest.mark.parametrize("how", [KeyboardInterrupt, "cancelled"])
+def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
+    def playing(progress: shared.Progress) -> Coroutine[Any, Any, None]:
+        async def play() -> None:
+            progress.tick()
+            progress.tick()
+            if how is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            raise asyncio.CancelledError
+
+        return play()
+
+    with pytest.raises(Interrupted) as caught:
+        outside.run(playing, "Blackjack", 5000, "trial", "--trials")
+
+    assert str(caught.value) == (
+        "interrupted after 2 of 5,000 trials, all bots are stopped; fewer --trials take less time"
+    )
+
+
+def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stderr = "\n".join([*(f"line {n}" for n in range(100)), "\x1b[2Jthe last"])
+    offence = Offence(
+        1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr
+    )
+    line = outside.out("ann", offence)
+    told = capsys.readouterr().err.splitlines()
+
+    assert line == "ann is eliminated in match 7: illegal: answered 4; do not"
+    assert told[-2:] == ["ann: line 99", "ann: \N{REPLACEMENT CHARACTER}[2Jthe last"]
+    assert len(told) == 20
+
+
+def test_an_offence_in_this_process_is_told_as_ever() -> None:
+    offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
+
+    assert outside.out("ann", offence) == shared.eliminated("ann", offence)
+
+
+def test_only_seeds_that_there_are_are_shown() -> None:
+    assert (outside.seed_shown(None), outside.seed_shown(3)) == ("", ", seed 3")
+
+
+def test_limits_are_only_for_processes() -> None:
+    outside.check([read_entry("sh")], None, Limits(bank_ms=0))
+    outside.check([], 3, Limits())

@@ -1,0 +1,291 @@
+"""`arena play`, `cross` and `ruin` with bots that they launch: programs without a line of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.test_pipe import PYTHON, SHELL
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+Arena = Callable[..., "Program"]
+
+INTERPRETER = shlex.quote(sys.executable)
+GOOD = PYTHON.replace("sys.argv[1]", '"me"')
+CAREFUL = GOOD.replace(
+    'it["legal"][0]', 'min(5, it["legal"]["max"]) if "max" in it["legal"] else "WORD"'
+)
+PROGRAMS = {
+    "good": GOOD,
+    "cheat": GOOD.replace('it["legal"][0]', '"all in"'),
+    "crash": "import sys\nprint('hello', file=sys.stderr)\nsys.exit('no such luck')",
+    "breaks": GOOD.replace(
+        'it["legal"][0]', 'it["legal"][0] if it["round"] < 5 else 1 // 0'
+    ),
+    "player": CAREFUL.replace("ace_king_queen", "three_card_poker").replace(
+        "WORD", "play"
+    ),
+    "stander": CAREFUL.replace("ace_king_queen", "blackjack").replace("WORD", "stand"),
+    "knows_the_goal": CAREFUL.replace("ace_king_queen", "three_card_poker")
+    .replace("WORD", "play")
+    .replace('nonce="n")', 'nonce=str(it["settings"]["goal"] // (1 if goes else 0)))')
+    .replace("for line", "goes = 1\nfor line")
+    .replace(
+        'elif it["type"] == "ask"',
+        'elif it["type"] == "over": goes = 0\n    elif it["type"] == "ask"',
+    ),
+    "connects": """
+import json, os
+from websockets.sync.client import connect
+with connect(os.environ["ARENA_URL"]) as arena:
+    def say(**message): arena.send(json.dumps(message))
+    say(type="hello", protocol=1, name="x", token=os.environ["ARENA_TOKEN"], games=["ace_king_queen"])
+    for it in map(json.loads, arena):
+        if it["type"] == "match":
+            say(type="ready", match=it["match"], nonce="n")
+        elif it["type"] == "ask":
+            say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][-1])
+""",
+}
+
+
+@pytest.fixture
+def arena(start: Callable[..., Program], tmp_path: Path) -> Arena:
+    """Run `arena` in a folder where the programs are, and a file with a strategy, `mine.py`."""
+    for name, text in PROGRAMS.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "bot.sh").write_text(SHELL.replace("$1", "sh", 1))
+    (tmp_path / "mine.py").write_text(
+        "from bots.ace_king_queen import Honest\nclass Mine(Honest): pass\n"
+    )
+
+    def call(*words: str) -> Program:
+        return start("arena", *words, cwd=tmp_path)
+
+    return call
+
+
+def bot(file: str, name: str = "", stdio: bool = True) -> tuple[str, str]:
+    label = f"{name}=" if name else ""
+    return "--bot", f"{label}{'stdio: ' if stdio else ''}{INTERPRETER} {file}.py"
+
+
+def done(program: Program, status: int = 0) -> tuple[Any, list[str]]:
+    """The document that a command printed, and its lines on stderr."""
+    ended, out, err = program.ends()
+
+    assert ended == status, err
+    assert "Traceback" not in err
+    return json.loads(out), err.splitlines()
+
+
+# --- play ---
+
+
+def test_a_program_plays_a_house_bot(arena: Arena) -> None:
+    words = ("--hands", "50", "--games", "3", "--json")
+    document, err = done(arena("play", "akq", "nash", *bot("good"), *words))
+
+    assert err == []
+    assert [each["name"] for each in document["bots"]] == ["nash", "good"]
+    assert (document["matches"], document["seed"]) == (3, None)
+    assert sum(each["score"] for each in document["bots"]) == 0
+    assert document["eliminated"] is None
+    assert document["bots"][0]["mean"] == document["bots"][0]["score"] / 150
+
+
+def test_a_shell_a_websocket_and_a_file_for_people(arena: Arena) -> None:
+    shell = ("--bot", "stdio: sh bot.sh")
+    connects = bot("connects", stdio=False)
+    for bots in ((*shell, *connects), ("mine.py", *connects)):
+        status, out, err = arena("play", "akq", *bots, "--hands", "20").ends()
+
+        assert (status, err) == (0, "")
+        assert "20 hands\n" in out  # and no seed
+        assert out.splitlines()[-1].endswith((" wins", " share first place"))
+
+
+def test_the_others_of_a_table_of_four_may_be_house_bots(
+    arena: Arena, tmp_path: Path
+) -> None:
+    words = ("bold", "timid", "counter", "--set", "max_shuffles=1", "--json")
+    text = GOOD.replace("ace_king_queen", "high_low")
+    (tmp_path / "four.py").write_text(text)
+    document, _ = done(arena("play", "high_low", *bot("four"), *words))
+
+    assert [each["name"] for each in document["bots"]][-1] == "four"
+    assert len(document["bots"]) == 4
+
+
+def test_J3_an_illegal_answer_is_told_with_what_was_legal(arena: Arena) -> None:
+    document, err = done(arena("play", "akq", "nash", *bot("cheat"), "--json"), 1)
+
+    assert document["winners"] == [0]
+    assert document["eliminated"]["kind"] == "illegal"
+    [line] = err
+    assert line.startswith("arena: cheat is eliminated in match 1: illegal: seat 2 ")
+    assert "answered 'all in' to " in line
+    assert "; legal: " in line
+    assert "; answer with an element of `legal`" in line
+
+
+def test_J3_a_crash_is_told_with_what_the_program_said_last(arena: Arena) -> None:
+    argv = ("play", "akq", *bot("breaks"), "nash", "--hands", "50", "--json")
+    status, out, err = arena(*argv).ends()
+    document = json.loads(out)
+
+    assert status == 1
+    assert document["winners"] == [0]
+    assert document["bots"][0]["mean"] is not None  # of the hands before
+    *traceback, line = err.splitlines()
+    assert "breaks: Traceback (most recent call last):" in traceback
+    assert line == (
+        "arena: breaks is eliminated in match 1: crash: crashed: exit status 1; "
+        "it said: ZeroDivisionError: integer division or modulo by zero"
+    )
+
+
+def test_a_program_that_crashes_at_once(arena: Arena) -> None:
+    document, err = done(arena("play", "akq", "nash", *bot("crash"), "--json"), 1)
+
+    assert document["eliminated"]["kind"] == "absent"
+    assert err[-1] == (
+        "arena: crash is eliminated in match 1: absent: did not say hello: "
+        "crashed: exit status 1; it said: no such luck"
+    )
+
+
+def test_a_program_that_never_connects(arena: Arena) -> None:
+    sleeper = ("--bot", f"{INTERPRETER} -c 'import time; time.sleep(60)'")
+    limits = ("--hello-ms", "1000", "--start-ms", "1500", "--json")
+    argv = ("play", "akq", *bot("good"), *sleeper, *limits)
+    document, err = done(arena(*argv), 1)
+
+    assert document["eliminated"]["bot"] == 1
+    assert err[-1].endswith(": absent: did not say hello within 2,500 ms")
+
+
+def test_the_limits_hold(arena: Arena, tmp_path: Path) -> None:
+    text = GOOD.replace('say(type="answer"', 'time.sleep(60) or say(type="answer"')
+    text = text.replace("import json", "import json, time")
+    (tmp_path / "stall.py").write_text(text)
+    argv = ("play", "akq", "nash", *bot("stall"), "--wall-ms", "500", "--json")
+    document, err = done(arena(*argv), 1)
+
+    assert document["eliminated"]["kind"] == "timeout"
+    assert "(limit 500 ms, credit" in err[-1]
+
+
+# --- cross ---
+
+
+def test_every_program_meets_every_bot_and_itself(arena: Arena) -> None:
+    argv = ("cross", "akq", "nash", *bot("good", "ann"), *bot("good", "ben"))
+    document, err = done(arena(*argv, "--hands", "20", "--json"))
+
+    assert err == []
+    assert [table["bots"] for table in document["tables"]] == [
+        ["nash", "nash"],
+        ["nash", "ann"],
+        ["nash", "ben"],
+        ["ann", "ann"],
+        ["ann", "ben"],
+        ["ben", "ben"],
+    ]
+    assert all(sum(table["scores"]) == 0 for table in document["tables"])
+    assert {each["units"] for each in document["bots"]} == {40}
+
+
+def test_J3_an_offender_counts_for_nobody(arena: Arena) -> None:
+    argv = ("cross", "akq", "nash", "honest", *bot("cheat"), *bot("good"))
+    document, err = done(arena(*argv, "--hands", "20", "--json"), 1)
+
+    units = {each["name"]: each["units"] for each in document["bots"]}
+    assert units == {"nash": 40, "honest": 40, "good": 40, "cheat": 0}
+    assert document["bots"][-1]["eliminated"]["kind"] == "illegal"
+    assert len(err) == 1
+
+
+# --- ruin ---
+
+
+@pytest.mark.parametrize(
+    ("game", "name"), [("three_card_poker", "player"), ("blackjack", "stander")]
+)
+def test_T10_a_program_tries_to_reach_a_goal(
+    arena: Arena, game: str, name: str
+) -> None:
+    argv = ("ruin", game, *bot(name), "--stake", "20", "--goal", "25")
+    document, err = done(arena(*argv, "--trials", "12", "--json"))
+    [result] = document["results"]
+
+    assert err == []
+    assert (document["bot"], document["trials"]) == (name, 12)
+    assert result["reached"] + result["broke"] == 12
+    assert result["reached"] > 0
+
+
+def test_T10_the_first_offence_ends_it(arena: Arena) -> None:
+    argv = ("ruin", "tcp", *bot("knows_the_goal"), "--stake", "20", "--goal", "25")
+    status, out, err = arena(*argv, "--trials", "12", "--json").ends()
+    document = json.loads(out)
+
+    assert status == 1
+    assert document["trials"] == 2
+    assert document["results"][0]["offences"] == 1
+    assert err.splitlines()[-1].startswith(
+        "arena: knows_the_goal is eliminated in match 2: crash: crashed: exit status 1"
+    )
+
+
+# --- Ctrl-C ---
+
+
+def below(pid: int) -> set[int]:
+    """All processes that a process has started, and those that they have."""
+    found: set[int] = set()
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # it has just ended
+            found.update(map(int, children.read_text().split()))
+    return found.union(*map(below, found))
+
+
+def runs(pid: int, file: str) -> bool:
+    try:
+        return file.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_stops_it_stops_all_bots(arena: Arena, number: signal.Signals) -> None:
+    argv = ("play", "akq", "nash", *bot("good"), "--hands", "1000000")
+    program = arena(*argv)
+    pid = program.process.pid
+    deadline = time.monotonic() + 20
+    while not any(runs(child, "good.py") for child in below(pid)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    children = below(pid)
+    program.process.send_signal(number)
+    status, out, err = program.ends()
+
+    assert (status, out) == (130, "")
+    [line] = err.splitlines()
+    assert line.startswith("arena: interrupted after ")
+    assert "of 1,000,000 hands, all bots are stopped; fewer" in line
+    assert not any(runs(child, ".py") or runs(child, "bots") for child in children)
