@@ -166,7 +166,7 @@ class Bench(msgspec.Struct, frozen=True):
 
 
 def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> Bench:
-    """Measure everything; takes about two minutes.
+    """Measure everything; takes a minute or two.
 
     Args:
         store: a database that nobody minds.

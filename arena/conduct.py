@@ -184,8 +184,9 @@ class Conduct:
         chair = player.chairs.get(message.match)
         if chair is None or chair.nonce is not None:
             return
+        plays = any(other.nonce is not None for other in player.chairs.values())
         chair.nonce = message.nonce
-        if player.process is not None and player.pending == 0:
+        if player.process is not None and not plays:
             player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up was free
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):

@@ -52,6 +52,7 @@ __all__ = ["Gateway"]
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # idle bots are looked at so often, to measure their links
+_FORGET_S = 1.0  # one useless message less: who pings now and then floods nobody
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 _MOST_STRANGERS = 4096  # from everywhere: a flood of them must not use up all sockets
@@ -87,6 +88,7 @@ class Gateway:
         self._of: dict[Wire, Player] = {}
         self._connections: set[Wire] = set()
         self._strangers: dict[Wire, None] = {}  # the oldest first
+        self._forget_at = 0.0
         self._near = Counter[str]()  # how many of them, by address
         self._vouched: dict[str, Known] = {}
         self._buffer = memoryview(bytearray(_READ_BYTES))
@@ -240,10 +242,8 @@ class Gateway:
         if player is not None:
             self._dismiss(player, finding)
             self._flush_now(player)
-        elif (known := self._vouched.get(connection.address)) is not None:
-            name, process = known  # it need not say hello for us to know who that was
-            enforced = "time" if process is None else process.enforced
-            self.on_offence(name, _held_to(enforced, finding))
+        else:
+            self._known_offended(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def _goes_on(
@@ -311,6 +311,9 @@ class Gateway:
             refused = Refused(why.code, str(why))
             connection.send(encode(refused, encoding), encoding)
             connection.close(CLOSE_REFUSED, str(why))
+            text = f"its hello was refused: {why}"
+            finding = Finding(kind=Ending.ABSENT, text=text, mechanism="session")
+            self._known_offended(connection, finding)
             return
         player = Player(
             message, connection, self.limits.tables, self._mark_dirty, name, process
@@ -358,6 +361,13 @@ class Gateway:
             del self.players[player.name]
             self.on_offence(player.name, _held_to(player.enforced, finding))
 
+    def _known_offended(self, connection: Wire, finding: Finding) -> None:
+        """One that we have launched need not be welcome for us to know who it is."""
+        if (known := self._vouched.get(connection.address)) is not None:
+            name, process = known
+            enforced = "time" if process is None else process.enforced
+            self.on_offence(name, _held_to(enforced, finding))
+
     def _grace_over(self, player: Player, secret: str) -> None:
         if player.connection is None and player.secret == secret:
             grace_ms = self.limits.grace_ms
@@ -393,8 +403,11 @@ class Gateway:
         now = self._loop.time()
         lag_s = self.conduct.lag.total_s(now)
         for player in dirty:
+            was_here = player.is_here
             try:
                 player.flush(now, lag_s)
+                if player.is_here and not was_here:  # it has been told all that was
+                    self.on_change()
             except Exception:
                 log.exception("the arena failed to write to %s", player.name)
                 if player.connection is not None:
@@ -420,9 +433,17 @@ class Gateway:
 
     def _probe(self, now: float) -> None:
         """Measure the links of idle bots; who has vanished without a word has lost its connection."""
+        forgets = now >= self._forget_at
+        if forgets:
+            self._forget_at = now + _FORGET_S
         for player in tuple(self.players.values()):
-            if not player.probe(now) and player.connection is not None:
-                player.connection.cut()
+            connection = player.connection
+            if connection is None:
+                continue
+            if forgets and connection.useless:
+                connection.useless -= 1
+            if not player.probe(now):
+                connection.cut()
 
 
 def _held_to(enforced: str, finding: Finding) -> Finding:

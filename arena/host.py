@@ -216,6 +216,7 @@ class Host:
             competition.offended(name, finding)
         if name in self._ours and finding.kind is not Ending.CRASH:
             self.ended.setdefault(name, finding.text)
+            self._changed.set()
 
     @property
     def _near_url(self) -> str:

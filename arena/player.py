@@ -25,7 +25,7 @@ _FRAME_BYTES = 256 * 1024
 _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
-_SILENCE_S = 30.0  # an idle bot that has not answered a ping for so long is not there
+_SILENCE_S = 60.0  # an idle bot that has not answered a ping for so long is not there
 
 
 class Process(Protocol):
@@ -105,13 +105,14 @@ class Player:
         self._mark_dirty = mark_dirty
 
     @property
+    def is_here(self) -> bool:
+        """Whether it is connected and hears what is said now; not while it is still told what was before."""
+        return self.connection is not None and self._telling is None
+
+    @property
     def is_free(self) -> bool:
         """Whether another match can be opened with it now."""
-        return (
-            self.connection is not None
-            and not self.leaving
-            and len(self.chairs) < self.tables
-        )
+        return self.is_here and not self.leaving and len(self.chairs) < self.tables
 
     @property
     def floor_ms(self) -> float:
@@ -137,7 +138,7 @@ class Player:
             self._overs.append(message)
             if self.leaving:
                 self._telling = None  # there is no later time for its verdict
-        if self.connection is not None and self._telling is None:
+        if self.is_here:
             self._put(message)
 
     def ask(self, chair: Chair) -> None:
@@ -145,7 +146,7 @@ class Player:
         assert chair.ask is not None, "only called with a question"
         self._ping_counts = False  # it has something else to do than to answer pings
         self.send(chair.ask)
-        if self.connection is not None and self._telling is None:
+        if self.is_here:
             self._asked.append(chair)  # else its time has started already
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
@@ -177,7 +178,12 @@ class Player:
     def probe(self, now: float) -> bool:
         """Measure the link if the bot is idle; False if it has been silent for so long that it cannot be there."""
         connection = self.connection
-        if connection is None or not connection.has_link or self.pending:
+        if (
+            connection is None
+            or not connection.has_link
+            or self.pending
+            or not self.is_here
+        ):
             self._ping_due = now + _PING_S if self.link.is_known else now
             return True
         if self._ping is not None:

@@ -153,7 +153,7 @@ class RunningStage:
     def _here(self, name: str) -> Player | None:
         """The bot, if it is connected."""
         player = self._referee.player(name)
-        return None if player is None or player.connection is None else player
+        return player if player is not None and player.is_here else None
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """A bot with one table has no second chair for itself."""

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["LEFT", "Outcome", "Sample", "document", "line", "show", "trend_mib"]
 
-_WARM_UP = 0.25  # of the time; memory grows then as it should
+_WARM_UP = 0.25  # of the time, in which memory grows as it should
+_WARM_UP_MINUTES = 3.0  # at least: so long it takes for all kinds to have been there
 
 
 class Sample(NamedTuple):
@@ -72,8 +73,11 @@ class Outcome(NamedTuple):
 
     @property
     def counted(self) -> tuple[Sample, ...]:
-        """The samples after the warm-up."""
-        return self.samples[int(len(self.samples) * _WARM_UP) :]
+        """The samples after the warm-up; none of a short soak, which says nothing about memory."""
+        if not self.samples:
+            return ()
+        warm = max(_WARM_UP_MINUTES, self.samples[-1].minute * _WARM_UP)
+        return tuple(sample for sample in self.samples if sample.minute >= warm)
 
     @property
     def growth_mib(self) -> float:
@@ -116,8 +120,8 @@ def line(sample: Sample) -> str:
 
 def show(outcome: Outcome) -> None:
     """The figures before, after the warm-up, at the end, and when all had left."""
-    start, end = outcome.counted[0], outcome.counted[-1]
-    columns = outcome.before, start, end, outcome.after
+    start, *_ = outcome.counted or outcome.samples
+    columns = outcome.before, start, outcome.samples[-1], outcome.after
     print(f"\n{'':14}{'before':>10}{'warm':>10}{'end':>10}{'all left':>10}")
     for name in Sample._fields:
         values = "".join(f"{getattr(column, name):>10,}" for column in columns)

@@ -54,6 +54,10 @@ def test_memory_that_grows_after_the_warm_up_is_a_fault() -> None:
     assert "1.00 MiB a minute" in fault
 
 
+def test_a_short_soak_says_nothing_about_memory() -> None:
+    assert outcome(rss_mib=(40, 99)).faults(0.5) == []
+
+
 def test_one_peak_is_no_trend() -> None:
     assert trend_mib(outcome(rss_mib=(50, 50, 99, 50, 50)).samples) == 0
 

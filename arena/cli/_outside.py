@@ -138,7 +138,7 @@ async def _until_stopped(playing: Coroutine[Any, Any, Result]) -> Result:
 def out(name: str, offence: Offence) -> str:
     """Who is out, why, and what can be done about it; what its process wrote last goes to stderr before."""
     for line in offence.stderr.splitlines()[-_TAIL_LINES:]:
-        click.echo(one_line(f"{name}: {line}", 1000), err=True)
+        click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
     text = shared.eliminated(name, offence)
     return f"{text}; {offence.advice}" if offence.advice else text
 

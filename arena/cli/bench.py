@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.command(name="bench")
 @shared.json_option
 def command(as_json: bool) -> None:
-    """Measure the arena on this machine; takes about two minutes.
+    """Measure the arena on this machine; takes a minute or two.
 
     In process: deals and decisions per second of CPU. Over WebSocket: decisions per second of 1 and of 64 matches over the same
     two connections, each beside a bare `websockets` echo of the same message size in the same run, and the CPU time

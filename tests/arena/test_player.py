@@ -730,12 +730,12 @@ def test_a_link_that_is_known_is_measured_every_five_seconds(house: House) -> No
     assert len(ann.wire.pings) == 1
 
 
-def test_an_idle_bot_that_is_silent_for_thirty_seconds_is_not_there(
+def test_an_idle_bot_that_is_silent_for_a_minute_is_not_there(
     house: House,
 ) -> None:
     ann = house.bot("ann")
     ann.player.probe(house.now)
-    house.now += 29.9
+    house.now += 59.9
 
     assert ann.player.probe(house.now)
 

@@ -1642,7 +1642,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
     begun = frame(0x01) if trifle == frame(0x00) else b""
 
     async def offend(rogue: Raw) -> None:
-        rogue.websocket.transport.write(begun + trifle * 10_001)
+        rogue.websocket.transport.write(begun + trifle * 10_100)
 
     async def scenario(arena: Arena) -> None:
         _, over = await rogue_at_a_table(arena, offend)

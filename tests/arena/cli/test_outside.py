@@ -112,7 +112,7 @@ def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
 def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    stderr = "\n".join([*(f"line {n}" for n in range(100)), "\x1b[2Jthe last"])
+    stderr = "\n".join([*(f"line {n}" for n in range(99)), "\tat x", "\x1b[2Jthe last"])
     offence = Offence(
         1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr
     )
@@ -120,7 +120,7 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
     told = capsys.readouterr().err.splitlines()
 
     assert line == "ann is eliminated in match 7: illegal: answered 4; do not"
-    assert told[-2:] == ["ann: line 99", "ann: \N{REPLACEMENT CHARACTER}[2Jthe last"]
+    assert told[-2:] == ["ann:     at x", "ann: \N{REPLACEMENT CHARACTER}[2Jthe last"]
     assert len(told) == 20
 
 
