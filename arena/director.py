@@ -156,7 +156,7 @@ class Competition:
         self._out: dict[str, Termination] = {}
         self._standings = _standings(plan)
         self._stage: RunningStage | None = None
-        self._house = tuple(
+        self.house = tuple(
             f"house-{secrets.token_hex(2)}-{n}" for n in range(_HOUSE_SEATS)
         )
 
@@ -178,7 +178,7 @@ class Competition:
             ArenaError: a match was void three times (J5), or the results cannot be stored.
         """
         started = self._loop.time()
-        schedule = self._schedule(self._house)
+        schedule = self._schedule(self.house)
         stage: Stage = next(schedule)
         ranking: Ranking = ()
         while True:
@@ -206,14 +206,17 @@ class Competition:
 
     def changed(self) -> None:
         """A bot has come or gone: matches may be opened now."""
-        self.seat((*self.plan.players, *self._house))
+        self.seat((*self.plan.players, *self.house))
 
     def offended(self, name: str, finding: Finding) -> None:
         """A bot is gone for good; if that did not end a match here, it is out all the same (J3).
 
         Leaving is no offence while nothing is played: whoever comes back in time may go on.
         """
-        if finding.kind is Ending.DISCONNECT or name not in self.plan.players:
+        if finding.kind is Ending.DISCONNECT or name not in (
+            *self.plan.players,
+            *self.house,
+        ):
             return
         if name in self._out:
             return
@@ -308,7 +311,7 @@ class Competition:
         self.scheduled += len(pairings)
         for pairing in pairings:
             for name in pairing.players:
-                if name in self._house:
+                if name in self.house:
                     await self._call_house(self.plan.game.name, name)
         self._stage = RunningStage(self, pairings)
         for name in self._findings:

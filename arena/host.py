@@ -26,6 +26,8 @@ from protocol.strategy import house_bots
 
 __all__ = ["Host"]
 
+_FILES = 16_384  # that may be open at once: thousands of bots
+
 
 class _Ours:
     """A bot that the arena has launched, from before it is started until after its end."""
@@ -192,6 +194,12 @@ class Host:
             return await competition.run()
         finally:
             self._competitions.remove(competition)
+            gone = Finding(
+                kind=Ending.DISCONNECT, text="its final is over", mechanism="session"
+            )
+            for name in competition.house:
+                if name in self._ours:
+                    self._stop(name, gone)
 
     async def _call_house(self, game: str, name: str) -> None:
         bots = tuple(house_bots(game))
@@ -266,6 +274,9 @@ def _allow_many_files() -> None:
         import resource
     except ImportError:  # Windows has no such limit
         return
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Not more: some programs that bots may be close every file that they could have.
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -185,6 +185,8 @@ class Player:
             or not self.is_here
         ):
             self._ping_due = now + _PING_S if self.link.is_known else now
+            if self._ping is not None:  # who thinks may be silent: that is the clock's
+                self._ping = self._ping[0], now
             return True
         if self._ping is not None:
             return now - self._ping[1] < _SILENCE_S

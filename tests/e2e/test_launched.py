@@ -451,7 +451,7 @@ def scratch_of(name: str) -> Path:
 NOT_AS_ANOTHER = {
     "be one who is present": "name",
     "be one who is awaited": "name",
-    "be one with a used token": "name",
+    "be one with a used token": "token",
 }
 
 
