@@ -42,6 +42,7 @@ class Admission:
         self._limits = limits
         self._expected: dict[bytes, Known] = {}
         self._used: set[bytes] = set()
+        self._ours: set[str] = set()
 
     def expect(self, name: str, token: str, process: Process | None = None) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
@@ -52,9 +53,12 @@ class Admission:
             process: the bot's, if the arena has launched it.
         """
         self._expected[_hashed(token)] = (name, process)
+        self._ours.add(name)
 
-    def forget(self, name: str) -> None:
-        """Nobody is expected under that name any more."""
+    def forget(self, name: str, *, keeps_name: bool = False) -> None:
+        """Nobody is expected under that name any more; who is known by its connection keeps it."""
+        if not keeps_name:
+            self._ours.discard(name)
         for token, (expected, _) in tuple(self._expected.items()):
             if expected == name:
                 del self._expected[token]
@@ -121,7 +125,7 @@ class Admission:
             )
 
     def _check_name(self, name: str) -> None:
-        if any(name == expected for expected, _ in self._expected.values()):
+        if name in self._ours:
             raise Unwelcome(
                 "name", f"{name!r} is kept for another bot; choose another name"
             )

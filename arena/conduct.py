@@ -234,7 +234,9 @@ class Conduct:
 
     def offence(self, player: Player, finding: Finding) -> None:
         """Something that is no answer ends all matches of this player: it left, crashed, sent garbage."""
-        for chair in list(player.chairs.values()):
+        # Those that are asked come first: a competition keeps one verdict, and strikes the rest.
+        chairs = sorted(player.chairs.values(), key=lambda chair: chair.ask is None)
+        for chair in chairs:
             if not chair.table.is_over:  # the player may sit at both sides of it
                 self._blame(chair, finding, self._clock())
 
@@ -331,7 +333,7 @@ class Conduct:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
         table, player = chair.table, chair.player
         waits = chair.ask is not None or chair.nonce is None
-        bill = chair.bill or (chair.measure(now, self.lag) if waits else None)
+        bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
         connection, process = player.connection, player.process
         question = None if chair.ask is None else chair.ask.question
         verdict = Verdict(

@@ -224,6 +224,10 @@ class Competition:
         if self._stage is not None:
             self._stage.offended(name)
 
+    def is_in(self, name: str) -> bool:
+        """Whether a bot takes part and has not been eliminated."""
+        return name in (*self.plan.players, *self.house) and name not in self._out
+
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
         if self._stage is not None:

@@ -347,7 +347,9 @@ class Gateway:
         elif isinstance(message, Ready):
             self.conduct.ready(player, message)
         elif isinstance(message, Goodbye):
-            text = "left in the middle of the match"
+            text = "said goodbye" + (
+                " in the middle of the match" if player.chairs else ""
+            )
             self._dismiss(player, _on_wire(Ending.DISCONNECT, text))
             if player.connection is not None:
                 self._flush_now(player)

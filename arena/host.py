@@ -20,7 +20,7 @@ from arena.pipe import Pipe
 from arena.store import Store
 from arena.verdict import Finding
 from protocol.codec import Encoding
-from protocol.errors import one_line
+from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
 
@@ -137,9 +137,12 @@ class Host:
         is in `ended`.
 
         Raises:
-            UsageError: the name is taken, or the program cannot be shown what it names.
-            ArenaError: it cannot be started on this machine.
+            UsageError: the program cannot be shown what it names.
+            ArenaError: the name is taken, or it cannot be started on this machine.
         """
+        if name in self._ours or name in self.gateway.players:
+            raise ArenaError(f"expected a name that no bot has, got {name!r}")
+        self.ended.pop(name, None)  # it may be started once more
         ours = _Ours(name, self._launcher)
         token = secrets.token_urlsafe(16)
         self.gateway.admission.expect(name, token, ours)
@@ -150,10 +153,11 @@ class Host:
             )
         except BaseException:
             self.gateway.admission.forget(name)
+            del self._ours[name]
             raise
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
-            self.gateway.admission.forget(name)
+            self.gateway.admission.forget(name, keeps_name=True)
             self.gateway.vouch(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
             await Pipe.open(self.gateway, self.limits, address, *fds)
@@ -244,28 +248,39 @@ class Host:
         last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
         said = f"; it said: {last}" if last else ""
         self.ended.setdefault(name, finding.text + said)  # what came first counts
-        self.gateway.admission.forget(name)
+        ours = self._forget(name)
         if name in self.gateway.players:
             self.gateway.dismiss(name, finding)
         else:  # it never came, or has gone before
-            enforced = self._ours[name].enforced
+            enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
     def _ruled(self, verdict: Verdict) -> None:
         """A bot is out; one of ours is stopped, unless it is fit for other competitions."""
         self._on_verdict(verdict)
-        if verdict.bot in self._ours and verdict.kind is not Ending.ILLEGAL:
+        plays_on = any(one.is_in(verdict.bot) for one in self._competitions)
+        if (
+            verdict.bot in self._ours
+            and verdict.kind is not Ending.ILLEGAL
+            and not plays_on
+        ):
             finding = Finding(
                 kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
             )
             self._loop.call_soon(self._stop, verdict.bot, finding)
+
+    def _forget(self, name: str) -> _Ours | None:
+        """A bot of ours has ended: its name is free again."""
+        self.gateway.admission.forget(name)
+        return self._ours.pop(name, None)
 
     def _stop(self, name: str, finding: Finding) -> None:
         self.gateway.dismiss(name, finding)
         task = self._loop.create_task(self._launcher.stop(name))
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
+        task.add_done_callback(lambda _: self._forget(name))
 
 
 def _allow_many_files() -> None:

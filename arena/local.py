@@ -71,9 +71,8 @@ def play(
 def drive(
     match: Match,
     strategies: Sequence[Strategy],
-    until: Callable[[], bool] | None = None,
 ) -> None:
-    """Ask and tell until the match is over, or before a decision at which `until` holds.
+    """Ask and tell until the match is over.
 
     Whatever a strategy raises, but Ctrl-C, is a crash of its seat and ends the match. A match that has run its course
     stands as it is: who fails at its last news only keeps that from who would have heard it next (J2).
@@ -97,7 +96,7 @@ def drive(
                     except BaseException as error:
                         return _crashed(match, seat, error)
         asked = match.pending
-        if asked is None or (until is not None and until()):
+        if asked is None:
             return None
         try:
             value = decides[asked.seat](asked.question)

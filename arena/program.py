@@ -30,6 +30,7 @@ __all__ = [
     "bot_command",
     "expose",
     "find_program",
+    "holds_home",
     "read_program",
     "search_path",
     "views",
@@ -261,9 +262,9 @@ def _paths(words: Sequence[str]) -> Iterator[str]:
 def _around(path: Path) -> Iterator[Path]:
     """A folder, or a file with what lies beside it: in a home directory, only the file."""
     if path.is_dir():
-        if not _holds_home(path):
+        if not holds_home(path):
             yield path
-    elif _holds_home(path.parent):
+    elif holds_home(path.parent):
         yield path
     else:
         names = _names_in(path.parent)
@@ -272,7 +273,8 @@ def _around(path: Path) -> Iterator[Path]:
             yield path
 
 
-def _holds_home(folder: Path) -> bool:
+def holds_home(folder: Path) -> bool:
+    """Whether the home directory is this folder or lies in it."""
     return Path(os.path.expanduser("~")).resolve().is_relative_to(folder.resolve())
 
 

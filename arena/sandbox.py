@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from arena.program import SYSTEM, Shown, expose, find_program
+from arena.program import SYSTEM, Shown, expose, find_program, holds_home
 from protocol.errors import one_line
 
 __all__ = ["probe", "wrap"]
@@ -91,7 +91,7 @@ def wrap(
     bound = [Path(path) for path in SYSTEM]
     outside: list[Shown] = []
     for path in _support(command[0]):
-        if not _is_in(path, bound) and not _holds_home(path):
+        if not _is_in(path, bound) and not holds_home(path):
             bound.append(path)
             outside += expose(path, path, hidden)
     outside += (
@@ -184,11 +184,6 @@ def _installation(program: Path) -> Path:
     whole = folder.parent if folder.name in ("bin", "sbin", "shims") else folder
     for candidate in (whole, folder):
         # ~/.local has bin in it, and also what people's programs keep.
-        if candidate.name != ".local" and not _holds_home(candidate):
+        if candidate.name != ".local" and not holds_home(candidate):
             return candidate
     return program
-
-
-def _holds_home(folder: Path) -> bool:
-    home = Path(os.path.expanduser("~")).resolve()
-    return home.is_relative_to(folder.resolve())

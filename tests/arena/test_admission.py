@@ -174,7 +174,21 @@ def test_a_name_that_is_expected_is_kept(door: Door) -> None:
 
     door.asks(token="secret")
 
-    assert door.asks("mine") == ("mine", None), "whoever is here has it, or nobody"
+    assert door.refuses("mine") == kept, "whether it is connected or not"
+
+    door.admission.forget("mine")
+
+    assert door.asks("mine") == ("mine", None)
+
+
+def test_who_is_known_by_its_connection_keeps_its_name_without_a_token(
+    door: Door,
+) -> None:
+    door.admission.expect("mine", "secret")
+    door.admission.forget("mine", keeps_name=True)
+
+    assert door.refuses("mine")[0] == "name"
+    assert door.asks("x", token="secret") == ("x", None), "nobody is expected any more"
 
 
 def test_who_is_not_expected_any_more_is_a_stranger(door: Door) -> None:

@@ -267,13 +267,14 @@ def test_J2_only_the_first_offence_ends_a_match(
 
 def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: House) -> None:
     ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
-    begun(house, ann, ben)
-    begun(house, cem, ann)
-    begun(house, ann, ann)
+    first = begun(house, ann, ben)
+    second = begun(house, cem, ann)
+    itself = begun(house, ann, ann)
     other = begun(house, ben, cem)
     house.conduct.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
 
-    assert [result.termination.seat for _, result, _ in house.results] == [0, 1, 0]
+    seats = {table.id: result.termination.seat for table, result, _ in house.results}
+    assert [seats[table.id] for table in (first, second, itself)] == [0, 1, 0]
     assert all(verdict.bot == "ann" for *_, verdict in house.results if verdict)
     assert house.conduct.tables == (other,)
     assert ann.player.pending == 0
@@ -823,3 +824,28 @@ def test_messages_about_chairs_that_are_gone_do_nothing(
 
     assert len(house.results) == 1
     assert not any(isinstance(message, Match) for message in ann.reads())
+
+
+def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: House) -> None:
+    ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
+    begun(house, ann, ben)
+    house.answer(ann, only(ann.asks()), "check")
+    begun(house, cem, ann)
+    house.answer(cem, only(cem.asks()), "bet")
+    house.conduct.offence(ann.player, found(Ending.CRASH, "crashed"))
+    first = house.results[0][2]
+
+    assert first is not None
+    assert first.asked is not None
+
+
+def test_J4_a_verdict_has_no_times_of_another_decision(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    begun(house, ann, ben)
+    ask = only(ann.asks())
+    house.now += 1.7
+    house.answer(ann, ask, "bet")
+    house.conduct.offence(ann.player, found(Ending.CRASH, "crashed"))
+    _, _, verdict = only(house.results)
+
+    assert (verdict.asked, verdict.taken_ms, verdict.waited_ms) == (None, None, None)

@@ -12,8 +12,8 @@ import pytest
 
 import arena
 from arena.games import GAMES
-from arena.local import drive, play
-from arena.match import Match, Record, replay
+from arena.local import play
+from arena.match import Record, replay
 from protocol.ace_king_queen import HandOver
 from protocol.errors import UsageError
 from protocol.messages import Ending
@@ -105,17 +105,6 @@ def test_settings_have_the_rulebooks_defaults() -> None:
     result = play("akq", [Scripted(), Scripted()], seed=1)
 
     assert result.record.settings == {"hands": 1000}
-
-
-def test_a_drive_may_stop_before_a_decision() -> None:
-    game = GAMES["ace_king_queen"]
-    match = Match(
-        game, game.vocabulary.read_settings(None), decks=itertools.repeat("AK")
-    )
-    drive(match, [Scripted(), Scripted()], until=lambda: match.scores[0] >= 5)
-
-    assert match.scores[0] == 5
-    assert match.termination is None
 
 
 def test_decks_are_dealt_whatever_the_seed() -> None:

@@ -54,7 +54,9 @@ MOST_RATIO = 3.0  # what the issue allows
 _ROGUE = str(Path(rogue.__file__).resolve())
 _THOUGHT_S = 0.005  # the arena is then busy for some percent of the time, as with bots that think
 _WARM_UP_S = 1.0  # not counted at the start of a condition
-_PAUSE_S = 1.0  # from a rogue's end to its return, as a client that comes back by itself
+_PAUSE_S = (
+    1.0  # from a rogue's end to its return, as a client that comes back by itself
+)
 _LIMITS = Limits(
     decision_ms=1_000,
     bank_ms=1_000,
