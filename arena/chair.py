@@ -133,7 +133,7 @@ class Chair:
             limit_ms = limits.start_ms
             return Bill(Ending.ABSENT, waited_ms, limit_ms, credit_ms, "wall clock")
         allowed_ms = self.clock.allowed_ms
-        if player.process is None:
+        if not player.is_metered:
             took_ms = self._since(now, limits.decision_ms)
             return Bill(Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, "wall clock")
         on_wall_ms = self._since(now, limits.wall_ms)
@@ -147,7 +147,7 @@ class Chair:
         """Have the decision paid for that has been taken now; False if it came too late."""
         self.bill = bill = self.measure(now, lag)
         player = self.player
-        if player.process is not None:
+        if player.is_metered:
             player.cpu_ms = player.cpu_used_ms(now)
             if bill.mechanism == WALL_CAP:
                 return False  # its bank is of CPU time

@@ -44,12 +44,14 @@ from protocol.messages import (
 from protocol.session import ask_id
 from protocol.vocabulary import Question, Settings, shorten
 
-__all__ = ["FAULT", "Conduct", "OnOver", "Table"]
+__all__ = ["FAULT", "MOST_VOIDS", "Conduct", "OnOver", "Table"]
 
 log = logging.getLogger(__name__)
 
 FAULT = "a fault of the arena; the match is played again"
 """What all seats are told when it was nobody's doing (J5)."""
+MOST_VOIDS = 3
+"""How often a match is played again; then it waits for the instructor (J5)."""
 
 
 OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
@@ -186,7 +188,7 @@ class Conduct:
             return
         plays = any(other.nonce is not None for other in player.chairs.values())
         chair.nonce = message.nonce
-        if player.process is not None and not plays:
+        if player.is_metered and not plays:
             player.cpu_ms = player.cpu_used_ms(self._clock())  # setting up was free
         table = chair.table
         if all(other.nonce is not None for other in table.chairs):
@@ -209,7 +211,7 @@ class Conduct:
         # Nearly all answers are so quick that they cost nothing.
         is_quick = arrived - chair.asked_at <= chair.table.look_s
         if not (
-            (is_quick and player.process is None) or chair.charge(arrived, self.lag)
+            (is_quick and not player.is_metered) or chair.charge(arrived, self.lag)
         ):
             self._blame(chair, chair.too_late(), arrived)
             return

@@ -65,8 +65,15 @@ def examine() -> Report:
     )
 
 
+def _no_sampling() -> str | None:
+    """Why nothing can be sampled here."""
+    if sys.platform == "win32":
+        return "launched bots have no keeper on Windows"
+    return processes.probe()
+
+
 def _sampler() -> Layer:
-    why = processes.probe()
+    why = _no_sampling()
     how = "memory and processes of launched bots, ten times a second, from " + (
         "/proc" if sys.platform == "linux" else "psutil"
     )
@@ -117,8 +124,10 @@ def _subreaper() -> Layer:
 
 def _cpu() -> Layer:
     name = "CPU metering"
-    if (why := processes.probe()) is not None:
-        return Layer(name, False, f"{why}; launched bots are charged by the clock")
+    if (why := _no_sampling()) is not None:
+        return Layer(
+            name, False, f"{why}; launched bots are charged the time on the wall"
+        )
     step = processes.cpu_resolution_ms()
     if step is None:
         text = "whole process trees, in the steps of psutil; children that have ended are estimates"

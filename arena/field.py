@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
-from arena.conduct import Table
+from arena.conduct import MOST_VOIDS, Table
 from arena.host import Host
 from arena.launch import Program, bot_command
 from arena.match import Match, MatchResult
@@ -28,7 +28,6 @@ from protocol.vocabulary import Settings
 
 __all__ = ["Field", "Guest", "gathered"]
 
-_VOIDS = 3  # J5
 _HOUSE_TABLES = 64  # a house bot plays against all others at once
 _LONGEST_NAME = 56  # `hello` takes 64, and there may be a number behind it
 
@@ -142,12 +141,12 @@ class Field:
         Raises:
             ArenaError: it was void three times.
         """
-        for _ in range(_VOIDS):
+        for _ in range(MOST_VOIDS):
             result, verdict = await self._play_once(game(), settings, names)
             if result.termination.kind is not Ending.VOID:
                 return result, verdict
         raise ArenaError(
-            f"{' against '.join(names)} was void {_VOIDS} times by faults of the arena"
+            f"{' against '.join(names)} was void {MOST_VOIDS} times by faults of the arena"
         )
 
     # --- within ---

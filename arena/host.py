@@ -42,6 +42,11 @@ class _Ours:
         """The limits that it is held to, and by what."""
         return "time" if self.launched is None else self.launched.enforced
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether its CPU time can be measured here."""
+        return self.launched is None or self.launched.is_metered
+
     def cpu_ms(self) -> float:
         """The CPU time that its processes have used so far."""
         return 0.0 if self.launched is None else self.launched.cpu_ms()

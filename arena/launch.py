@@ -49,6 +49,7 @@ class Launched:
         stdin_fd: our end of its standard input if it is a `stdio` program, non-blocking: whoever takes it closes it.
         stdout_fd: the same of its standard output.
         enforced: which limits it is held to, and by what, for people.
+        is_metered: whether its CPU time can be measured here.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Launched:
         name: str,
         process: Process | PlainProcess,
         enforced: str,
+        is_metered: bool,
         cpu_ms: Callable[[], float],
     ) -> None:
         self.name = name
@@ -63,6 +65,7 @@ class Launched:
         self.stdin_fd = process.stdin_fd
         self.stdout_fd = process.stdout_fd
         self.enforced = enforced
+        self.is_metered = is_metered
         self._cpu_ms = cpu_ms
 
     def cpu_ms(self) -> float:
@@ -201,16 +204,13 @@ class Launcher:
         if process.keeper_pid is not None:
             self._sampler.watch(name, process.keeper_pid)
         bot.watcher = asyncio.create_task(self._watch(bot))
+        in_group = prepared.group is not None
+        sampled = process.keeper_pid is not None and self._sampler.inactive is None
+        enforced = _enforced(
+            in_group=in_group, sampled=sampled, isolated=prepared.isolated
+        )
         return Launched(
-            name,
-            process,
-            _enforced(
-                in_group=prepared.group is not None,
-                sampled=process.keeper_pid is not None
-                and self._sampler.inactive is None,
-                isolated=prepared.isolated,
-            ),
-            lambda: self._cpu_ms(bot),
+            name, process, enforced, in_group or sampled, lambda: self._cpu_ms(bot)
         )
 
     # ---- To watch

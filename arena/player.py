@@ -35,6 +35,10 @@ class Process(Protocol):
     def enforced(self) -> str:
         """The limits that it is held to, and by what."""
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether its CPU time can be measured on this machine; else it is charged the time on the wall."""
+
     def cpu_ms(self) -> float:
         """The CPU time that its processes have used so far."""
 
@@ -118,6 +122,11 @@ class Player:
     def floor_ms(self) -> float:
         """What its link costs it at least per decision; that of its former connection until this one's is known."""
         return self.link.floor_ms if self.link.is_known else self._floor_ms
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether it is charged CPU time and not the time on the wall."""
+        return self.process is not None and self.process.is_metered
 
     def cpu_used_ms(self, now: float) -> float:
         """What the processes of a bot of ours have used; read no oftener than the kernel counts."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
-from arena.conduct import OnOver, Table
+from arena.conduct import MOST_VOIDS, OnOver, Table
 from arena.match import MatchResult
 from arena.player import Player
 from arena.schedule import Outcome, Outcomes, Pairing
@@ -22,8 +22,6 @@ from protocol.errors import ArenaError
 from protocol.messages import Ending, Verdict
 
 __all__ = ["Referee", "RunningStage"]
-
-_VOIDS = 3  # J5: then the match waits for the instructor
 
 
 class Referee(Protocol):
@@ -202,9 +200,11 @@ class RunningStage:
     def _repeat(self, pairing: Pairing) -> None:
         """A void match is played again, but not for ever (J5)."""
         self._voids[pairing.number] += 1
-        if self._voids[pairing.number] == _VOIDS:
+        if self._voids[pairing.number] == MOST_VOIDS:
             names = " against ".join(pairing.players)
-            raise ArenaError(f"{names} was void {_VOIDS} times by faults of the arena")
+            raise ArenaError(
+                f"{names} was void {MOST_VOIDS} times by faults of the arena"
+            )
         self._list(pairing)
 
     def _strike(self, name: str) -> None:

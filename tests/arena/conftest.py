@@ -80,6 +80,7 @@ class Process:
     """Stands in for the processes of a bot that the arena has launched."""
 
     enforced = "time, memory and processes (sampled)"
+    is_metered = True
 
     def __init__(self) -> None:
         self.used_ms = 0.0

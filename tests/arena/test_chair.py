@@ -596,3 +596,15 @@ def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(
                 house.answer(bot, ask)
 
     assert {chair.clock.bank_ms for chair in table.chairs} == {3000}
+
+
+def test_J7_where_cpu_time_cannot_be_measured_the_time_on_the_wall_is_charged(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, ben = house.launched("ann"), house.bot("ben")
+    monkeypatch.setattr(ann.player.process, "is_metered", False)
+    asked(house, ann, ben)
+    house.passes(4.1)
+    _, _, verdict = ended(house)
+
+    assert (verdict.kind, verdict.mechanism) == (Ending.TIMEOUT, "wall clock")

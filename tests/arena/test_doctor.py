@@ -72,7 +72,9 @@ def test_without_a_sampler_cpu_time_is_not_metered(
     monkeypatch.setattr(processes, "probe", lambda: "no psutil")
 
     assert layer("CPU metering") == Layer(
-        "CPU metering", False, "no psutil; launched bots are charged by the clock"
+        "CPU metering",
+        False,
+        "no psutil; launched bots are charged the time on the wall",
     )
 
 

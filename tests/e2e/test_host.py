@@ -1,0 +1,154 @@
+"""An arena in one piece: bots that it launches, several competitions at once, names that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+
+from arena.director import Plan
+from arena.games import GAMES
+from arena.host import Host
+from arena.program import Program
+from arena.store import Store
+from protocol.errors import ArenaError
+from protocol.messages import Ending, Limits
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 60.0
+LIMITS = Limits(decision_ms=2_000, hard_ms=4_000, wall_ms=2_000, hello_ms=20_000)
+
+BOT = """
+import json, sys, time
+def say(**message): print(json.dumps(message), flush=True)
+games = {}
+if "late" in sys.argv: sys.stdin.readline()
+say(type="hello", protocol=1, name="x", games=["three_card_poker", "blackjack"], tables=2)
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "match":
+        games[heard["match"]] = heard["game"]
+        say(type="ready", match=heard["match"], nonce="n")
+    elif heard["type"] == "ask" and games[heard["match"]] not in sys.argv:
+        legal = heard["legal"]
+        value = legal["min"] if isinstance(legal, dict) else legal[0]
+        say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
+"""
+"""A bot over its pipes: it never answers in the games that its command line names, and with `late` waits before hello."""
+
+
+def program(*words: str) -> Program:
+    return Program((sys.executable, "-c", BOT, *words), stdio=True)
+
+
+@asynccontextmanager
+async def arena(tmp_path: Path) -> AsyncIterator[Host]:
+    with Store(tmp_path / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+            yield host
+
+
+async def come(host: Host, *names: str) -> None:
+    while set(names) - set(host.gateway.players):
+        await host.wait_for_change()
+
+
+async def refusal(host: Host, name: str) -> tuple[str, str]:
+    """What a stranger is told who wants to be called so: the type and the code."""
+    hello = f'{{"type":"hello","protocol":1,"name":"{name}","games":["blackjack"]}}'
+    async with connect(host.url) as websocket:
+        await websocket.send(hello)
+        heard: dict[str, Any] = json.loads(await websocket.recv())
+        return heard["type"], heard.get("code", "")
+
+
+def league(host: Host, game: str, *players: str, **settings: object) -> Any:
+    rules = GAMES[game]
+    return host.play(
+        host.compete(
+            Plan(
+                game=rules,
+                settings=rules.vocabulary.read_settings(settings),
+                players=players,
+                limits=LIMITS,
+            )
+        )
+    )
+
+
+def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_another(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            await host.launch_program(program("three_card_poker"), "ann")
+            await come(host, "ann")
+            late, fine = await asyncio.gather(
+                league(host, "three_card_poker", "ann"),
+                league(host, "blackjack", "ann", hands=200),
+            )
+
+            assert [verdict.kind for verdict in late.verdicts] == [Ending.TIMEOUT]
+            assert fine.verdicts == ()
+
+    asyncio.run(main())
+
+
+def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            await host.launch_program(program(), "ann")
+            with pytest.raises(ArenaError, match="expected a name that no bot has"):
+                await host.launch_program(program(), "ann")
+            await come(host, "ann")
+            report = await league(host, "blackjack", "ann", hands=2)
+            enforced = host.gateway.players["ann"].enforced
+
+            assert report.verdicts == ()
+            assert enforced.startswith("time, memory and processes")
+
+    asyncio.run(main())
+
+
+def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            await host.launch_program(program("late"), "ann")
+
+            assert await refusal(host, "ann") == ("refused", "name")
+            assert "ann" not in host.gateway.players
+
+    asyncio.run(main())
+
+
+def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            gone = Program((sys.executable, "-c", "raise SystemExit(3)"))
+            await host.launch_program(gone, "ann")
+            while "ann" not in host.ended:
+                await host.wait_for_change()
+
+            assert host.ended["ann"] == "crashed: exit status 3"
+
+            while True:  # until what it had has been cleared away
+                try:
+                    await host.launch_program(program(), "ann")
+                    break
+                except ArenaError:
+                    await asyncio.sleep(0.01)
+            await come(host, "ann")
+
+            assert "ann" not in host.ended
+
+    asyncio.run(main())
