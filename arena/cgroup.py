@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from arena.verdict import Finding
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["Cgroup", "make", "probe"]
 
@@ -65,11 +65,11 @@ class Cgroup:
         was_killed = memory.get("oom_kill", 0) or memory.get("oom_group_kill", 0)
         if was_killed and memory.get("oom", 0):
             return Finding(
-                kind=Ending.MEMORY, text=self._of_memory(), mechanism="cgroup"
+                kind=Ending.MEMORY, text=self._of_memory(), mechanism=Mechanism.CGROUP
             )
         if _table(self.path / "pids.events").get("max", 0):
             text = f"processes and threads over {_most_threads(self._limits)} (cgroup)"
-            return Finding(kind=Ending.PROCESSES, text=text, mechanism="cgroup")
+            return Finding(kind=Ending.PROCESSES, text=text, mechanism=Mechanism.CGROUP)
         return None
 
     def kill(self) -> None:

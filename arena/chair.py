@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from arena.clock import Clock, Lag, charged_from
-from arena.verdict import WALL_CAP, Finding, out_of_time
+from arena.verdict import Finding, out_of_time
 from protocol import messages
-from protocol.messages import Ask, Ending, Limits, Past
+from protocol.messages import Ask, Ending, Limits, Mechanism, Past
 from protocol.session import ask_id
 from protocol.vocabulary import News
 
@@ -45,7 +45,7 @@ class Bill(NamedTuple):
     taken_ms: float
     limit_ms: float
     credit_ms: float
-    mechanism: str
+    mechanism: Mechanism
 
     @property
     def left_ms(self) -> float:
@@ -131,17 +131,23 @@ class Chair:
         if self.nonce is None:
             waited_ms = (now - self.asked_at) * 1000
             limit_ms = limits.start_ms
-            return Bill(Ending.ABSENT, waited_ms, limit_ms, credit_ms, "wall clock")
+            return Bill(
+                Ending.ABSENT, waited_ms, limit_ms, credit_ms, Mechanism.WALL_CLOCK
+            )
         allowed_ms = self.clock.allowed_ms
         if not player.is_metered:
             took_ms = self._since(now, limits.decision_ms)
-            return Bill(Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, "wall clock")
+            return Bill(
+                Ending.TIMEOUT, took_ms, allowed_ms, credit_ms, Mechanism.WALL_CLOCK
+            )
         on_wall_ms = self._since(now, limits.wall_ms)
         if on_wall_ms - credit_ms > limits.wall_ms:
             limit_ms = limits.wall_ms
-            return Bill(Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, WALL_CAP)
+            return Bill(
+                Ending.TIMEOUT, on_wall_ms, limit_ms, credit_ms, Mechanism.WALL_CAP
+            )
         used_ms = player.cpu_used_ms(now) - player.cpu_ms
-        return Bill(Ending.CPU, used_ms, allowed_ms, 0.0, "CPU clock")
+        return Bill(Ending.CPU, used_ms, allowed_ms, 0.0, Mechanism.CPU_CLOCK)
 
     def charge(self, now: float, lag: Lag) -> bool:
         """Have the decision paid for that has been taken now; False if it came too late."""
@@ -149,7 +155,7 @@ class Chair:
         player = self.player
         if player.is_metered:
             player.cpu_ms = player.cpu_used_ms(now)
-            if bill.mechanism == WALL_CAP:
+            if bill.mechanism is Mechanism.WALL_CAP:
                 return False  # its bank is of CPU time
         return self.clock.charge(bill.taken_ms, bill.credit_ms) and bill.left_ms >= 0
 
@@ -175,7 +181,7 @@ class Chair:
                 bill.taken_ms,
                 bill.limit_ms,
                 bill.credit_ms,
-                None if bill.mechanism == WALL_CAP else self.clock.bank_ms,
+                None if bill.mechanism is Mechanism.WALL_CAP else self.clock.bank_ms,
                 "CPU" if bill.kind is Ending.CPU else "",
             )
         return Finding(kind=bill.kind, text=text, mechanism=bill.mechanism)

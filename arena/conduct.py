@@ -34,6 +34,7 @@ from protocol.messages import (
     Ask,
     Ending,
     Limits,
+    Mechanism,
     Over,
     Ready,
     Refused,
@@ -222,7 +223,7 @@ class Conduct:
             finding = Finding(
                 kind=Ending.ILLEGAL,
                 text=str(error),
-                mechanism="rules",
+                mechanism=Mechanism.RULES,
                 got=shorten(message.value),
             )
             self._blame(chair, finding, arrived)

@@ -36,7 +36,7 @@ from arena.stage import RunningStage
 from arena.standings import League, RoundRobin, measure_for
 from arena.store import Store
 from arena.verdict import Finding, advice
-from protocol.messages import Ending, Limits, Termination, Verdict
+from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
 from protocol.vocabulary import Settings
 
 __all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
@@ -273,7 +273,7 @@ class Competition:
         finding = self._findings.get(name) or Finding(
             kind=Ending.ABSENT,
             text=f"did not come within {self.patience_ms:,} ms",
-            mechanism="session",
+            mechanism=Mechanism.SESSION,
         )
         match.end(finding.kind, seat, finding.text)
         verdict = Verdict(

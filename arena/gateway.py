@@ -42,6 +42,7 @@ from protocol.messages import (
     Goodbye,
     Hello,
     Limits,
+    Mechanism,
     Ready,
     Refused,
     Welcome,
@@ -236,7 +237,7 @@ class Gateway:
         finding = Finding(
             kind=Ending(error.code),
             text=f"sent what cannot be accepted: {error}",
-            mechanism="wire",
+            mechanism=Mechanism.WIRE,
             got=None if frame is None else _shown(frame),
         )
         if player is not None:
@@ -312,7 +313,9 @@ class Gateway:
             connection.send(encode(refused, encoding), encoding)
             connection.close(CLOSE_REFUSED, str(why))
             text = f"its hello was refused: {why}"
-            finding = Finding(kind=Ending.ABSENT, text=text, mechanism="session")
+            finding = Finding(
+                kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION
+            )
             self._known_offended(connection, finding)
             return
         player = Player(
@@ -374,7 +377,9 @@ class Gateway:
         if player.connection is None and player.secret == secret:
             grace_ms = self.limits.grace_ms
             text = f"lost its connection and did not come back within {grace_ms:,} ms"
-            finding = Finding(kind=Ending.DISCONNECT, text=text, mechanism="session")
+            finding = Finding(
+                kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
+            )
             self._dismiss(player, finding)
             self.on_change()
 
@@ -453,7 +458,7 @@ def _held_to(enforced: str, finding: Finding) -> Finding:
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:
-    return Finding(kind=kind, text=text, mechanism="wire")
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
 def _shown(frame: bytes) -> str:

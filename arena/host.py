@@ -21,7 +21,7 @@ from arena.store import Store
 from arena.verdict import Finding
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
-from protocol.messages import Ending, Limits, Verdict
+from protocol.messages import Ending, Limits, Mechanism, Verdict
 from protocol.strategy import house_bots
 
 __all__ = ["Host"]
@@ -204,7 +204,9 @@ class Host:
         finally:
             self._competitions.remove(competition)
             gone = Finding(
-                kind=Ending.DISCONNECT, text="its final is over", mechanism="session"
+                kind=Ending.DISCONNECT,
+                text="its final is over",
+                mechanism=Mechanism.SESSION,
             )
             for name in competition.house:
                 if name in self._ours:

@@ -31,7 +31,7 @@ from arena.sampler import Sampler
 from arena.scratch import Prepared, clear, environment, prepare, with_companions
 from arena.verdict import Finding
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["Launched", "Launcher", "Program", "bot_command", "read_program"]
 
@@ -293,7 +293,7 @@ def _ending(bot: _Bot, status: int | None) -> Finding:
         kind=Ending.CRASH,
         # Nobody asked it to go, but a program that ends in order has not crashed in its author's words.
         text=f"{'ended by itself' if status == 0 else 'crashed'}: {_in_words(status)}",
-        mechanism="exit",
+        mechanism=Mechanism.EXIT,
         exit_status=status,
     )
 

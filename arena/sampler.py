@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from arena.processes import Cpu, Entry, Memory, Processes, probe, reader
 from arena.verdict import Finding
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["Meter", "ProcessReading", "Sampler", "judge", "tree_of"]
 
@@ -69,11 +69,11 @@ def judge(tree: Sequence[ProcessReading], limits: Limits) -> Finding | None:
         held = _shares(tree) or 0
     if held > limit_bytes:
         text = f"memory {ceil(held / MIB)} MiB > {limits.memory_mib} MiB (sampled)"
-        return Finding(kind=Ending.MEMORY, text=text, mechanism="sampled")
+        return Finding(kind=Ending.MEMORY, text=text, mechanism=Mechanism.SAMPLED)
     count = sum(not process.is_structure for process in tree)
     if count > limits.processes:
         text = f"processes {count} > {limits.processes} (sampled)"
-        return Finding(kind=Ending.PROCESSES, text=text, mechanism="sampled")
+        return Finding(kind=Ending.PROCESSES, text=text, mechanism=Mechanism.SAMPLED)
     return None
 
 

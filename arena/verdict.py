@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["WALL_CAP", "Finding", "advice", "out_of_time"]
-
-WALL_CAP = "wall cap"
-"""The mechanism that finds a launched bot which neither computes nor answers."""
+__all__ = ["Finding", "advice", "out_of_time"]
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +19,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         kind: the word of J2.
         text: what happened, with figures, in one line: `memory 312 MiB > 256 MiB (sampled)`.
-        mechanism: what found out; the words are in `Verdict`.
+        mechanism: what found out; see `Mechanism`.
         got: what came from the bot, cut to a line, if that is the evidence.
         exit_status: of its process, negative for a signal.
         stderr: the end of what its process wrote there.
@@ -31,7 +28,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Ending
     text: str
-    mechanism: str
+    mechanism: Mechanism
     got: str | None = None
     exit_status: int | None = None
     stderr: str | None = None
@@ -72,7 +69,7 @@ def advice(finding: Finding, limits: Limits) -> str:
             return "answer with an element of `legal`, type and all: 4 is not '4' and true is not 1"
         case Ending.MALFORMED:
             return "send only messages of the protocol, one answer per ask; print for yourself on stderr"
-        case Ending.TIMEOUT if finding.mechanism == WALL_CAP:
+        case Ending.TIMEOUT if finding.mechanism is Mechanism.WALL_CAP:
             return (
                 f"answer within {limits.wall_ms:,} ms whatever happens; "
                 "did the bot wait for input, or forget to flush its output?"

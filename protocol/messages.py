@@ -30,6 +30,7 @@ __all__ = [
     "Hello",
     "Limits",
     "Match",
+    "Mechanism",
     "Over",
     "Past",
     "Ready",
@@ -132,6 +133,20 @@ class Limits(Struct, frozen=True, kw_only=True):
     per_token: Annotated[int, Meta(ge=1)] = 4
 
 
+class Mechanism(StrEnum):
+    """What found an offence out; `WALL_CAP` is for a launched bot that neither computes nor answers."""
+
+    RULES = "rules"
+    WIRE = "wire"
+    WALL_CLOCK = "wall clock"
+    WALL_CAP = "wall cap"
+    CPU_CLOCK = "CPU clock"
+    SAMPLED = "sampled"
+    CGROUP = "cgroup"
+    EXIT = "exit"
+    SESSION = "session"
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """One elimination and its evidence (J4); no field depends on anything outside this struct.
 
@@ -143,7 +158,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         seat: where it sat, from 0.
         text: what it did, with figures, in one line.
         advice: what its author can do about it, in one line.
-        mechanism: who or what found out: `rules`, `wire`, `wall clock`, `wall cap`, `CPU clock`, `sampled`, `cgroup`, `exit`, `session`.
+        mechanism: what found out.
         asked: the question as JSON, or None if nothing was asked.
         legal: what would have been legal, as text.
         got: what came back, cut to a line, or None if nothing did.
@@ -165,7 +180,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     seat: int
     text: str
     advice: str = ""
-    mechanism: str = ""
+    mechanism: Mechanism = Mechanism.RULES
     asked: str | None = None
     legal: str | None = None
     got: str | None = None

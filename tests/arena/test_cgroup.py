@@ -14,7 +14,7 @@ import pytest
 from arena import cgroup as module
 from arena.cgroup import Cgroup, make, probe
 from arena.verdict import Finding
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
 LIMITS = Limits(memory_mib=256, processes=4)
 V2 = (
@@ -326,7 +326,9 @@ def test_a_bot_that_the_kernel_killed_for_memory_is_found(group: Cgroup) -> None
     say(group, memory_events="max 90\noom 1\noom_kill 3\noom_group_kill 1\n")
 
     assert group.finding() == Finding(
-        kind=Ending.MEMORY, text="memory over 256 MiB (cgroup)", mechanism="cgroup"
+        kind=Ending.MEMORY,
+        text="memory over 256 MiB (cgroup)",
+        mechanism=Mechanism.CGROUP,
     )
 
 
@@ -356,7 +358,7 @@ def test_a_fork_that_the_kernel_refused_is_found(group: Cgroup) -> None:
     assert group.finding() == Finding(
         kind=Ending.PROCESSES,
         text="processes and threads over 64 (cgroup)",
-        mechanism="cgroup",
+        mechanism=Mechanism.CGROUP,
     )
 
 

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from arena.games import GAMES
-from arena.verdict import WALL_CAP
-from protocol.messages import Ask, Ending, Limits, Verdict
+from protocol.messages import Ask, Ending, Limits, Mechanism, Verdict
 
 if TYPE_CHECKING:
     from arena.conduct import Table
@@ -495,7 +494,7 @@ def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(
     _, _, verdict = ended(house)
 
     assert verdict.kind is Ending.TIMEOUT
-    assert verdict.mechanism == WALL_CAP
+    assert verdict.mechanism == Mechanism.WALL_CAP
     assert verdict.taken_ms == pytest.approx(30_000, abs=100)
     assert "answer within 30,000 ms whatever happens" in verdict.advice
 

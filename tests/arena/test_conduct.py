@@ -18,6 +18,7 @@ from protocol.messages import (
     Ending,
     Limits,
     Match,
+    Mechanism,
     Over,
     Ready,
     Refused,
@@ -44,7 +45,7 @@ def ben(house: House) -> Bot:
 
 def found(kind: Ending, text: str) -> Finding:
     """An offence as it may be noticed."""
-    return Finding(kind=kind, text=text, mechanism="wire")
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
 def only(items: list[Any]) -> Any:
@@ -357,7 +358,7 @@ def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
     finding = Finding(
         kind=Ending.CRASH,
         text="crashed: exit status 1",
-        mechanism="exit",
+        mechanism=Mechanism.EXIT,
         exit_status=1,
         stderr="Traceback: its own",
     )

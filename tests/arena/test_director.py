@@ -27,7 +27,16 @@ from arena.store import Store
 from arena.verdict import Finding
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
-from protocol.messages import Answer, Ask, Ending, Limits, Match, Ready, Verdict
+from protocol.messages import (
+    Answer,
+    Ask,
+    Ending,
+    Limits,
+    Match,
+    Mechanism,
+    Ready,
+    Verdict,
+)
 from protocol.vocabulary import Range
 
 if TYPE_CHECKING:
@@ -488,7 +497,7 @@ def test_who_has_said_goodbye_is_not_dealt_to(house: House) -> None:
 CRASHED = Finding(
     kind=Ending.CRASH,
     text="crashed: exit status 1",
-    mechanism="exit",
+    mechanism=Mechanism.EXIT,
     got=None,
     exit_status=1,
     stderr="Traceback",
@@ -496,10 +505,10 @@ CRASHED = Finding(
 MEMORY = Finding(
     kind=Ending.MEMORY,
     text="memory 312 MiB > 256 MiB (sampled)",
-    mechanism="sampled",
+    mechanism=Mechanism.SAMPLED,
     stderr="it hums",
 )
-LEFT = Finding(kind=Ending.DISCONNECT, text="left", mechanism="wire")
+LEFT = Finding(kind=Ending.DISCONNECT, text="left", mechanism=Mechanism.WIRE)
 
 
 @pytest.mark.parametrize("finding", [CRASHED, MEMORY])

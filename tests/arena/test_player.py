@@ -18,6 +18,7 @@ from protocol.messages import (
     Goodbye,
     Limits,
     Match,
+    Mechanism,
     Over,
     Past,
     Ready,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 def found(kind: Ending, text: str) -> Finding:
     """An offence as it may be noticed."""
-    return Finding(kind=kind, text=text, mechanism="wire")
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
 def playing(house: House, *bots: Bot) -> list[Ask]:

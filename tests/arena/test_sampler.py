@@ -16,7 +16,7 @@ from arena import sampler as module
 from arena.processes import Cpu, Entry, Memory, probe
 from arena.sampler import MIB, Meter, ProcessReading, Sampler, judge, tree_of
 from arena.verdict import Finding
-from protocol.messages import Ending, Limits
+from protocol.messages import Ending, Limits, Mechanism
 
 LIMITS = Limits(memory_mib=256, processes=4)
 TIMEOUT_S = 20.0
@@ -52,7 +52,7 @@ def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again(
     assert finding == Finding(
         kind=Ending.MEMORY,
         text="memory 312 MiB > 256 MiB (sampled)",
-        mechanism="sampled",
+        mechanism=Mechanism.SAMPLED,
     )
 
 
@@ -97,7 +97,7 @@ def test_one_process_too_many_is_found() -> None:
     assert judge(tree, LIMITS) == Finding(
         kind=Ending.PROCESSES,
         text="processes 5 > 4 (sampled)",
-        mechanism="sampled",
+        mechanism=Mechanism.SAMPLED,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from arena.verdict import WALL_CAP, Finding, advice, out_of_time
-from protocol.messages import Ending, Limits, Verdict
+from arena.verdict import Finding, advice, out_of_time
+from protocol.messages import Ending, Limits, Mechanism, Verdict
 
 LIMITS = Limits(
     decision_ms=1500,
@@ -20,7 +20,7 @@ OFFENCES = [
 
 
 def found(kind: Ending, text: str = "why") -> Finding:
-    return Finding(kind=kind, text=text, mechanism="wire")
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
 def verdict(kind: Ending, text: str) -> Verdict:
@@ -107,7 +107,7 @@ def test_advice_names_the_limit_in_force(kind: Ending, figure: str) -> None:
 
 
 def test_who_neither_computes_nor_answers_has_advice_of_its_own() -> None:
-    stalls = Finding(kind=Ending.TIMEOUT, text="why", mechanism=WALL_CAP)
+    stalls = Finding(kind=Ending.TIMEOUT, text="why", mechanism=Mechanism.WALL_CAP)
     line = advice(stalls, LIMITS)
 
     assert "45,000 ms" in line

@@ -19,7 +19,7 @@ from websockets.asyncio.client import connect
 from arena.games import GAMES
 from arena.match import replay
 from arena.verdict import Finding
-from protocol.messages import Ending
+from protocol.messages import Ending, Mechanism
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Arena, Raw
@@ -308,7 +308,8 @@ def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> Non
     async def scenario(arena: Arena) -> None:
         async with arena.bot("ann") as ann:
             arena.gateway.dismiss(
-                "ann", Finding(kind=Ending.CRASH, text="ended", mechanism="exit")
+                "ann",
+                Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT),
             )
             async with arena.bot("ann") as successor:
                 await ann.websocket.close()
