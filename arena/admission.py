@@ -79,15 +79,18 @@ class Admission:
                 return player
         raise Unwelcome("session", "no such session to resume; say hello without it")
 
-    def admitted(self, hello: Hello, known: Known | None = None) -> Known:
+    def admitted(
+        self, hello: Hello, known: Known | None = None, address: str = ""
+    ) -> Known:
         """What a new bot is called, and its process if it is ours.
 
         Args:
             hello: what it said.
             known: who it is, if its connection leaves no doubt.
+            address: where it comes from.
 
         Raises:
-            Unwelcome: another version, an unknown game, a name that is taken, or too many with its token.
+            Unwelcome: another version, an unknown game, a name that is taken, or too many with its token or from its address.
         """
         if hello.protocol != VERSION:
             raise Unwelcome(
@@ -110,7 +113,9 @@ class Admission:
                 self._used.add(token)
                 return self._expected.pop(token)
             self._check_token(hello.token)
-        self._check_name(hello.name)
+        else:
+            self._check_address(address)
+        self._check_name(hello.name, hello.token)
         return hello.name, None
 
     def _check_token(self, token: str) -> None:
@@ -124,10 +129,25 @@ class Admission:
                 f"expected at most {self._limits.per_token} connections with one token",
             )
 
-    def _check_name(self, name: str) -> None:
+    def _check_address(self, address: str) -> None:
+        """A whole class may sit behind one address; whoever has a token is not counted."""
+        here = sum(
+            player.token is None
+            and player.connection is not None
+            and player.connection.address == address
+            for player in self._players.values()
+        )
+        if here >= self._limits.per_address:
+            raise Unwelcome(
+                "address",
+                f"expected at most {self._limits.per_address} connections without a token from one address",
+            )
+
+    def _check_name(self, name: str, token: str | None) -> None:
         if name in self._ours:
             raise Unwelcome(
-                "name", f"{name!r} is kept for another bot; choose another name"
+                "name",
+                f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
             )
         present = self._players.get(name)
         if present is None:
@@ -135,7 +155,8 @@ class Admission:
         if present.connection is not None:
             here = f"a bot named {name!r} is here already"
             raise Unwelcome("name", f"{here}; choose another name")
-        if present.chairs:  # else it has nothing to lose, and may be this one
+        is_other = present.token != token or present.process is not None
+        if present.chairs or is_other:  # else it has nothing to lose, and may be this
             away = f"a bot named {name!r} has lost its connection"
             limit = f"{self._limits.grace_ms} ms to come back with its session"
             raise Unwelcome(

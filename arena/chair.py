@@ -110,13 +110,15 @@ class Chair:
         if self.ask is not None:
             self.player.send(self.ask)  # its time runs on from the first time
 
-    def past(self, first: int) -> Iterator[Past]:
+    def past(self, first: int) -> Iterator[Past | None]:
         """What has been asked here after the first so many questions, with its answers."""
         match = self.table.match
         if match is None:
             return
         for number, told in enumerate(match.past(self.seat), start=1):
-            if number > first:
+            if number <= first:
+                yield None  # a step of the rules all the same: whoever sends it may pause
+            else:
                 question, news, answer = told
                 ask = ask_id(self.id, number)
                 yield Past(self.id, ask, question, news, answer)

@@ -51,7 +51,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=0, le=65535)] = 7700
     db: Annotated[str, Meta(min_length=1)] = "arena.db"
     players: Annotated[int, Meta(ge=1)] | None = None
-    matches: Annotated[int, Meta(ge=1)] = 1
+    matches: Annotated[int, Meta(ge=1, le=100_000)] = 1
     once: bool = False
     practice: bool = False
     open: bool = False
@@ -223,7 +223,7 @@ def _in_words(kind: inspect.Type) -> str:
             return "true or false"
         case inspect.IntType(ge=least, le=most):
             if least is not None and most is not None:
-                return f"an integer from {least} to {most}"
+                return f"an integer from {least:,} to {most:,}"
             return "an integer" + ("" if least is None else f" of at least {least}")
         case inspect.StrType(min_length=least):
             return "text" if not least else "text that is not empty"

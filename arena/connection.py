@@ -29,6 +29,7 @@ _TCP_INFO_BYTES, _MIN_RTT_AT = (
     148,
 )  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
+_HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
@@ -138,7 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         self._owner = owner
         self._limits = limits
         self._buffer = buffer
-        self._websocket = ServerProtocol(max_size=limits.frame_bytes)
+        self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
         self._transport: asyncio.Transport | None = None
@@ -201,6 +202,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def hello_received(self) -> None:
         """The peer has said who it is: it may stay."""
+        self._websocket.max_message_size = self._limits.frame_bytes
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -272,7 +274,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _blame_for(self, error: Exception) -> ProtocolError:
         if isinstance(error, PayloadTooBig):
-            limit = self._limits.frame_bytes
+            limit = self._websocket.max_message_size
             return Oversize(f"expected frames of at most {limit} bytes: {error}")
         return Malformed(f"not a WebSocket frame: {error}")
 

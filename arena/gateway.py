@@ -54,6 +54,7 @@ log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # idle bots are looked at so often, to measure their links
 _FORGET_S = 1.0  # one useless message less: who pings now and then floods nobody
+_USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 _MOST_STRANGERS = 4096  # from everywhere: a flood of them must not use up all sockets
@@ -170,7 +171,7 @@ class Gateway:
             if not messages:
                 self._count_useless(connection)
             for message in messages:
-                self._heard(connection, message, arrived)
+                self._heard(connection, message, arrived, len(frame) // len(messages))
                 if not connection.is_open:
                     return  # refused, or gone by itself: what follows does not count
         except ProtocolError as error:
@@ -179,7 +180,9 @@ class Gateway:
             log.exception("the arena failed at a frame from %s", connection.peer)
             self._failed(connection)
 
-    def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> None:
+    def _heard(
+        self, connection: Wire, message: BotMessage, arrived: float, size: int
+    ) -> None:
         """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
         player = self._of.get(connection)
         if player is None:
@@ -188,7 +191,8 @@ class Gateway:
             connection.useless = 0
             self._take(player, message, arrived)
         else:
-            self._count_useless(connection)
+            # Reading a large one takes as long as many small ones.
+            self._count_useless(connection, 1 + size // _USELESS_BYTES)
 
     def trifled(self, connection: Wire) -> None:
         """What means nothing by itself is fine, in reason."""
@@ -197,13 +201,13 @@ class Gateway:
         except ProtocolError as error:
             self.misbehaved(connection, error)
 
-    def _count_useless(self, connection: Wire) -> None:
+    def _count_useless(self, connection: Wire, count: int = 1) -> None:
         """One more message that comes to nothing; too many in a row are a flood.
 
         Raises:
             Malformed: that was too many.
         """
-        connection.useless += 1
+        connection.useless += count
         if connection.useless > self.limits.unanswered:
             raise Malformed(
                 f"expected messages that matter, got {connection.useless:,} in a row that did not"
@@ -305,7 +309,7 @@ class Gateway:
                 self._resume(former, message, connection)
                 return
             name, process = self.admission.admitted(
-                message, self._vouched.get(connection.address)
+                message, self._vouched.get(connection.address), connection.address
             )
         except Unwelcome as why:
             encoding = connection.encoding or Encoding.JSON

@@ -26,6 +26,7 @@ from protocol.strategy import house_bots
 
 __all__ = ["Host"]
 
+_LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
 _FILES = 16_384  # that may be open at once: thousands of bots
 
 
@@ -160,6 +161,7 @@ class Host:
             self.gateway.admission.forget(name)
             del self._ours[name]
             raise
+        self._loop.call_later(_LAUNCH_S, self._awaited, name, ours)
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self.gateway.admission.forget(name, keeps_name=True)
@@ -234,8 +236,10 @@ class Host:
         for competition in self._competitions:
             competition.offended(name, finding)
         if name in self._ours and finding.kind is not Ending.CRASH:
-            self.ended.setdefault(name, finding.text)
+            got = f"; got {finding.got}" if finding.got else ""
+            self.ended.setdefault(name, finding.text + got)
             self._changed.set()
+            self._loop.call_soon(self._stop, name, finding)
 
     @property
     def _near_url(self) -> str:
@@ -263,15 +267,22 @@ class Host:
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
+    def _awaited(self, name: str, ours: _Ours) -> None:
+        """A bot that was started should be here by now."""
+        if self._ours.get(name) is ours and name not in self.gateway.players:
+            finding = Finding(
+                kind=Ending.ABSENT,
+                text=f"did not say hello with its ARENA_TOKEN within {_LAUNCH_S:.0f} s",
+                mechanism=Mechanism.SESSION,
+                enforced=ours.enforced,
+            )
+            self._on_offence(name, finding)
+
     def _ruled(self, verdict: Verdict) -> None:
-        """A bot is out; one of ours is stopped, unless it is fit for other competitions."""
+        """A bot is out; one of ours is stopped, unless it still takes part in another competition."""
         self._on_verdict(verdict)
         plays_on = any(one.is_in(verdict.bot) for one in self._competitions)
-        if (
-            verdict.bot in self._ours
-            and verdict.kind is not Ending.ILLEGAL
-            and not plays_on
-        ):
+        if verdict.bot in self._ours and not plays_on:
             finding = Finding(
                 kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
             )

@@ -296,7 +296,7 @@ def _lives_in(pid: int, scratch: bytes) -> bool:
 
 def _remove(scratch: str) -> None:
     """Remove the bot's directory, what it has made unreadable too; links are removed, not followed."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, RecursionError):
         os.chmod(scratch, 0o700)
         for entry in list(os.scandir(scratch)):
             if entry.is_dir(follow_symlinks=False):

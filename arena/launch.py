@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -28,7 +27,7 @@ from arena.plain import PlainProcess
 from arena.process import Process
 from arena.program import Program, bot_command, read_program
 from arena.sampler import Sampler
-from arena.scratch import Prepared, clear, environment, prepare, with_companions
+from arena.scratch import Prepared, clear, environment, prepare, remove, with_companions
 from arena.verdict import Finding
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
@@ -178,7 +177,7 @@ class Launcher:
             await asyncio.to_thread(self._sampler.close)
             self._sampler = None
         if self._root is not None:
-            await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
+            await asyncio.to_thread(remove, self._root)
             self._root = None
 
     def tail(self, name: str) -> str:

@@ -23,6 +23,7 @@ __all__ = ["Player", "Process"]
 _FRAME_BYTES = 256 * 1024
 """Batches are cut there: many WebSocket libraries refuse more than 1 MiB, and a slow bot can start on the first."""
 _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
+_STEP_BYTES = 128  # what a step that is not told counts as
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
 _SILENCE_S = 60.0  # an idle bot that has not answered a ping for so long is not there
@@ -102,7 +103,7 @@ class Player:
         self._outbox: list[bytes] = []
         self._asked: list[Chair] = []
         self._overs: deque[Over] = deque(maxlen=self.tables)
-        self._telling: Iterator[ArenaMessage] | None = None
+        self._telling: Iterator[Match | Past | None] | None = None
         self._ping: tuple[bytes, float] | None = None
         self._ping_counts = False
         self._ping_due = 0.0
@@ -266,7 +267,7 @@ class Player:
             self._mark_dirty(self)
         self._outbox.append(encode(message, self._encoding))
 
-    def _past(self, first: int) -> Iterator[Match | Past]:
+    def _past(self, first: int) -> Iterator[Match | Past | None]:
         """The matches that go on, and what they asked after the first so many questions."""
         for chair in tuple(self.chairs.values()):
             if chair.invitation is not None and not chair.table.is_over:
@@ -282,13 +283,17 @@ class Player:
         assert self.connection is not None, "it has come back for it"
         size = 0
         while not self.connection.is_behind and size < _PAST_BYTES:
-            message = next(self._telling, None)
-            if message is None:
+            try:
+                message = next(self._telling)
+            except StopIteration:
                 self._telling = None
                 self.repeat()
                 return
-            self._put(message)
-            size += len(self._outbox[-1])
+            if message is None:
+                size += _STEP_BYTES
+            else:
+                self._put(message)
+                size += len(self._outbox[-1])
         if not self.connection.is_behind:
             self._mark_dirty(self)  # after whatever else the loop has to do
 

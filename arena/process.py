@@ -237,7 +237,7 @@ class Process:
         with contextlib.suppress(BlockingIOError):
             said = os.read(self._stderr, _CHUNK_BYTES)
             self._tail = (self._tail + said)[-TAIL_BYTES:]
-            if len(said) == _CHUNK_BYTES:
+            if said:  # a pipe may have been made small: how much came says nothing
                 self._loop.remove_reader(self._stderr)
                 self._rest = self._loop.call_later(_REST_S, self._go_on)
             elif not said:  # closed by all: there is no more to come

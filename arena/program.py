@@ -85,6 +85,8 @@ def read_program(text: str, folder: Path | None = None) -> Program:
     Raises:
         UsageError: there is no command in it, its quotes are not closed, or there is no such program.
     """
+    if "\0" in text:
+        raise UsageError(f"expected a command line without NUL, got {text!r}")
     folder = (folder or Path()).resolve()
     stdio = text.lstrip().startswith(_STDIO)
     line = text.lstrip().removeprefix(_STDIO)

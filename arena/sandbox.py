@@ -101,7 +101,10 @@ def wrap(
     )
     for item in sorted(outside, key=lambda item: len(item.place.parts)):
         words += ["--ro-bind-try", str(item.source), str(item.place)]
-    words += ["--bind", str(scratch), str(scratch)]
+    if _knows("--size"):  # in memory: no bot fills the arena's disk
+        words += ["--size", str(_TMPFS_BYTES), "--tmpfs", str(scratch)]
+    else:
+        words += ["--bind", str(scratch), str(scratch)]
     for item in shown:
         if not item.place.is_absolute():
             words += ["--ro-bind-try", str(item.source), str(scratch / item.place)]
@@ -117,6 +120,8 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
     words = [shutil.which("bwrap") or "bwrap", *_NAMESPACES]
     if not network:
         words.append("--unshare-net")
+    if _knows("--disable-userns"):  # within one it could mount memory of its own
+        words.append("--disable-userns")
     for path in SYSTEM:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
@@ -134,7 +139,7 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     # Files in memory count for no process: they are few, or there are none.
     for folder in ("/dev/shm", "/tmp"):
-        if _knows_size():
+        if _knows("--size"):
             words += ["--size", str(_TMPFS_BYTES), "--tmpfs", folder]
         else:
             words += ["--tmpfs", folder, "--remount-ro", folder]
@@ -142,15 +147,15 @@ def _frame(hidden: Sequence[Path] = (), *, network: bool) -> list[str]:
 
 
 @functools.cache
-def _knows_size() -> bool:
-    """Whether this bubblewrap can bound a tmpfs (0.7 and later)."""
+def _knows(option: str) -> bool:
+    """Whether this bubblewrap has an option: it can bound a tmpfs since 0.7, and forbid further namespaces since 0.8."""
     done = subprocess.run(
         [shutil.which("bwrap") or "bwrap", "--help"],
         capture_output=True,
         timeout=_PROBE_S,
         check=False,
     )
-    return b"--size" in done.stdout + done.stderr
+    return option.encode() in done.stdout + done.stderr
 
 
 # ---- What a program needs besides the system

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from arena import cgroup, sandbox
 from arena.program import Program, Shown, search_path, views
 from protocol.messages import Limits
 
-__all__ = ["Prepared", "clear", "environment", "prepare", "with_companions"]
+__all__ = ["Prepared", "clear", "environment", "prepare", "remove", "with_companions"]
 
 # Of our environment, and LC_*; in the second line what nothing starts without on Windows.
 _KEPT = frozenset(
@@ -102,7 +103,17 @@ def clear(prepared: Prepared) -> None:
     """Remove what a bot had, as far as its keeper has not."""
     if prepared.group is not None:
         prepared.group.remove()
-    shutil.rmtree(prepared.scratch, ignore_errors=True)
+    remove(prepared.scratch)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, however deep a bot has nested it."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # `rm` walks without recursion
+        subprocess.run(
+            ["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False
+        )
 
 
 def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str]:

@@ -13,6 +13,9 @@ from protocol.messages import Ending, Limits, Mechanism
 __all__ = ["Finding", "advice", "out_of_time"]
 
 
+_LEFT = "left in the bank"
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """An offence as it was noticed.
 
@@ -58,7 +61,7 @@ def out_of_time(
     )
     if bank_ms is None:
         return text
-    bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms left in the bank"
+    bank = "bank empty" if bank_ms <= 0 else f"{bank_ms:,.0f} ms {_LEFT}"
     return f"{text}, {bank}"
 
 
@@ -73,6 +76,11 @@ def advice(finding: Finding, limits: Limits) -> str:
             return (
                 f"answer within {limits.wall_ms:,} ms whatever happens; "
                 "did the bot wait for input, or forget to flush its output?"
+            )
+        case Ending.TIMEOUT | Ending.CPU if _LEFT in finding.text:
+            return (
+                f"no decision may take longer than {limits.hard_ms:,} ms, "
+                "however much is left in the bank"
             )
         case Ending.TIMEOUT:
             return (
@@ -89,6 +97,8 @@ def advice(finding: Finding, limits: Limits) -> str:
             return f"start at most {limits.processes:,} processes, and wait for them to end"
         case Ending.CPU:
             return "do not compute while the others decide, and watch `bank_ms` in every ask"
+        case Ending.CRASH if finding.stderr is None:
+            return "see what the program said where it runs; play against a house bot with `arena play` to find it"
         case Ending.CRASH:
             return "see the end of stderr; play against a house bot with `arena play` to find it"
         case Ending.ABSENT:

@@ -95,6 +95,9 @@ class Termination(Struct, frozen=True):
         return self.kind not in (Ending.COMPLETED, Ending.VOID)
 
 
+_DAY_MS = 86_400_000  # nobody waits longer; and it travels in every encoding
+
+
 class Limits(Struct, frozen=True, kw_only=True):
     """What a bot may take; the one place where the defaults stand (design §5).
 
@@ -114,23 +117,25 @@ class Limits(Struct, frozen=True, kw_only=True):
         processes: how many processes such a bot may have.
         strangers: how many connections from one address may be open that have not said `hello` yet.
         per_token: how many connections may be open with one token.
+        per_address: how many connections without a token may be open from one address.
     """
 
-    decision_ms: Annotated[int, Meta(ge=1)] = 1_000
-    bank_ms: Annotated[int, Meta(ge=0)] = 10_000
-    hard_ms: Annotated[int, Meta(ge=1)] = 5_000
-    wall_ms: Annotated[int, Meta(ge=1)] = 30_000
-    start_ms: Annotated[int, Meta(ge=1)] = 10_000
-    grace_ms: Annotated[int, Meta(ge=0)] = 10_000
-    hello_ms: Annotated[int, Meta(ge=1)] = 10_000
-    frame_bytes: Annotated[int, Meta(ge=1024)] = 1 << 20
-    buffer_bytes: Annotated[int, Meta(ge=1024)] = 8 << 20
-    unanswered: Annotated[int, Meta(ge=1)] = 10_000
+    decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
+    bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 10_000
+    hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 5_000
+    wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
+    start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
+    grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 10_000
+    hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
+    frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
+    buffer_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 8 << 20
+    unanswered: Annotated[int, Meta(ge=1, le=1 << 30)] = 10_000
     tables: Annotated[int, Meta(ge=1, le=4096)] = 512
-    memory_mib: Annotated[int, Meta(ge=16)] = 512
-    processes: Annotated[int, Meta(ge=1)] = 32
-    strangers: Annotated[int, Meta(ge=1)] = 512
-    per_token: Annotated[int, Meta(ge=1)] = 4
+    memory_mib: Annotated[int, Meta(ge=16, le=1 << 30)] = 512
+    processes: Annotated[int, Meta(ge=1, le=1 << 30)] = 32
+    strangers: Annotated[int, Meta(ge=1, le=1 << 30)] = 512
+    per_token: Annotated[int, Meta(ge=1, le=1 << 30)] = 4
+    per_address: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_024
 
 
 class Mechanism(StrEnum):

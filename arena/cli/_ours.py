@@ -14,7 +14,7 @@ import click
 from arena.entry import Entry
 from arena.host import Host
 from protocol.errors import ArenaError, UsageError, one_line
-from protocol.messages import Verdict
+from protocol.messages import Ending, Verdict
 
 __all__ = ["Teller", "launched"]
 
@@ -31,7 +31,9 @@ class Teller:
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out."""
         self._ruled.setdefault(verdict.bot, set()).add(verdict.text)
-        self.say(f"{verdict.bot} ({verdict.game}) {verdict.headline}")
+        last = (verdict.stderr or "").strip().rpartition("\n")[2]
+        said = f"; it said: {last}" if last and verdict.kind is Ending.CRASH else ""
+        self.say(f"{verdict.bot} ({verdict.game}) {verdict.headline}{said}")
 
     def ended(self, name: str, why: str) -> None:
         """A bot of ours has ended by itself; nothing more is said if a verdict has said so."""

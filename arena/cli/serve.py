@@ -99,7 +99,7 @@ def _read_bots(
 )
 @click.option(
     "--matches",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=100_000),
     default=_DEFAULTS.matches,
     show_default=True,
     help="How often each two meet, or each bot the dealer.",

@@ -39,6 +39,7 @@ LIMITS = Limits(
 class Wire:
     """Stands in for a connection: keeps what is written; its bot is behind as long as more than `room` bytes are not read."""
 
+    address = "10.0.0.1"
     has_link = True
     min_rtt_ms = 0.5
 

@@ -133,11 +133,30 @@ def test_so_many_connections_may_be_open_with_one_token(
     assert door.asks("dora", token="class") == ("dora", None)
 
 
-def test_bots_without_a_token_are_not_counted_together(door: Door) -> None:
+def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
+    limits = msgspec.structs.replace(LIMITS, per_address=3)
+    door.admission = Admission(door.players, limits)
     for name in ("ann", "ben", "cem"):
         door.comes(name)
+    door.comes("eve", token="secret")
+    again = hello("dora")
 
-    assert door.asks("dora") == ("dora", None)
+    with pytest.raises(Unwelcome, match="at most 3 connections without a token"):
+        door.admission.admitted(again, address="10.0.0.1")
+    assert door.admission.admitted(again, address="10.0.0.2") == ("dora", None)
+    with_token = msgspec.structs.replace(again, token="mine")
+    assert door.admission.admitted(with_token, address="10.0.0.1") == ("dora", None)
+
+
+def test_a_token_keeps_the_name_of_a_bot_that_is_away(door: Door, house: House) -> None:
+    ann = house.bot("ann")
+    ann.player.token = "secret"
+    door.players["ann"] = ann.player
+    ann.goes()
+
+    assert door.refuses("ann")[0] == "name"
+    assert door.refuses("ann", token="guessed")[0] == "name"
+    assert door.asks("ann", token="secret") == ("ann", None)
 
 
 def test_a_token_that_is_expected_names_the_bot(door: Door, house: House) -> None:
@@ -167,7 +186,10 @@ def test_a_hello_that_is_refused_does_not_use_the_token_up(door: Door) -> None:
 
 def test_a_name_that_is_expected_is_kept(door: Door) -> None:
     door.admission.expect("mine", "secret")
-    kept = ("name", "'mine' is kept for another bot; choose another name")
+    kept = (
+        "name",
+        "'mine' is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
+    )
 
     assert door.refuses("mine") == kept
     assert door.refuses("mine", token="guessed") == kept

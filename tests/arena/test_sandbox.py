@@ -34,7 +34,7 @@ def answers(
     monkeypatch.setattr(
         "arena.sandbox.shutil.which", lambda name, **_: f"/usr/bin/{name}"
     )
-    monkeypatch.setattr("arena.sandbox._knows_size", lambda: True)
+    monkeypatch.setattr("arena.sandbox._knows", lambda option: True)
     monkeypatch.setattr("arena.sandbox.subprocess.run", run)
     return asked
 
@@ -120,8 +120,8 @@ def test_the_command_stands_at_the_end_and_starts_in_its_directory(
     words = sandbox.wrap(["python3", "--", "bot.py"], scratch=tmp_path)
 
     assert words[-6:] == ["--chdir", str(tmp_path), "--", "python3", "--", "bot.py"]
-    assert words.count("--bind") == 1  # nothing else can be written in
-    assert words[words.index("--bind") + 1] == str(tmp_path)
+    assert "--bind" not in words  # it fills no disk
+    assert f"--size {64 << 20} --tmpfs {tmp_path}" in " ".join(words)
 
 
 def test_it_has_namespaces_of_its_own_and_ends_with_its_keeper(
@@ -132,7 +132,7 @@ def test_it_has_namespaces_of_its_own_and_ends_with_its_keeper(
 
     assert {
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
-        *("--die-with-parent", "--new-session"),
+        *("--die-with-parent", "--new-session", "--disable-userns"),
     } <= set(words)
     assert "--unshare-net" not in words
     assert "--unshare-net" in sandbox.wrap(["true"], scratch=tmp_path, network=False)
@@ -146,7 +146,7 @@ def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
     words = sandbox.wrap(["true"], scratch=tmp_path, shown=shown)
 
     assert ("/x", "/x") in binds(words)
-    assert binds(words[words.index("--bind") :]) == [
+    assert binds(words[words.index(str(tmp_path)) :]) == [
         ("/here/ann", str(tmp_path / "ann"))
     ]
 
@@ -227,8 +227,11 @@ def test_where_it_cannot_bound_files_in_memory_there_are_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answers(monkeypatch, 0)
-    monkeypatch.setattr("arena.sandbox._knows_size", lambda: False)
+    monkeypatch.setattr("arena.sandbox._knows", lambda option: False)
     words = " ".join(sandbox.wrap(["true"], scratch=tmp_path))
 
     assert "--tmpfs /tmp --remount-ro /tmp" in words
     assert "--size" not in words
+    assert f"--bind {tmp_path} {tmp_path}" in words  # nothing else can be written in
+    assert words.count("--bind ") == 1
+    assert "--disable-userns" not in words

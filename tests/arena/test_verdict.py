@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from arena.verdict import Finding, advice, out_of_time
@@ -104,6 +105,24 @@ def test_who_has_done_nothing_needs_no_advice(kind: Ending) -> None:
 )
 def test_advice_names_the_limit_in_force(kind: Ending, figure: str) -> None:
     assert figure in advice(found(kind), LIMITS)
+
+
+@pytest.mark.parametrize("kind", [Ending.TIMEOUT, Ending.CPU])
+def test_who_has_something_left_is_told_of_the_limit_of_one_decision(
+    kind: Ending,
+) -> None:
+    text = out_of_time(5_001, 5_000, 0, 790)
+    late = Finding(kind=kind, text=text, mechanism=Mechanism.WALL_CLOCK)
+
+    assert "no decision may take longer than 5,000 ms" in advice(late, LIMITS)
+
+
+def test_a_crash_whose_stderr_is_not_ours_is_looked_for_where_the_bot_runs() -> None:
+    there = Finding(kind=Ending.CRASH, text="why", mechanism=Mechanism.WIRE)
+    here = msgspec.structs.replace(there, stderr="Traceback")
+
+    assert "where it runs" in advice(there, LIMITS)
+    assert "the end of stderr" in advice(here, LIMITS)
 
 
 def test_who_neither_computes_nor_answers_has_advice_of_its_own() -> None:
