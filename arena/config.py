@@ -223,7 +223,7 @@ def _in_words(kind: inspect.Type) -> str:
             return "true or false"
         case inspect.IntType(ge=least, le=most):
             if least is not None and most is not None:
-                return f"an integer from {least:,} to {most:,}"
+                return f"an integer from {least} to {most}"
             return "an integer" + ("" if least is None else f" of at least {least}")
         case inspect.StrType(min_length=least):
             return "text" if not least else "text that is not empty"

@@ -110,7 +110,7 @@ def test_whoever_stops_a_bot_lets_it_say_goodbye(
             status, _, err = await ended(program)
 
             assert result.termination.kind is Ending.DISCONNECT
-            assert "left in the middle of the match" in result.termination.text
+            assert "said goodbye in the middle of the match" in result.termination.text
             assert verdict is not None
             assert status == 130
             assert err.endswith("arena: left the arena\n")
