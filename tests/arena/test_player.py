@@ -454,6 +454,19 @@ def test_after_every_piece_others_have_their_turn(house: House) -> None:
     assert pieces > 3, "each in a turn of the loop of its own"
 
 
+def test_a_past_that_is_remembered_takes_turns_too(house: House) -> None:
+    ann, _ = long_past(house)
+    ann.goes()
+    ann.comes_back(10**9)
+    turns = 0
+    while not ann.player.is_here:
+        ann.player.flush(house.now)
+        turns += 1
+
+    assert turns > 3, "stepping through it takes as long as telling it"
+    assert not any(isinstance(message, Past) for message in ann.wire.read())
+
+
 def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
     house: House,
 ) -> None:

@@ -9,12 +9,13 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgpack  # type: ignore[import-untyped]
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
 
 from arena.games import GAMES
 from arena.match import replay
@@ -704,6 +705,39 @@ def test_an_answer_or_a_ready_that_comes_again_counts_once(in_arena: Run) -> Non
         await arena.still_plays()
 
     in_arena(scenario)
+
+
+def test_large_messages_that_come_to_nothing_are_a_flood_sooner(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("ann") as ann:
+            arena.open("blackjack", "ann")
+            match = (await ann.ready())["match"]
+            ready = json.dumps({"type": "ready", "match": match, "nonce": "n"})
+            with suppress(ConnectionClosed):
+                for _ in range(300):  # far fewer than `unanswered`
+                    await ann.websocket.send(ready + " " * 12_000)
+
+            code, text, _ = await ann.refused()
+            assert code == "malformed"
+            assert "in a row" in text
+
+    in_arena(scenario)
+
+
+def test_a_stranger_gets_less_memory_than_a_bot(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.websocket.send(" " * 20_000 + json.dumps(ann.a_hello()))
+
+            assert (await ann.refused())[0] == "oversize"
+        async with arena.bot("ann") as ann:
+            arena.open("blackjack", "ann", hands=1)
+            match = (await ann.hears("match"))["match"]
+            ready = json.dumps({"type": "ready", "match": match, "nonce": "n"})
+            await ann.websocket.send(" " * 20_000 + ready)
+            await ann.play()
+
+    in_arena(scenario, frame_bytes=64 * 1024)
 
 
 # --- lost connections ---
