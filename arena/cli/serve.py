@@ -22,6 +22,7 @@ from arena.director import Plan
 from arena.entry import Entry, named, read_entry
 from arena.games import GAMES, competition_settings, game_named
 from arena.host import Host
+from arena.program import views
 from arena.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -170,6 +171,11 @@ def command(
     ]
     playable = {None, *(game.name for game in chosen)}
     ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
+    for entry in ours:  # what can never work is refused before anything is made
+        try:
+            views(entry.program, (Path(db), *config.files))
+        except UsageError as error:
+            raise UsageError(f"{entry.name}: {error}") from None
     contest = _Contest(plans, ours, players, once, as_json, config.files)
     with Store(db) as store:
         try:
