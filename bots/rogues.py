@@ -20,7 +20,7 @@ __all__ = ["ROGUES", "Crash", "Illegal", "Rogue", "Stall", "rogue"]
 class Rogue(RandomMixin):
     """Plays along for `PATIENCE` decisions, then misbehaves."""
 
-    PATIENCE: ClassVar[int] = 20
+    PATIENCE: ClassVar[int] = 10  # fewer than the shortest match of any game has
 
     def __init__(self) -> None:
         self._decisions = 0
