@@ -80,6 +80,7 @@ class Table:
         # Whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
         self.look_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.seed = secrets.token_bytes(32)
+        self.commitment = commitment(self.seed)
         self.match: Match | None = None
         self.chairs = [
             Chair(self, seat, player, limits) for seat, player in enumerate(players)
@@ -100,6 +101,7 @@ class Table:
             nonces=nonces,
             start=False,
             enforced=tuple(chair.player.enforced for chair in self.chairs),
+            commitment=self.commitment,
         )
         if start:
             self.match.start()
@@ -133,9 +135,8 @@ class Conduct:
         self._deadlines: list[tuple[float, int, Chair]] = []
         self._numbers = 0
         self._entries = 0  # breaks ties in the heap
-        self._run = secrets.token_hex(
-            3
-        )  # match ids differ from those of an earlier run of the arena
+        # Match ids differ from those of every earlier run of the arena.
+        self._run = secrets.token_hex(4)
         self.decisions = 0
 
     @property
@@ -173,7 +174,7 @@ class Conduct:
                 seats=names,
                 settings=plain,
                 limits=limits,
-                commitment=commitment(table.seed),
+                commitment=table.commitment,
             )
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
@@ -218,7 +219,8 @@ class Conduct:
             return
         self.decisions += 1
         try:
-            match.answer(message.value, message.note)
+            took_ms = int((arrived - chair.asked_at) * 1000)
+            match.answer(message.value, message.note, took_ms)
         except IllegalAnswer as error:
             finding = Finding(
                 kind=Ending.ILLEGAL,

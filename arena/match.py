@@ -19,7 +19,7 @@ from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
-__all__ = ["Match", "MatchResult", "Record", "replay"]
+__all__ = ["Match", "MatchResult", "Record", "Result", "replay"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,11 +29,13 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         game: its name.
         settings: all of them, defaults included.
         seed: in hex, or None if decks were given.
+        commitment: what the seats were told of the seed before they chose their nonces (J6); None in process.
         nonces: by seat; empty in process.
         enforced: by seat, which limits that bot was held to, and by what: only time for one that connected by itself; empty
             in process.
         decks: what was dealt, if decks were given.
         answers: in order; whose they are follows from the rules.
+        times_ms: how long each answer took on the arena's clock, from its question, in whole milliseconds; empty in process.
         notes: (number of the answer, note) for the answers that came with one.
         scores, points, termination: the result.
     """
@@ -41,10 +43,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     game: str
     settings: dict[str, Any]
     seed: str | None
+    commitment: str | None = None
     nonces: tuple[str, ...]
     enforced: tuple[str, ...] = ()
     decks: tuple[Any, ...] | None
     answers: tuple[Any, ...]
+    times_ms: tuple[int, ...] = ()
     notes: tuple[tuple[int, str], ...] = ()
     scores: tuple[int, ...]
     points: tuple[int, ...]
@@ -64,20 +68,18 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(data, type=cls)
 
 
-class MatchResult(msgspec.Struct, frozen=True):
+class Result(msgspec.Struct, frozen=True):
     """How a match ended.
 
     Attributes:
         scores: by seat, in the unit of the rulebook's "Scores" paragraph.
         points: by seat; gin's points beside its games (G15), else zeros.
         termination: why it stopped: `kind`, `seat`, `text`.
-        record: what it takes to replay it.
     """
 
     scores: tuple[int, ...]
     points: tuple[int, ...]
     termination: Termination
-    record: Record
 
     @property
     def winner(self) -> int | None:
@@ -89,6 +91,12 @@ class MatchResult(msgspec.Struct, frozen=True):
         if self.scores[0] == self.scores[1]:
             return None
         return 0 if self.scores[0] > self.scores[1] else 1
+
+
+class MatchResult(Result, frozen=True):
+    """How a match ended, with what it takes to replay it."""
+
+    record: Record
 
 
 class Match:
@@ -112,14 +120,17 @@ class Match:
         decks: Iterable[Any] | None = None,
         start: bool = True,
         enforced: tuple[str, ...] = (),
+        commitment: str | None = None,
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
         self.settings = settings
         self.enforced = enforced
+        self.commitment = commitment
         self.pending: Ask | None = None
         self.news: list[Tell] = []
         self.answers: list[Any] = []
+        self.times_ms: list[int] = []
         self.notes: list[tuple[int, str]] = []
         self.termination: Termination | None = None
         self._seed, self._nonces = seed, nonces
@@ -144,8 +155,15 @@ class Match:
         """
         self._advance(None)
 
-    def answer(self, value: object, note: str | None = None) -> None:
+    def answer(
+        self, value: object, note: str | None = None, took_ms: int | None = None
+    ) -> None:
         """Give the pending question its answer.
+
+        Args:
+            value: the answer.
+            note: its author's own words.
+            took_ms: how long it took, if there is a clock.
 
         Raises:
             IllegalAnswer: it is not legal; nothing has changed.
@@ -158,6 +176,8 @@ class Match:
         except IllegalAnswer as error:
             raise IllegalAnswer(f"seat {asked.seat + 1} {error}") from None
         self.answers.append(legal)
+        if took_ms is not None:
+            self.times_ms.append(took_ms)
         if note is not None:
             self.notes.append((len(self.answers) - 1, note))
         self._advance(legal)
@@ -190,10 +210,12 @@ class Match:
             game=self.game.name,
             settings=msgspec.to_builtins(self.settings),
             seed=None if self._seed is None else self._seed.hex(),
+            commitment=self.commitment,
             nonces=self._nonces,
             enforced=self.enforced,
             decks=None if self._dealt is None else tuple(self._dealt),
             answers=tuple(self.answers),
+            times_ms=tuple(self.times_ms),
             notes=tuple(self.notes),
             scores=self.scores,
             points=points,
@@ -263,7 +285,9 @@ def replay(record: Record) -> MatchResult:
         nonces=record.nonces,
         decks=record.decks,
         enforced=record.enforced,
+        commitment=record.commitment,
     )
+    match.times_ms.extend(record.times_ms)
     notes = dict(record.notes)
     for number, value in enumerate(record.answers):
         if match.pending is None:

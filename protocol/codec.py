@@ -24,6 +24,7 @@ from protocol.messages import (
     ArenaMessage,
     Ask,
     BotMessage,
+    Done,
     Match,
     Over,
     Past,
@@ -248,6 +249,7 @@ class _Reader:
             "welcome": decoder(Welcome),
             "match": decoder(Match),
             "refused": decoder(Refused),
+            "done": decoder(Done),
         }
         self._over_of_nobody = decoder(_over(Any))
         self._words = {

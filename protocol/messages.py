@@ -21,18 +21,22 @@ __all__ = [
     "CLOSE_REFUSED",
     "CLOSE_REPLACED",
     "VERSION",
+    "Action",
     "Answer",
     "ArenaMessage",
     "Ask",
     "BotMessage",
+    "Done",
     "Ending",
     "Goodbye",
     "Hello",
+    "Instruct",
     "Limits",
     "Match",
     "Mechanism",
     "Over",
     "Past",
+    "Progress",
     "Ready",
     "Refused",
     "Reveal",
@@ -65,7 +69,10 @@ arrays as keys, and a frame of those whose hashes collide would hold up the aren
 
 
 class Ending(StrEnum):
-    """Why a match stopped: `completed`, `void`, or the one word of an offence (J2)."""
+    """Why a match stopped: `completed`, `void`, or the one word of an offence (J2).
+
+    `removed` is the instructor's: that bot is out like an offender.
+    """
 
     COMPLETED = "completed"
     VOID = "void"
@@ -80,6 +87,7 @@ class Ending(StrEnum):
     CRASH = "crash"
     ABSENT = "absent"
     DISCONNECT = "disconnect"
+    REMOVED = "removed"
 
 
 class Termination(Struct, frozen=True):
@@ -150,6 +158,18 @@ class Mechanism(StrEnum):
     CGROUP = "cgroup"
     EXIT = "exit"
     SESSION = "session"
+    INSTRUCTOR = "instructor"
+
+
+class Action(StrEnum):
+    """What an instructor can have done."""
+
+    STATUS = "status"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    VOID = "void"
+    REMOVE = "remove"
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -271,6 +291,44 @@ class Goodbye(
     """The bot leaves: it wants no more matches."""
 
 
+class Instruct(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"
+):
+    """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
+
+    `competition` is its id, or the name of its run: without one `pause`, `resume` and `stop` are about all that go on, and
+    `remove` about all that the bot is in. `void` takes a `match`, `remove` a `bot`.
+    """
+
+    protocol: int
+    token: Annotated[str, Meta(max_length=256)]
+    action: Action
+    competition: Id | None = None
+    match: Id | None = None
+    bot: Name | None = None
+
+
+class Progress(Struct, frozen=True):
+    """How far a competition is; `left_s` is an estimate, None while there is nothing to base one on."""
+
+    competition: str
+    run: str
+    game: str
+    form: str
+    state: str
+    settled: int
+    scheduled: int
+    left_s: float | None
+    waits_for: tuple[str, ...] = ()
+
+
+class Done(Struct, frozen=True, tag_field="type", tag="done"):
+    """What came of an `instruct`: a sentence, and how far the competitions are then."""
+
+    text: str
+    competitions: tuple[Progress, ...] = ()
+
+
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
     """The answer to `hello`; `session` is what `resume` takes, to be kept secret.
 
@@ -362,5 +420,5 @@ class Refused(Struct, frozen=True, tag_field="type", tag="refused"):
     legal: Any = None
 
 
-BotMessage: TypeAlias = Hello | Ready | Answer | Goodbye
-ArenaMessage: TypeAlias = Welcome | Match | Ask | Past | Over | Refused
+BotMessage: TypeAlias = Hello | Instruct | Ready | Answer | Goodbye
+ArenaMessage: TypeAlias = Welcome | Match | Ask | Past | Over | Refused | Done

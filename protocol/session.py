@@ -21,8 +21,10 @@ from protocol.messages import (
     ArenaMessage,
     Ask,
     BotMessage,
+    Done,
     Goodbye,
     Hello,
+    Instruct,
     Match,
     Over,
     Past,
@@ -63,6 +65,8 @@ _Type = type[BotMessage | ArenaMessage]
 
 SESSION_TABLE: dict[tuple[State, _Type], State] = {
     (State.NEW, Hello): State.GREETED,
+    (State.NEW, Instruct): State.NEW,  # an instructor's word needs no session
+    (State.NEW, Done): State.NEW,
     (State.NEW, Refused): State.CLOSED,
     (State.GREETED, Welcome): State.OPEN,
     (State.GREETED, Refused): State.CLOSED,

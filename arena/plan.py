@@ -1,0 +1,128 @@
+"""What a competition is: everything that must be known to play it, to go on with it after a power cut, and to check it.
+
+A plan is written down when its competition starts and never changes; what came of it is in the matches. Nothing here draws a
+number or reads a clock.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from arena.games import game_named
+from arena.program import Program
+from arena.rules import Game
+from protocol.messages import Limits
+from protocol.vocabulary import Settings
+
+__all__ = ["WAIT_S", "Bot", "Form", "Plan", "form_of", "plan_of"]
+
+WAIT_S = 60.0
+"""How long a competition waits for a bot that is away, if nobody says otherwise: for a laptop that starts again."""
+
+
+class Form(StrEnum):
+    """The forms of competition (rules K)."""
+
+    ROUND_ROBIN = "round_robin"
+    ELIMINATION = "elimination"
+    LEAGUE = "league"
+    LADDER = "ladder"
+
+
+class Bot(msgspec.Struct, frozen=True, kw_only=True):
+    """A bot that the arena launches, as it is written down: to start it again when its competition goes on.
+
+    Attributes:
+        name: what it is called.
+        house: of one of ours its name among the house bots, else None.
+        words: of any other its program and arguments.
+        stdio: whether it speaks lines on its pipes.
+        folder: where relative paths in its words are from, or None.
+        tables: at how many one of ours plays at once.
+    """
+
+    name: str
+    house: str | None = None
+    words: tuple[str, ...] = ()
+    stdio: bool = False
+    folder: str | None = None
+    tables: int = 1
+
+    @property
+    def program(self) -> Program:
+        """Its command line, if it is none of ours."""
+        folder = None if self.folder is None else Path(self.folder)
+        return Program(self.words, stdio=self.stdio, folder=folder)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be played.
+
+    Attributes:
+        game: its name.
+        form: round robin, elimination, league or ladder.
+        settings: of every match, defaults included.
+        players: the bots' names in the order of entry; of a ladder those who were there when it began.
+        matches: how often each two meet, or each bot the dealer.
+        with_itself: whether each bot also meets another instance of itself (A10), if it has two tables.
+        limits: of time and space.
+        wait_s: how long a bot that is away is waited for.
+        pause_s: on a ladder, how long a bot rests between two matches.
+        teams: the team of each player that has one.
+        house: names for the house bots in a final's free chairs.
+        seed: in hex, what an elimination's tables are drawn from (K2); its hash is told when the competition starts.
+        run: the name of its `[[run]]`, or empty.
+        due_at: when that was to start, in Unix seconds.
+        bots: those of its bots that the arena launches.
+    """
+
+    game: str
+    form: Form
+    settings: dict[str, Any]
+    players: tuple[str, ...]
+    matches: int = 1
+    with_itself: bool = False
+    limits: Limits = Limits()
+    wait_s: float = WAIT_S
+    pause_s: float = 0.0
+    teams: dict[str, str] = {}
+    house: tuple[str, ...] = ()
+    seed: str = ""
+    run: str = ""
+    due_at: float | None = None
+    bots: tuple[Bot, ...] = ()
+
+    @property
+    def rules(self) -> Game:
+        """The game itself."""
+        return game_named(self.game)
+
+    def read_settings(self) -> Settings:
+        """The settings, as the rules take them."""
+        return self.rules.vocabulary.read_settings(self.settings)
+
+
+def form_of(game: Game) -> Form:
+    """The form in which a game is played if nobody says otherwise: by its number of seats."""
+    return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
+
+
+def plan_of(
+    game: Game,
+    settings: Settings,
+    players: tuple[str, ...],
+    form: Form | None = None,
+    **rest: Any,
+) -> Plan:
+    """A plan from the rules' own objects; `rest` are further fields of `Plan`."""
+    return Plan(
+        game=game.name,
+        form=form or form_of(game),
+        settings=msgspec.to_builtins(settings),
+        players=players,
+        **rest,
+    )
