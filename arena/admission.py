@@ -1,21 +1,24 @@
-"""Who may come in: what a `hello` needs to be accepted, and who it turns out to be.
+"""Who may come in: what a `hello` or an `instruct` needs to be accepted, and who it turns out to be.
 
-Nothing here sends or closes anything; whoever is not welcome is told why by the gateway.
+Nothing here sends or closes anything; whoever is not welcome is told why by the gateway. Tokens come first: who needs one and has none
+that is good is told just that, in words that depend on nothing that the arena knows, before any name, game or session is looked at.
 """
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from arena.access import Access, hashed, stem
 from arena.games import GAMES
 from arena.player import Player, Process
-from protocol.messages import VERSION, Hello, Limits
+from protocol.messages import VERSION, Hello, Instruct, Limits
 
-__all__ = ["Admission", "Known", "Unwelcome"]
+__all__ = ["TOKEN_NEEDED", "Admission", "Known", "Unwelcome"]
 
+TOKEN_NEEDED = "expected a token that the instructor of this arena has given out"
+"""All that a stranger learns: whether its token is missing, wrong or revoked."""
 
 Known: TypeAlias = tuple[str, Process | None]
 """What a bot is called, and its process if the arena has launched it."""
@@ -35,13 +38,23 @@ class Admission:
     Args:
         players: those that are here or may come back, by name; the gateway keeps them.
         limits: of connections.
+        access: the roster; without one nobody has a name of its own, and nobody instructs.
+        requires_token: nobody comes in without a token; else only names of the roster need theirs.
     """
 
-    def __init__(self, players: Mapping[str, Player], limits: Limits) -> None:
+    def __init__(
+        self,
+        players: Mapping[str, Player],
+        limits: Limits,
+        access: Access | None = None,
+        requires_token: bool = False,
+    ) -> None:
         self._players = players
         self._limits = limits
-        self._expected: dict[bytes, Known] = {}
-        self._used: set[bytes] = set()
+        self._access = access or Access()
+        self._requires_token = requires_token
+        self._expected: dict[str, Known] = {}
+        self._used: set[str] = set()
         self._ours: set[str] = set()
 
     def expect(self, name: str, token: str, process: Process | None = None) -> None:
@@ -52,7 +65,7 @@ class Admission:
             token: a secret.
             process: the bot's, if the arena has launched it.
         """
-        self._expected[_hashed(token)] = (name, process)
+        self._expected[hashed(token)] = (name, process)
         self._ours.add(name)
 
     def forget(self, name: str, *, keeps_name: bool = False) -> None:
@@ -63,11 +76,44 @@ class Admission:
             if expected == name:
                 del self._expected[token]
 
+    def change(self, access: Access) -> tuple[tuple[Player, str], ...]:
+        """The roster has changed: who of those that are in may stay no longer, and why."""
+        before, self._access = self._access.players, access
+        gone = []
+        for player in self._players.values():
+            token = None if player.token is None else hashed(player.token)
+            name = stem(player.name)
+            if token in before and access.players.get(token) != before[token]:
+                gone.append((player, "its token was revoked or replaced"))
+            elif (
+                name in access.names
+                and player.name not in self._ours
+                and access.players.get(token or "") != name
+            ):
+                gone.append((player, "its name is on the roster now"))
+        return tuple(gone)
+
+    def instructs(self, message: Instruct) -> str:
+        """The name of the instructor who says this.
+
+        Raises:
+            Unwelcome: no instructor has that token, or it is another version.
+        """
+        name = self._access.instructors.get(hashed(message.token))
+        if name is None:
+            raise Unwelcome("token", TOKEN_NEEDED)
+        _check_version(message.protocol)
+        return name
+
+    def is_instructors(self, token: str) -> bool:
+        """Whether an instructor has that token now."""
+        return hashed(token) in self._access.instructors
+
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.
 
         Raises:
-            Unwelcome: there is no such session, or it began with another token.
+            Unwelcome: it needs a token, there is no such session, or it began with another token.
         """
         if hello.resume is None:
             return None
@@ -77,6 +123,7 @@ class Admission:
             names = (player.name, player.own_name)
             if known and player.token == hello.token and hello.name in names:
                 return player
+        self._check_needed(hello)
         raise Unwelcome("session", "no such session to resume; say hello without it")
 
     def admitted(
@@ -90,33 +137,40 @@ class Admission:
             address: where it comes from.
 
         Raises:
-            Unwelcome: another version, an unknown game, a name that is taken, or too many with its token or from its address.
+            Unwelcome: it needs a token; another version, an unknown game, a name that is taken, or too many with its token or
+                from its address.
         """
-        if hello.protocol != VERSION:
-            raise Unwelcome(
-                "version", f"expected protocol {VERSION}, got {hello.protocol}"
-            )
-        unknown = sorted(set(hello.games) - set(GAMES))
-        if unknown:
-            some = ", ".join(GAMES)
-            raise Unwelcome(
-                "games", f"unknown game {unknown[0]!r}; expected some of: {some}"
-            )
+        if known is None:
+            self._check_needed(hello)
+        _check_version(hello.protocol)
+        _check_games(hello)
         if known is not None:
             return known
+        name, token = hello.name, hashed(hello.token or "")
+        if token in self._used:
+            raise Unwelcome("token", "this token was for once; go on with `resume`")
+        if token in self._expected:
+            self._used.add(token)
+            return self._expected.pop(token)
+        if (owner := self._access.players.get(token)) is not None:
+            name = _called(hello.name, owner)
         if hello.token is not None:
-            token = _hashed(hello.token)
-            if token in self._used:
-                text = "this token was for once; go on with `resume`"
-                raise Unwelcome("token", text)
-            if token in self._expected:
-                self._used.add(token)
-                return self._expected.pop(token)
             self._check_token(hello.token)
-        else:
+        if owner is None and (hello.token is None or self._access.names):
             self._check_address(address)
-        self._check_name(hello.name, hello.token)
-        return hello.name, None
+        self._check_name(name, hello.token, owner)
+        return name, None
+
+    # --- within ---
+
+    def _check_needed(self, hello: Hello) -> None:
+        """A token is needed where nobody comes in without, and for a name that is somebody's."""
+        token = hashed(hello.token or "")
+        good = self._access.players, self._expected, self._used
+        if any(token in tokens for tokens in good):
+            return
+        if self._requires_token or stem(hello.name) in self._access.names:
+            raise Unwelcome("token", TOKEN_NEEDED)
 
     def _check_token(self, token: str) -> None:
         here = sum(
@@ -131,8 +185,10 @@ class Admission:
 
     def _check_address(self, address: str) -> None:
         """A whole class may sit behind one address; whoever has a token is not counted."""
+        names = self._access.names  # with a roster, what is not on it is no token
         here = sum(
-            player.token is None
+            (stem(player.name) not in names if names else player.token is None)
+            and player.process is None
             and player.connection is not None
             and player.connection.address == address
             for player in self._players.values()
@@ -143,7 +199,7 @@ class Admission:
                 f"expected at most {self._limits.per_address} connections without a token from one address",
             )
 
-    def _check_name(self, name: str, token: str | None) -> None:
+    def _check_name(self, name: str, token: str | None, owner: str | None) -> None:
         if name in self._ours:
             raise Unwelcome(
                 "name",
@@ -152,18 +208,34 @@ class Admission:
         present = self._players.get(name)
         if present is None:
             return
+        another = (
+            "choose another name"
+            if owner is None
+            else f"call this one {owner + '/…'!r}"
+        )
         if present.connection is not None:
-            here = f"a bot named {name!r} is here already"
-            raise Unwelcome("name", f"{here}; choose another name")
+            raise Unwelcome("name", f"a bot named {name!r} is here already; {another}")
         is_other = present.token != token or present.process is not None
         if present.chairs or is_other:  # else it has nothing to lose, and may be this
             away = f"a bot named {name!r} has lost its connection"
             limit = f"{self._limits.grace_ms} ms to come back with its session"
-            raise Unwelcome(
-                "name", f"{away} and has {limit}; choose another name or wait"
-            )
+            raise Unwelcome("name", f"{away} and has {limit}; {another} or wait")
 
 
-def _hashed(token: str) -> bytes:
-    """What is kept of a token: enough to know it again."""
-    return hashlib.sha256(token.encode()).digest()
+def _called(said: str, owner: str) -> str:
+    """What the bot of somebody on the roster is called: as it says, if that is a name of its owner's."""
+    return said if said.startswith(f"{owner}/") and said != f"{owner}/" else owner
+
+
+def _check_version(version: int) -> None:
+    if version != VERSION:
+        raise Unwelcome("version", f"expected protocol {VERSION}, got {version}")
+
+
+def _check_games(hello: Hello) -> None:
+    unknown = sorted(set(hello.games) - set(GAMES))
+    if unknown:
+        some = ", ".join(GAMES)
+        raise Unwelcome(
+            "games", f"unknown game {unknown[0]!r}; expected some of: {some}"
+        )

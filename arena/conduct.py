@@ -15,7 +15,7 @@ import heapq
 import logging
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -237,12 +237,18 @@ class Conduct:
             player.last_answer = arrived
             self._play_on(chair.table)
 
-    def offence(self, player: Player, finding: Finding) -> None:
-        """Something that is no answer ends all matches of this player: it left, crashed, sent garbage."""
+    def offence(
+        self,
+        player: Player,
+        finding: Finding,
+        tables: Collection[Table] | None = None,
+    ) -> None:
+        """Something that is no answer ends matches of this player: it left, crashed, sent garbage; all, or those given."""
         # Those that are asked come first: a competition keeps one verdict, and strikes the rest.
         chairs = sorted(player.chairs.values(), key=lambda chair: chair.ask is None)
         for chair in chairs:
-            if not chair.table.is_over:  # the player may sit at both sides of it
+            ends = tables is None or chair.table in tables
+            if ends and not chair.table.is_over:  # it may sit at both sides of it
                 self._blame(chair, finding, self._clock())
 
     def void(self, table: Table, text: str) -> None:

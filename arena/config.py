@@ -1,7 +1,7 @@
 """Settings from a TOML file, read once into frozen structs.
 
-A file has the tables `[serve]`, `[limits]`, `[games.<game>]` and `[[bot]]`, all of them optional, whose fields are those of the
-structs here, of `Limits` and of the games' settings. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
+A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them optional, whose fields are those
+of the structs here, of `Limits` and of the games' settings; `class.example.toml` beside this module shows them all. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
 What is wrong is one line that says where it stands, what was expected and what came. Paths are from the file's own folder, so that it
 means the same wherever the arena is started. Flags are the business of `arena/cli`, which lets them win.
 """
@@ -10,26 +10,34 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, inspect
 
 from arena.entry import Entry, check_name
 from arena.games import competition_settings, game_named
+from arena.plan import WAIT_S, Form, form_of
 from arena.program import read_program
+from arena.run import LIMITS, MOST_MATCHES, PAUSE_S, Run, Who, check
+from arena.timetable import Times, parse
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["Config", "Serve", "read_config"]
+__all__ = ["Config", "Serve", "example", "read_config"]
+
+_A_DAY_S = 86_400.0
 
 _TABLES = {
     "serve": "[serve]",
     "limits": "[limits]",
     "games": "[games.<game>]",
     "bot": "[[bot]]",
+    "run": "[[run]]",
 }
 
 
@@ -45,16 +53,22 @@ class Serve(Struct, frozen=True, kw_only=True):
         once: to stop after one competition in each game.
         practice: to refuse illegal answers, and put nobody out for them.
         open: to let in whoever can reach the machine.
+        tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
+        tls_key: the file with its key.
+        log: a file to which a line is added for every match; None for none.
     """
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 7700
     db: Annotated[str, Meta(min_length=1)] = "arena.db"
     players: Annotated[int, Meta(ge=1)] | None = None
-    matches: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     once: bool = False
     practice: bool = False
     open: bool = False
+    tls_cert: Annotated[str, Meta(min_length=1)] | None = None
+    tls_key: Annotated[str, Meta(min_length=1)] | None = None
+    log: Annotated[str, Meta(min_length=1)] | None = None
 
 
 class _Bot(Struct, frozen=True, kw_only=True):
@@ -65,6 +79,26 @@ class _Bot(Struct, frozen=True, kw_only=True):
     game: str | None = None
 
 
+class _Run(Struct, frozen=True, kw_only=True):
+    """A run as it stands in the file; what its fields mean is said in `arena/run.py`."""
+
+    game: str
+    name: str | None = None
+    form: str | None = None
+    at: Any = None
+    until: Any = None
+    players: list[str] | Literal["roster"] | None = None
+    least: Annotated[int, Meta(ge=1)] | None = None
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    with_itself: bool | None = None
+    wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
+    pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
+    house: list[str] = []
+    settings: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """All that a file says, and the defaults for what it does not.
 
@@ -73,6 +107,7 @@ class Config(Struct, frozen=True, kw_only=True):
         limits: of time and space.
         games: settings by game, as with `--set`.
         bots: those that the arena launches.
+        runs: the competitions that are planned, in the order of the file.
         files: where it was read, for nobody else to see.
     """
 
@@ -80,6 +115,7 @@ class Config(Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     games: Mapping[str, Mapping[str, object]] = {}
     bots: tuple[Entry, ...] = ()
+    runs: tuple[Run, ...] = ()
     files: tuple[Path, ...] = ()
 
 
@@ -99,6 +135,11 @@ def read_config(path: Path) -> Config:
         raise UsageError(f"{path}: {error}") from None
 
 
+def example() -> str:
+    """The text of a file for a whole course, to be read and changed by people."""
+    return files("arena").joinpath("class.example.toml").read_text(encoding="utf-8")
+
+
 def _load(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
@@ -116,16 +157,32 @@ def _config(document: Mapping[str, object], folder: Path) -> Config:
     for name in document:
         if name not in _TABLES:
             raise UsageError(_unknown("table", name, tuple(_TABLES.values())))
-    run = _table("[serve]", document.get("serve", {}))
-    serve = _read(Serve, "[serve]", run)
-    if "db" in run:
-        serve = msgspec.structs.replace(serve, db=os.path.join(folder, serve.db))
-    return Config(
-        serve=serve,
+    config = Config(
+        serve=_serve(_table("[serve]", document.get("serve", {})), folder),
         limits=_read(Limits, "[limits]", document.get("limits", {})),
         games=_games(_table("[games]", document.get("games", {}))),
         bots=_bots(document.get("bot", []), folder),
     )
+    runs = _runs(document.get("run", []), config)
+    return msgspec.structs.replace(config, runs=runs)
+
+
+def _serve(table: Mapping[str, object], folder: Path) -> Serve:
+    serve = _read(Serve, "[serve]", table)
+    if (serve.tls_cert is None) != (serve.tls_key is None):
+        missing = "tls_key" if serve.tls_key is None else "tls_cert"
+        raise UsageError(f"[serve] {missing}: expected it beside its other half")
+    paths = {
+        name: os.path.join(folder, getattr(serve, name))
+        for name in ("db", "tls_cert", "tls_key", "log")
+        if name in table and not _is_address(getattr(serve, name))
+    }
+    return msgspec.structs.replace(serve, **paths)
+
+
+def _is_address(where: str) -> bool:
+    """Whether it is a database elsewhere, and no path."""
+    return "://" in where
 
 
 def _games(tables: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
@@ -166,6 +223,97 @@ def _bots(tables: object, folder: Path) -> tuple[Entry, ...]:
             raise UsageError(f"{where} {field}: {error}") from None
         entries.append(Entry(program, name, game))
     return tuple(entries)
+
+
+def _runs(tables: object, config: Config) -> tuple[Run, ...]:
+    if not isinstance(tables, list):
+        raise UsageError(f"run: expected tables [[run]], got {_shown(tables)}")
+    runs: list[Run] = []
+    for number, table in enumerate(tables, 1):
+        where = f"[[run]] {number}"
+        read = _read(_Run, where, table)
+        try:
+            run = _run(read, where)
+            check(run, config)
+        except ArenaError as error:
+            said = str(error)
+            raise UsageError(
+                said if said.startswith(where) else f"{where} {said}"
+            ) from None
+        if run.name in [other.name for other in runs]:
+            raise UsageError(
+                f"{where} name: expected another for every run, got {run.name!r} again"
+            )
+        runs.append(run)
+    return tuple(runs)
+
+
+def _run(read: _Run, where: str) -> Run:
+    with _field("game"):
+        game = game_named(read.game)
+    with _field("name"):
+        name = game.name if read.name is None else check_name(read.name)
+    with _field("at"):
+        at = _times(read.at)
+    with _field("until"):
+        until = _times(read.until)
+    form = form_of(game) if read.form is None else _form(read.form)
+    itself = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
+    match read.players:
+        case None:
+            who, players = Who.CONNECTED, tuple[str, ...]()
+        case str():
+            who, players = Who.ROSTER, ()
+        case names:
+            who, players = Who.NAMED, tuple(names)
+    _read(game.vocabulary.settings, f"{where} settings", read.settings)
+    _read(Limits, f"{where} limits", read.limits)
+    for limit in read.limits:
+        if limit not in LIMITS:
+            raise UsageError(
+                f"limits {limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
+            )
+    return Run(
+        name=name,
+        game=game.name,
+        form=form,
+        least=game.seats if read.least is None else read.least,
+        at=at,
+        until=until,
+        who=who,
+        players=players,
+        matches=read.matches,
+        split=read.split,
+        with_itself=itself if read.with_itself is None else read.with_itself,
+        settings=read.settings,
+        limits=read.limits,
+        wait_s=read.wait_s,
+        pause_s=read.pause_s,
+        house=tuple(read.house),
+    )
+
+
+def _times(value: object) -> Times | None:
+    return None if value is None else parse(value)
+
+
+def _form(word: str) -> Form:
+    try:
+        return Form(word)
+    except ValueError:
+        known = ", ".join(Form)
+        raise UsageError(
+            f"form: expected one of: {known}, got {_shown(word)}"
+        ) from None
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Put the field's name in front of what is wrong with it."""
+    try:
+        yield
+    except ArenaError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 # ---- Tables and fields
@@ -227,6 +375,12 @@ def _in_words(kind: inspect.Type) -> str:
             return "an integer" + ("" if least is None else f" of at least {least}")
         case inspect.StrType(min_length=least):
             return "text" if not least else "text that is not empty"
+        case inspect.FloatType(ge=least, le=most):
+            return f"a number from {least:g} to {most:g}"
+        case inspect.ListType():
+            return "a list of names"
+        case inspect.DictType():
+            return "a table"
         case inspect.LiteralType(values=values):
             return " or ".join(map(repr, values))
         case inspect.UnionType(types=types):

@@ -7,10 +7,13 @@ does 1.6 times the round trips of the library's connection objects (design §4).
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
+import ssl
 import struct
 import sys
-from typing import Protocol
+import time
+from contextlib import suppress
 
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
@@ -18,6 +21,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from arena.wire import Owner, Wire
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
@@ -33,6 +37,8 @@ _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
+_TLS_S = 0.002
+"""What a TLS handshake takes us, which cannot be measured from here: 1 to 2 ms with RSA keys, a third of it with EC ones."""
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
@@ -40,96 +46,26 @@ _GREETING = (
 )
 
 
-class Wire(Protocol):
-    """What carries frames to and from one bot: a WebSocket, or the pipes of a process (`arena/pipe.py`).
-
-    Attributes:
-        peer: who is there, for people.
-        address: where connections of the same origin are counted together.
-        encoding: that of its first frame.
-        has_link: whether there is a network in between, with a round trip to be measured.
-        is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
-        is_behind: whether the peer has not read yet what was written some time ago.
-        useless: how many messages in a row have come to nothing; the owner counts.
-    """
-
-    peer: str
-    address: str
-    encoding: Encoding | None
-    has_link: bool
-    is_open: bool
-    is_behind: bool
-    useless: int
-
-    @property
-    def close_code(self) -> int | None:
-        """The code that the peer closed with, if it was the peer who closed."""
-
-    @property
-    def close_reason(self) -> str:
-        """The reason that the peer closed with, as it came."""
-
-    @property
-    def min_rtt_ms(self) -> float | None:
-        """The least round trip that the kernel has seen, where there is one and it tells."""
-
-    def send(self, frame: bytes, encoding: Encoding) -> None:
-        """Write one frame; nothing happens if the connection is closing."""
-
-    def ping(self, payload: bytes) -> None:
-        """Have the peer send these bytes back; only with a link."""
-
-    def close(self, code: int, reason: str = "") -> None:
-        """Close in order; the connection is cut if the peer does not play along."""
-
-    def cut(self) -> None:
-        """Close without a word."""
-
-    def hello_received(self) -> None:
-        """The peer has said who it is: it may stay."""
-
-
-class Owner(Protocol):
-    """What a connection tells of what happens on it."""
-
-    def connected(self, connection: Wire) -> None:
-        """A socket was accepted; its peer has yet to say anything."""
-
-    def received(
-        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
-    ) -> None:
-        """A whole frame came in, at a time of the loop's monotonic clock, in seconds."""
-
-    def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
-        """The peer broke the WebSocket protocol or sent too large a frame; last words can be sent, then it is closed."""
-
-    def overflowed(self, connection: Wire, waiting: int) -> None:
-        """More bytes wait for the peer to read than the limit allows; the connection has been cut."""
-
-    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
-        """The peer answered a ping, or pretends to have."""
-
-    def trifled(self, connection: Wire) -> None:
-        """The peer sent what means nothing by itself: a ping, which has been answered, or a part of a frame."""
-
-    def drained(self, connection: Wire) -> None:
-        """The peer has read what it had fallen behind with."""
-
-    def lost(self, connection: Wire) -> None:
-        """The connection is gone, whoever closed it."""
-
-
 class Connection(asyncio.BufferedProtocol):
     """One peer over WebSocket, as `Wire` describes it; `owner` hears of its frames.
+
+    It begins to read, or to speak TLS, when its owner says `serve`.
 
     Args:
         owner: what is told.
         limits: what the peer is held to.
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
+        tls: what the connection is encrypted with.
     """
 
-    def __init__(self, owner: Owner, limits: Limits, buffer: memoryview) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        limits: Limits,
+        buffer: memoryview,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.peer = self.address = "?"
         self.has_link = True
         self.is_behind = False
@@ -139,13 +75,17 @@ class Connection(asyncio.BufferedProtocol):
         self._owner = owner
         self._limits = limits
         self._buffer = buffer
+        self._tls = tls  # until it is begun
         self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None  # for `hello`, or to close
+        self._handshaking: asyncio.Task[None] | None = None
         self._blamed = self._closing = False
+        self._is_held = self._is_served = False
+        self._is_watched = True  # a stranger, or closing: what it says takes our time
 
     # --- what the owner calls ---
 
@@ -201,11 +141,35 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def hello_received(self) -> None:
-        """The peer has said who it is: it may stay."""
+        """The peer has said who it is, and is welcome: it may stay."""
         self._websocket.max_message_size = self._limits.frame_bytes
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self._is_watched = False
+        self._set_deadline(None)
+
+    @property
+    def handshake_s(self) -> float:
+        """What serving it will cost at first beyond what is read: the handshake of TLS."""
+        return _TLS_S if self._tls is not None else 0.0
+
+    def hold(self) -> None:
+        """Read no more of what a stranger says, until it is served again."""
+        self._is_held = True
+        if self._transport is not None and self._handshaking is None:
+            self._transport.pause_reading()
+
+    def serve(self) -> None:
+        """Read what a stranger says, and be encrypted first if need be; the first time its time for `hello` begins."""
+        if self._transport is None:
+            return
+        was_held, self._is_held = self._is_held, False
+        if not self._is_served:
+            self._is_served = True
+            self._set_deadline(self._limits.hello_ms / 1000)
+        if self._tls is not None:
+            tls, self._tls = self._tls, None
+            self._handshaking = self._loop.create_task(self._encrypt(tls))
+        elif was_held and self._handshaking is None:
+            self._transport.resume_reading()
 
     # --- what asyncio calls ---
 
@@ -215,8 +179,11 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
-            self.address, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
-        self._deadline = self._loop.call_later(self._limits.hello_ms / 1000, self.cut)
+            self.address, self.peer = _origin(str(peer[0])), f"{peer[0]}:{peer[1]}"
+        if self._tls is not None:
+            transport.pause_reading()
+        # Until it is served; then it has as much time once more.
+        self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -227,8 +194,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came in: turn them into frames."""
-        if self._closing and self.useless > _TRIFLES and self._transport is not None:
-            self._transport.pause_reading()  # the rest of a flood; it is cut in a moment
+        if self._is_watched:
+            self._watched(nbytes)
             return
         arrived = self._loop.time()
         self._websocket.receive_data(bytes(self._buffer[:nbytes]))
@@ -243,9 +210,10 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         self.is_open = False
-        self._transport = None
-        self.hello_received()
-        self._owner.lost(self)
+        if self._transport is not None:
+            self._transport = None
+            self._set_deadline(None)
+            self._owner.lost(self)
 
     def pause_writing(self) -> None:
         """The peer reads more slowly than we write."""
@@ -257,6 +225,41 @@ class Connection(asyncio.BufferedProtocol):
         self._owner.drained(self)
 
     # --- within ---
+
+    async def _encrypt(self, tls: ssl.SSLContext) -> None:
+        """Speak TLS from now on; whoever cannot is gone. The deadline for `hello` goes on."""
+        raw = self._transport
+        assert raw is not None, "it is served"
+        encrypted = None
+        # SSLError is an OSError, as is what a lost connection raises.
+        with suppress(OSError, asyncio.CancelledError):
+            encrypted = await self._loop.start_tls(raw, self, tls, server_side=True)
+        self._handshaking = None
+        if encrypted is None or self._transport is None:
+            raw.abort()
+            self.connection_lost(None)  # asyncio says so only after a handshake
+            return
+        self._transport = encrypted
+        if self._is_held:
+            encrypted.pause_reading()
+
+    def _watched(self, nbytes: int) -> None:
+        """The same for who is no player, or no longer: its owner learns how long it took."""
+        if self._closing and self.useless > _TRIFLES and self._transport is not None:
+            self._transport.pause_reading()  # the rest of a flood; it is cut in a moment
+            return
+        began_s = time.perf_counter()
+        self._websocket.receive_data(bytes(self._buffer[:nbytes]))
+        self._dispatch(self._loop.time())
+        self._owner.was_read(self, time.perf_counter() - began_s)
+
+    def _set_deadline(self, seconds: float | None) -> None:
+        """When the connection is cut, or that it is not."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if seconds is not None:
+            self._deadline = self._loop.call_later(seconds, self.cut)
 
     def _dispatch(self, arrived: float) -> None:
         for event in self._websocket.events_received():
@@ -340,9 +343,17 @@ class Connection(asyncio.BufferedProtocol):
     def _cut_later(self) -> None:
         """Give the peer some time to close; it does not get more by sending more."""
         if self._transport is not None and not self._closing:
-            self._closing = True
-            self.hello_received()
-            self._deadline = self._loop.call_later(_CLOSE_S, self.cut)
+            self._closing = self._is_watched = True
+            self._set_deadline(_CLOSE_S)
+
+
+def _origin(host: str) -> str:
+    """Whose an address is: with IPv6 everybody has as many as they like in a network of 64 bits."""
+    with suppress(ValueError):
+        address = ipaddress.IPv6Address(host.partition("%")[0])
+        if not address.is_loopback and not address.is_link_local:
+            return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
+    return host
 
 
 def min_rtt_ms(tcp: socket.socket) -> float | None:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from arena.director import Competition, Plan, Report
+from arena.director import Competition, Report
 from arena.games import competition_settings, game_named
 from arena.host import Host
+from arena.plan import plan_of
 from arena.store import Store
 from protocol.codec import Encoding
 from protocol.errors import ArenaError
@@ -104,10 +105,10 @@ async def demo(
             await _connected(host, contest.game, names)
             game = game_named(contest.game)
             competition = host.compete(
-                Plan(
-                    game=game,
-                    settings=competition_settings(game, contest.settings),
-                    players=names,
+                plan_of(
+                    game,
+                    competition_settings(game, contest.settings),
+                    names,
                     matches=contest.matches,
                     with_itself=contest.with_itself,
                     limits=LIMITS,

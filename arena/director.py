@@ -1,103 +1,65 @@
-"""Runs a competition: opens its matches as bots are free, rules who is out, and keeps the standings.
+"""Runs a competition: opens its matches as bots are free, rules who is out, and does what the instructor wants.
 
-The schedule says who plays whom (`arena/schedule.py`), the standings what it adds up to (`arena/standings.py`); the director
-only carries pairings to the conduct and outcomes back. One slow bot delays nothing but its own matches.
+The schedule says who plays whom (`arena/schedule.py`), a stage opens what can be opened (`arena/stage.py`), the ledger keeps what
+came of it (`arena/ledger.py`); the director carries pairings to the conduct and results back. One slow bot delays nothing but its own
+matches. A competition that was interrupted begins like a new one, only with results in its ledger.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from arena.chance import Stream
-from arena.conduct import OnOver, Table
+from arena.conduct import MOST_VOIDS, OnOver, Table
+from arena.forms import expected_matches, schedule_of
 from arena.gateway import Gateway
-from arena.match import Match, MatchResult
+from arena.ladder_stage import LadderStage
+from arena.ledger import Ledger
+from arena.match import Match, MatchResult, Result
+from arena.plan import Form, Plan
 from arena.player import Player
-from arena.rules import Game
-from arena.schedule import (
-    Outcome,
-    Outcomes,
-    Pairing,
-    Placed,
-    Ranking,
-    Schedule,
-    Stage,
-    elimination,
-    league,
-    round_robin,
-)
-from arena.stage import RunningStage
-from arena.standings import League, RoundRobin, measure_for
-from arena.store import Store
+from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
+from arena.stage import RunningStage, Stopped
+from arena.store import Act, State
 from arena.verdict import Finding, advice
-from protocol.messages import Ending, Limits, Mechanism, Termination, Verdict
-from protocol.vocabulary import Settings
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Ending, Mechanism, Progress, Verdict
 
-__all__ = ["Competition", "Form", "Plan", "Report", "form_of"]
+__all__ = ["ARENA", "Competition", "Listener", "Report"]
 
-_HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
+ARENA = "the arena"
+"""Who acts when nobody does."""
 
-
-class Form(StrEnum):
-    """The forms of competition (rules K)."""
-
-    ROUND_ROBIN = "round_robin"
-    ELIMINATION = "elimination"
-    LEAGUE = "league"
-
-
-def form_of(game: Game) -> Form:
-    """The form in which a game is played if nobody says otherwise: by its number of seats."""
-    return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be played.
-
-    Attributes:
-        game: its rules.
-        settings: of every match.
-        players: the bots' names.
-        matches: how often each two meet, or each bot the dealer.
-        with_itself: whether each bot also meets another instance of itself (A10), if it has two tables.
-        limits: of time.
-    """
-
-    game: Game
-    settings: Settings
-    players: tuple[str, ...]
-    matches: int = 1
-    with_itself: bool = False
-    limits: Limits = Limits()
-
-    @property
-    def form(self) -> Form:
-        """Round robin, elimination or league."""
-        return form_of(self.game)
+HouseCall = Callable[[str, str], Awaitable[None]]
+"""(game, name) → a house bot of that name is started and will connect."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """How a competition ended.
 
     Attributes:
+        competition, run: its id, and the name of its run or empty.
         game, form, players: what was played, by whom.
-        standings: `Row`s or `LeagueRow`s, best first, the eliminated at the end; empty for an elimination.
+        state: `finished`, or `stopped` by the instructor.
+        standings: rows, best first, the eliminated at the end; empty for an elimination.
         cross_table: who has done how against whom, in a round robin.
         ranking: the places of an elimination.
         verdicts: every elimination, with its evidence.
         played: how many matches count or ended by an offence.
-        seconds: how long it took.
+        seconds: how long it took, since the arena was last started.
     """
 
+    competition: str
+    run: str
     game: str
     form: Form
     players: tuple[str, ...]
+    state: State
     standings: tuple[Any, ...]
     cross_table: dict[str, dict[str, Any]]
     ranking: tuple[Placed, ...]
@@ -106,144 +68,307 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-HouseCall = Callable[[str, str], Awaitable[None]]
-"""(game, name) → a house bot of that name is started and will connect."""
+class Listener:
+    """Who wants to know what happens in a competition; this one does not."""
+
+    def freed(self, names: Sequence[str]) -> None:
+        """A match is over, and these bots have a table free."""
+
+    def ruled(self, verdict: Verdict) -> None:
+        """A bot is out, by what did not end a match."""
+
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+
+    def told(self, text: str) -> None:
+        """Something that the instructor should know."""
 
 
 class Competition:
     """One competition while it is played.
 
     Args:
-        plan: what is to be played.
+        ledger: its plan, and what has been played of it.
         gateway: where its bots are connected.
-        store: what every match is written to as it ends.
         wall: the time of day in Unix seconds.
         call_house: starts house bots for the free chairs of a final.
-        on_freed: told whose tables a match has freed, as other competitions may wait for them.
-        on_verdict: told of every elimination that did not end a match.
+        listener: told of what happens.
+        is_paused: whether it begins with a pause, as it was interrupted in one.
+        is_attended: whether there is an instructor to ask; without one a match that is void three times ends it (J5).
     """
 
     def __init__(
         self,
-        plan: Plan,
+        ledger: Ledger,
         gateway: Gateway,
-        store: Store,
         wall: Callable[[], float],
         call_house: HouseCall,
-        on_freed: Callable[[Sequence[str]], None] = lambda names: None,
-        on_verdict: Callable[[Verdict], None] = lambda verdict: None,
+        listener: Listener | None = None,
+        *,
+        is_paused: bool = False,
+        is_attended: bool = False,
     ) -> None:
-        self.plan = plan
-        self.played = 0
+        self.id = ledger.id
+        self.plan: Plan = ledger.plan
+        self.ledger = ledger
         self.scheduled = 0
+        self.is_paused = is_paused
+        self.is_over = False
+        self.guests: set[str] = set()  # house bots that were started to play in it
         self._settled = 0
-        self.verdicts: list[Verdict] = []
+        self._rules = self.plan.rules
+        self._settings = self.plan.read_settings()
         self._gateway = gateway
-        self._store = store
         self._wall = wall
         self._call_house = call_house
-        self._on_freed = on_freed
-        self._on_verdict = on_verdict
-        self._findings: dict[str, Finding] = {}
+        self._listener = listener or Listener()
+        self._is_attended = is_attended
         self._loop = asyncio.get_running_loop()
-        self._id = store.competition_started(
-            plan.game.name,
-            plan.form.value,
-            msgspec.to_builtins(plan.settings),
-            plan.players,
-            wall(),
-        )
-        self._out: dict[str, Termination] = {}
-        self._standings = _standings(plan)
-        self._stage: RunningStage | None = None
-        self.house = tuple(
-            f"house-{secrets.token_hex(2)}-{n}" for n in range(_HOUSE_SEATS)
-        )
+        self._began = self._loop.time()
+        self._played_before = ledger.played
+        self._findings: dict[str, Finding] = {}
+        if self.plan.form is Form.ELIMINATION:
+            for name, ended in ledger.removed.items():
+                self._findings[name] = _removed(ended.text)
+        self._names = frozenset((*self.plan.players, *self.plan.house))
+        self._stage: RunningStage | LadderStage | None = None
+        self._stopped_by: Act | None = None
 
     @property
-    def patience_ms(self) -> int:
-        """How long a bot that is away is waited for."""
-        return self.plan.limits.start_ms + self.plan.limits.grace_ms
+    def title(self) -> str:
+        """What people call it."""
+        return self.plan.run or self.plan.game
+
+    @property
+    def played(self) -> int:
+        """How many matches count or ended by an offence."""
+        return self.ledger.played
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every elimination so far."""
+        return tuple(self.ledger.verdicts)
+
+    @property
+    def house(self) -> tuple[str, ...]:
+        """The names of house bots in a final's free chairs."""
+        return self.plan.house
+
+    @property
+    def fillers(self) -> tuple[str, ...]:
+        """The house bots that are there for this competition only, as players or in a final's free chairs."""
+        return (*self.plan.house, *self.guests)
 
     @property
     def settled(self) -> int:
         """How many of the scheduled matches have been played or will never be."""
-        running = 0 if self._stage is None else self._stage.settled
-        return self._settled + running
+        return self._settled + (0 if self._stage is None else self._stage.settled)
+
+    @property
+    def state(self) -> State:
+        """Whether it goes on."""
+        if self.is_over:
+            return State.STOPPED if self._stopped_by else State.FINISHED
+        return State.PAUSED if self.is_paused else State.RUNNING
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is; the time left is that of the matches left, if they take as long as those so far."""
+        expected = max(expected_matches(self.plan) or 0, self.scheduled)
+        done = self.ledger.played - self._played_before
+        left_s = None
+        if done > 0 and not self.is_paused and self.plan.form is not Form.LADDER:
+            each_s = (self._loop.time() - self._began) / done
+            left_s = round(each_s * max(0, expected - self.settled), 1)
+        return Progress(
+            competition=self.id,
+            run=self.plan.run,
+            game=self.plan.game,
+            form=self.plan.form.value,
+            state=self.state.value,
+            settled=self.settled,
+            scheduled=expected,
+            left_s=left_s,
+            waits_for=() if self._stage is None else self._stage.waits_for,
+        )
 
     async def run(self) -> Report:
         """Play it to its end.
 
         Raises:
-            ArenaError: a match was void three times (J5), or the results cannot be stored.
+            ArenaError: a match was void three times (J5) and nobody is there to ask, the results cannot be stored, or those that
+                are there are not those of this schedule.
         """
-        started = self._loop.time()
-        schedule = self._schedule(self.house)
-        stage: Stage = next(schedule)
+        self._began = self._loop.time()
         ranking: Ranking = ()
-        while True:
-            outcomes = await self._play(stage)
-            try:
-                stage = schedule.send(outcomes)
-            except StopIteration as done:
-                ranking = done.value
-                break
-        self._store.competition_finished(self._id, self._wall(), ranking)
-        standings = self._standings
+        with contextlib.suppress(Stopped):
+            ranking = await self._play_all()
+        self.is_over = True
+        self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
         return Report(
-            game=self.plan.game.name,
+            competition=self.id,
+            run=self.plan.run,
+            game=self.plan.game,
             form=self.plan.form,
             players=self.plan.players,
-            standings=standings.rows() if standings is not None else (),
-            cross_table=(
-                standings.cross_table() if isinstance(standings, RoundRobin) else {}
-            ),
+            state=self.state,
+            standings=self.ledger.rows,
+            cross_table=self.ledger.cross_table,
             ranking=ranking,
-            verdicts=tuple(self.verdicts),
+            verdicts=self.verdicts,
             played=self.played,
-            seconds=self._loop.time() - started,
+            seconds=self._loop.time() - self._began,
         )
 
     def changed(self) -> None:
         """A bot has come or gone: matches may be opened now."""
-        self.seat((*self.plan.players, *self.house))
+        if self._stage is not None:
+            self._stage.seat(tuple(self._names))
 
     def offended(self, name: str, finding: Finding) -> None:
         """A bot is gone for good; if that did not end a match here, it is out all the same (J3).
 
-        Leaving is no offence while nothing is played: whoever comes back in time may go on.
+        Leaving is no offence while nothing is played: whoever comes back in time may go on. On a ladder nothing is but at a table.
         """
-        if finding.kind is Ending.DISCONNECT or name not in (
-            *self.plan.players,
-            *self.house,
-        ):
+        if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
-        if name in self._out:
-            return
-        self._findings.setdefault(name, finding)
-        if self._stage is not None:
-            self._stage.offended(name)
+        if self.is_in(name):
+            self._findings.setdefault(name, finding)
+            if self._stage is not None:
+                self._stage.offended(name)
 
     def is_in(self, name: str) -> bool:
         """Whether a bot takes part and has not been eliminated."""
-        return name in (*self.plan.players, *self.house) and name not in self._out
+        return name in self._names and name not in self.ledger.out
 
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
         if self._stage is not None:
             self._stage.seat(names)
 
+    # --- what the instructor wants ---
+
+    def pause(self, act: Act) -> None:
+        """Open nothing more; what is being played goes on."""
+        if self.is_paused:
+            raise UsageError(
+                f"expected a competition that goes on, {self.id} is paused"
+            )
+        self.ledger.state_changed(State.PAUSED, act)
+        self.is_paused = True
+        if self._stage is not None:
+            self._stage.paused()
+
+    def resume(self, act: Act) -> None:
+        """Go on, also with what was void too often."""
+        self.ledger.state_changed(State.RUNNING, act)
+        self.is_paused = False
+        if self._stage is not None:
+            self._stage.reopen()
+
+    def stop(self, act: Act) -> None:
+        """End it here and now: what is being played is void, the standings stay as they are."""
+        self._stopped_by = act
+        if self._stage is not None:
+            self._stage.stop()
+
+    def close(self) -> None:
+        """A ladder's time is over."""
+        if isinstance(self._stage, LadderStage):
+            self._stage.close()
+
+    def table(self, match: str) -> Table | None:
+        """The match of that id, if it is being played here."""
+        tables = () if self._stage is None else self._stage.tables
+        return next((table for table in tables if table.id == match), None)
+
+    def void(self, match: str, act: Act) -> None:
+        """Have a match played again that is being played, or whose result counts.
+
+        Raises:
+            UsageError: there is none, or its result cannot be taken back any more.
+        """
+        table = self.table(match)
+        if table is not None:
+            self.ledger.acted(act)
+            self._gateway.conduct.void(table, act.text)
+            return
+        played = self.ledger.take_back(match, act)
+        seat = played.result.termination.seat
+        if seat is not None:
+            self._findings.pop(played.players[seat], None)
+        if self._stage is not None:
+            self._stage.reopen()
+
+    def remove(self, name: str, act: Act) -> None:
+        """Take a bot out, like an offender.
+
+        Raises:
+            UsageError: it is not in it, or not any more.
+        """
+        if not self.is_in(name):
+            raise UsageError(f"expected a bot that is in {self.id}, got {name!r}")
+        finding = _removed(act.text)
+        self._findings[name] = finding
+        tables = () if self._stage is None else self._stage.tables
+        player = self._gateway.players.get(name)
+        if player is not None:
+            self._gateway.conduct.offence(player, finding, tables)
+        if self._stage is not None:
+            self._stage.offended(name)
+        self.ledger.remove(name, act)
+        if self._stage is not None:
+            self._stage.reopen()
+
     # --- what a stage asks for ---
+
+    @property
+    def patience_ms(self) -> int:
+        """How long a bot that is away is waited for."""
+        return int(self.plan.wait_s * 1000)
+
+    def known(self, pairing: Pairing) -> Result | None:
+        """Its result, if there is one."""
+        return self.ledger.known(pairing)
 
     def is_out(self, pairing: Pairing) -> bool:
         """Whether one of them has been eliminated (J3)."""
-        return any(name in self._out for name in pairing.players)
+        return any(name in self.ledger.out for name in pairing.players)
+
+    def is_barred(self, name: str) -> bool:
+        """Whether a bot may not play here any more."""
+        return name in self.ledger.out
+
+    def plays(self) -> list[Player]:
+        """All that are here and play the game, but for those who fill chairs."""
+        return [
+            player
+            for player in self._gateway.players.values()
+            if self.plan.game in player.games and not player.leaving
+        ]
+
+    def stuck(self, pairing: Pairing) -> None:
+        """A match was void three times by faults of the arena (J5).
+
+        Raises:
+            ArenaError: there is no instructor to ask.
+        """
+        names = " against ".join(pairing.players)
+        text = f"{names} was void {MOST_VOIDS} times by faults of the arena"
+        if not self._is_attended:
+            raise ArenaError(text)
+        self.ledger.acted(self._act("flag", text))
+        self._listener.told(
+            f"{self.title}: {text} and waits for the instructor: see the log, then `arena resume {self.id}`"
+        )
 
     def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
         return self._gateway.conduct.open(
-            self.plan.game, self.plan.settings, players, self.plan.limits, on_over
+            self._rules, self._settings, players, self.plan.limits, on_over
         )
 
     def note(
@@ -256,19 +381,19 @@ class Competition:
         """Write down what came of a match, and rule who is out."""
         lasted_s = self._loop.time() - table.opened_at
         self._note(table.id, pairing, result, verdict, lasted_s)
-        self._on_freed(pairing.players)
+        self._listener.freed(pairing.players)
 
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
         player = self._gateway.players.get(name)
-        return None if player is None or player.leaving else player
+        if player is None or player.leaving or self.plan.game not in player.games:
+            return None
+        return player
 
     def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
         """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
-        limits, game = self.plan.limits, self.plan.game
-        match = Match(
-            game, self.plan.settings, seed=secrets.token_bytes(32), start=False
-        )
+        limits, game = self.plan.limits, self._rules
+        match = Match(game, self._settings, seed=secrets.token_bytes(32), start=False)
         name = pairing.players[seat]
         finding = self._findings.get(name) or Finding(
             kind=Ending.ABSENT,
@@ -278,7 +403,7 @@ class Competition:
         match.end(finding.kind, seat, finding.text)
         verdict = Verdict(
             kind=finding.kind,
-            match=f"{self._id}-{pairing.number}",
+            match=f"{self.id}-{pairing.number}-{secrets.token_hex(2)}",
             game=game.name,
             bot=name,
             seat=seat,
@@ -294,36 +419,50 @@ class Competition:
         )
         result = match.result()
         self._note(verdict.match, pairing, result, verdict)
-        self._on_verdict(verdict)
+        self._listener.ruled(verdict)
         return result
 
-    def void(self, table: Table, text: str) -> None:
+    def void_table(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
         self._gateway.conduct.void(table, text)
 
     # --- within ---
 
-    def _schedule(self, house: Sequence[str]) -> Schedule:
-        plan = self.plan
-        if plan.form is Form.LEAGUE:
-            return league(plan.players, plan.matches)
-        if plan.form is Form.ROUND_ROBIN:
-            return round_robin(plan.players, plan.matches, plan.with_itself)
-        return elimination(plan.players, Stream(secrets.token_bytes(32)), house)
+    async def _play_all(self) -> Ranking:
+        if self.plan.form is Form.LADDER:
+            self._stage = ladder = LadderStage(
+                self, self.ledger.ladder, self.ledger.last_pairing + 1
+            )
+            try:
+                await ladder.outcomes()
+            finally:
+                self._stage = None
+            return ()
+        schedule = schedule_of(self.plan)
+        stage: Stage = next(schedule)
+        while True:
+            outcomes = await self._play(stage)
+            try:
+                stage = schedule.send(outcomes)
+            except StopIteration as done:
+                ranking: Ranking = done.value
+                return ranking
 
     async def _play(self, pairings: Stage) -> Outcomes:
         self.scheduled += len(pairings)
         for pairing in pairings:
             for name in pairing.players:
-                if name in self.house:
-                    await self._call_house(self.plan.game.name, name)
-        self._stage = RunningStage(self, pairings)
-        for name in self._findings:
-            self._stage.offended(name)
+                if name in self.house and self.known(pairing) is None:
+                    await self._call_house(self.plan.game, name)
+        self._stage = stage = RunningStage(self, pairings)
+        for name in tuple(self._findings):
+            stage.offended(name)
+        if self._stopped_by is not None:
+            stage.stop()
         try:
-            return await self._stage.outcomes()
+            return await stage.outcomes()
         finally:
-            self._settled += self._stage.settled
+            self._settled += stage.settled
             self._stage = None
 
     def _note(
@@ -334,25 +473,38 @@ class Competition:
         verdict: Verdict | None,
         lasted_s: float = 0.0,
     ) -> None:
-        """Write a match down, count it, and strike an offender."""
+        """Write a match down, and tell what it means."""
         now = self._wall()
-        self._store.match_finished(
-            self._id, match, pairing.players, result, now - lasted_s, now, verdict
+        self.ledger.note(match, pairing, result, verdict, now - lasted_s, now)
+        self._listener.matched(self, match, pairing, result)
+        if self.plan.form is Form.ELIMINATION and self.plan.teams:
+            for name in saved(pairing.players, result, self.plan.teams):
+                self._flag(match, pairing, result, name)
+
+    def _flag(
+        self, match: str, pairing: Pairing, result: MatchResult, name: str
+    ) -> None:
+        """Somebody goes on because a team-mate offended (K2): that is for the instructor to judge."""
+        seat = result.termination.seat
+        assert seat is not None, "there was an offence"
+        offender = pairing.players[seat]
+        text = f"the offence of {offender} in {match} saved its team-mate {name}"
+        self.ledger.acted(self._act("flag", text, match, offender))
+        self._listener.told(f"{self.title}: {text}")
+
+    def _act(
+        self, what: str, text: str, match: str | None = None, bot: str | None = None
+    ) -> Act:
+        return Act(
+            competition=self.id,
+            at=self._wall(),
+            who=ARENA,
+            what=what,
+            match=match,
+            bot=bot,
+            text=text,
         )
-        if self._standings is not None and not self.is_out(pairing):
-            self._standings.add(Outcome(pairing, result))
-        if result.termination.kind is not Ending.VOID:
-            self.played += 1
-        if verdict is not None and verdict.bot not in self._out:
-            self.verdicts.append(verdict)
-            self._out[verdict.bot] = result.termination
 
 
-def _standings(plan: Plan) -> RoundRobin | League | None:
-    """What keeps the standings; an elimination has a ranking instead."""
-    match plan.form:
-        case Form.ROUND_ROBIN:
-            return RoundRobin(plan.players)
-        case Form.LEAGUE:
-            return League(plan.players, measure_for(plan.game.name))
-    return None
+def _removed(text: str) -> Finding:
+    return Finding(kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR)

@@ -1,13 +1,15 @@
 """The transcript of blackjack (B13): a match in process, written down line by line.
 
 A driver round `arena.match.Match` like any other: it looks at what is asked and told, and at nothing else. The one thing it
-knows beyond that is where the deck was cut: it sees the cuts that it hands in, and the player does not learn them.
+knows beyond that is where the deck was cut: it sees the cuts that it hands in, and the player does not learn them. Its words,
+`Transcript`, are those of `arena replay`, too.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from arena.chance import Stream, match_key, seed_from_int
 from arena.games.blackjack import GAME
@@ -20,13 +22,15 @@ from protocol.blackjack import (
     Exposed,
     HandOver,
     Outcome,
+    Shuffled,
     hand_value,
 )
 from protocol.cards import name
 from protocol.errors import UsageError
 from protocol.strategy import Strategy
+from protocol.vocabulary import News, Question
 
-__all__ = ["drive"]
+__all__ = ["Transcript", "drive"]
 
 _LAST_LINE: dict[Outcome, str] = {
     "natural": "Player dealt natural 21",
@@ -87,41 +91,77 @@ def _transcript(
     match: Match, bankroll: int, strategy: Strategy, made: list[int]
 ) -> Iterator[str]:
     """The lines of a match; `made` holds the cuts that are not written down yet."""
-    hands = dealers_cards = 0
-    yield from _shuffle(made)
+    transcript = Transcript(bankroll, made)
     while True:
         for tell in match.take_news():
-            news = tell.news
-            strategy.hear(news)
-            if type(news) is Exposed:
-                dealers_cards += news.to == "dealer"
-                yield _dealt(news, dealers_cards)
-            elif type(news) is HandOver:
-                hands, bankroll = hands + 1, news.bankroll
-                yield from _ended(news)
+            strategy.hear(tell.news)
+            yield from transcript.told(tell.news)
         if match.pending is None:
             break
 
         question = match.pending.question
-        if type(question) is Bet:
-            dealers_cards = 0
-            yield f"Hand {question.round} bankroll {question.bankroll}"
-            yield from _shuffle(made)  # a reshuffle comes after the hand's line (B6)
+        yield from transcript.asked(question)
         answer = strategy.decide(question)
         match.answer(answer)
+        yield from transcript.answered(question, answer)
+    yield transcript.end
+
+
+class Transcript:
+    """The words of B13 for what happens in a match, in the order in which it happens.
+
+    Args:
+        bankroll: the chips at the start.
+        made: holds the cuts of a shuffle when it is told, and is emptied then; none for who is not to see them, or if
+            there are none.
+    """
+
+    def __init__(self, bankroll: int, made: list[int]) -> None:
+        self._bankroll = bankroll
+        self._made = made
+        self._hands = self._dealers_cards = 0
+        self._has_begun = self._is_shuffled = False
+
+    def told(self, news: News) -> Iterator[str]:
+        """The lines for something that the player learns."""
+        if type(news) is Shuffled:
+            if self._has_begun:
+                self._is_shuffled = True  # it comes after the hand's line (B6)
+            else:
+                self._has_begun = True
+                yield from self._shuffle()
+        elif type(news) is Exposed:
+            self._dealers_cards += news.to == "dealer"
+            yield _dealt(news, self._dealers_cards)
+        elif type(news) is HandOver:
+            self._hands, self._bankroll = self._hands + 1, news.bankroll
+            yield from _ended(news)
+
+    def asked(self, question: Question[Any]) -> Iterator[str]:
+        """The lines before the player's answer."""
+        if type(question) is Bet:
+            self._dealers_cards = 0
+            yield f"Hand {question.round} bankroll {question.bankroll}"
+            if self._is_shuffled:
+                self._is_shuffled = False
+                yield from self._shuffle()
+
+    def answered(self, question: Question[Any], answer: object) -> Iterator[str]:
+        """The lines for what the player does."""
         if type(question) is Bet:
             yield f"Player bets {answer}"
         elif type(question) is Draw and answer == "stand":
             yield f"Player's total is {question.total}"
-    yield f"Player has {bankroll} after {hands} hands"
 
+    @property
+    def end(self) -> str:
+        """The last line."""
+        return f"Player has {self._bankroll} after {self._hands} hands"
 
-def _shuffle(made: list[int]) -> Iterator[str]:
-    """The lines of a shuffle if there was one."""
-    if made:
+    def _shuffle(self) -> Iterator[str]:
         yield "Shuffling the deck"
-        yield from [f"cut at {cut}" for cut in made]
-        made.clear()
+        yield from [f"cut at {cut}" for cut in self._made]
+        self._made.clear()
 
 
 def _dealt(news: Exposed, dealers_cards: int) -> str:

@@ -7,26 +7,28 @@ the players' outboxes and is written one tick of the event loop later, so that a
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import ssl
-from collections import Counter
 from collections.abc import Callable
 
 import msgspec
 
-from arena.admission import Admission, Known, Unwelcome
+from arena.access import Access
+from arena.admission import Known
 from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
 from arena.connection import Connection, Wire
+from arena.desk import OnInstruct
+from arena.listening import Listening
+from arena.outboxes import Outboxes
 from arena.player import Player
+from arena.reception import Reception
 from arena.verdict import Finding
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.errors import (
     Malformed,
     OutOfTurn,
     ProtocolError,
-    Unreachable,
     one_line,
 )
 from protocol.messages import (
@@ -37,10 +39,12 @@ from protocol.messages import (
     CLOSE_REPLACED,
     VERSION,
     Answer,
+    ArenaMessage,
     BotMessage,
     Ending,
     Goodbye,
     Hello,
+    Instruct,
     Limits,
     Mechanism,
     Ready,
@@ -57,17 +61,19 @@ _FORGET_S = 1.0  # one useless message less: who pings now and then floods nobod
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
-_MOST_STRANGERS = 4096  # from everywhere: a flood of them must not use up all sockets
 
 
 class Gateway:
-    """A server for bots on one address.
+    """A server for bots on one address, or several.
 
     Args:
         conduct: the matches; it is ticked as long as the gateway is open.
         limits: what `welcome` announces and connections are held to.
         on_change: called after a player has come or gone.
         on_offence: told the name of a player who is out of all its matches, after they have ended, and why.
+        access: the roster, if there is one; `roster_changed` tells of a later one.
+        requires_token: whether nobody comes in without a token.
+        on_instruct: does what an instructor wants, given the message and the name on the token; raises `ArenaError` if it cannot.
 
     Attributes:
         players: by name, those that are connected or may come back.
@@ -80,55 +86,59 @@ class Gateway:
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
+        *,
+        access: Access | None = None,
+        requires_token: bool = False,
+        on_instruct: OnInstruct | None = None,
     ) -> None:
         self.conduct = conduct
         self.limits = limits
         self.on_change = on_change
         self.on_offence = on_offence
-        self.players: dict[str, Player] = {}
-        self.admission = Admission(self.players, limits)
-        self._of: dict[Wire, Player] = {}
         self._connections: set[Wire] = set()
-        self._strangers: dict[Wire, None] = {}  # the oldest first
         self._forget_at = 0.0
-        self._near = Counter[str]()  # how many of them, by address
-        self._vouched: dict[str, Known] = {}
         self._buffer = memoryview(bytearray(_READ_BYTES))
-        self._dirty: dict[Player, None] = {}
-        self._server: asyncio.Server | None = None
+        self._listening = Listening()
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._outboxes = Outboxes(
+            conduct.lag.total_s, lambda: self.on_change(), self._failed_to_write
+        )
+        self._reception = Reception(
+            conduct,
+            limits,
+            self._outboxes.mark_dirty,
+            on_change=lambda: self.on_change(),
+            on_offence=lambda name, finding: self.on_offence(name, finding),
+            access=access,
+            requires_token=requires_token,
+            on_instruct=on_instruct,
+        )
+        self.players = self._reception.players
+        self.admission = self._reception.admission
+        self._of = self._reception.of
 
     async def open(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
     ) -> int:
-        """Listen; returns the port, which is a free one for port 0.
+        """Listen, on one more address if it is not the first; returns the port, which is a free one for port 0.
 
         Raises:
             Unreachable: the address cannot be listened on.
         """
-        try:
-            self._server = await self._loop.create_server(
-                lambda: Connection(self, self.limits, self._buffer), host, port, ssl=tls
-            )
-        except OSError as error:
-            why = (
-                "another program uses that port; choose another with --port"
-                if error.errno == errno.EADDRINUSE
-                else (error.strerror or str(error))
-            )
-            raise Unreachable(f"cannot listen on {host}:{port}: {why}") from None
-        self._ticking = asyncio.create_task(self._tick())
-        listening: int = self._server.sockets[0].getsockname()[1]
+        listening = await self._listening.open(
+            lambda: Connection(self, self.limits, self._buffer, tls), host, port
+        )
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick())
         return listening
 
     async def close(self) -> None:
         """Say that the arena is done to all who are connected, and stop listening."""
-        if self._server is not None:
-            self._server.close()
+        self._listening.close()
         if self._ticking is not None:
             self._ticking.cancel()
-        self._flush()
+        self._outboxes.flush()
         for connection in list(self._connections):
             connection.close(CLOSE_DONE, "the arena has closed")
         for _ in range(100):  # a close handshake is a round trip
@@ -140,25 +150,19 @@ class Gateway:
 
     def vouch(self, address: str, known: Known) -> None:
         """Whoever says `hello` from this address is known: no name or token of its own matters."""
-        self._vouched[address] = known
+        self._reception.vouch(address, known)
 
     # --- what connections tell (the Owner's side) ---
 
     def connected(self, connection: Wire) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
-        self._strangers[connection] = None
-        self._near[connection.address] += 1
-        # The oldest goes: whoever means well says hello at once.
-        if self._near[connection.address] > self.limits.strangers:
-            address = connection.address
-            oldest = next(one for one in self._strangers if one.address == address)
-            self._no_stranger(oldest)
-            oldest.cut()
-        elif len(self._strangers) > _MOST_STRANGERS:
-            oldest = next(iter(self._strangers))
-            self._no_stranger(oldest)
-            oldest.cut()
+        if isinstance(connection, Connection):  # else we have launched it
+            self._reception.strangers.met(connection)
+
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        """So much of the loop's time has gone to somebody who plays nothing."""
+        self._reception.strangers.was_read(connection, took_s)
 
     def received(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
@@ -186,7 +190,7 @@ class Gateway:
         """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
         player = self._of.get(connection)
         if player is None:
-            self._greet(connection, message)
+            self._reception.heard(connection, message)
         elif player.session.note(message):
             connection.useless = 0
             self._take(player, message, arrived)
@@ -225,17 +229,16 @@ class Gateway:
         """There is room for more of a transcript."""
         player = self._of.get(connection)
         if player is not None:
-            self._mark_dirty(player)
+            self._outboxes.mark_dirty(player)
 
     def misbehaved(
         self, connection: Wire, error: ProtocolError, frame: bytes | None = None
     ) -> None:
         """Refuse what came, rule on it, and close the connection; in practice go on if the frame was a whole one."""
         player = self._of.get(connection)
-        encoding = connection.encoding or Encoding.JSON
         if player is not None:
-            self._flush_now(player)
-        connection.send(encode(Refused(error.code, str(error)), encoding), encoding)
+            self._outboxes.flush_now(player)
+        self._reception.tell(connection, Refused(error.code, str(error)))
         if self._goes_on(connection, player, frame):
             return
         finding = Finding(
@@ -246,9 +249,9 @@ class Gateway:
         )
         if player is not None:
             self._dismiss(player, finding)
-            self._flush_now(player)
+            self._outboxes.flush_now(player)
         else:
-            self._known_offended(connection, finding)
+            self._reception.offended(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def _goes_on(
@@ -271,8 +274,7 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
-        self._no_stranger(connection)
-        self._vouched.pop(connection.address, None)
+        self._reception.left(connection)
         player = self._of.pop(connection, None)
         if player is None or player.connection is not connection:
             return
@@ -286,66 +288,28 @@ class Gateway:
             )
         self.on_change()
 
-    def dismiss(self, name: str, finding: Finding) -> None:
+    def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
         """Rule that a player is out of all its matches, from evidence that did not come over the wire."""
         player = self.players.get(name)
         if player is not None:
             self._dismiss(player, finding)
-            self._flush_now(player)
+            self._outboxes.flush_now(player)
             if player.connection is not None:
-                player.connection.close(CLOSE_DONE, finding.text)
+                player.connection.close(code, finding.text)
+
+    def roster_changed(self, access: Access) -> None:
+        """Who has a token is different now: whoever is here with one that is good no longer has to go."""
+        for player, text in self.admission.change(access):
+            finding = Finding(
+                kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR
+            )
+            if player.connection is not None:
+                player.send(Refused("token", text))
+            self.dismiss(player.name, finding, CLOSE_REFUSED)
+        for connection in self._reception.desk.former():
+            connection.close(CLOSE_REFUSED, "the token was replaced")
 
     # --- within ---
-
-    def _greet(self, connection: Wire, message: object) -> None:
-        """The first message of a connection must be a `hello` that can be accepted."""
-        if not isinstance(message, Hello):
-            raise OutOfTurn("expected hello as the first message")
-        connection.hello_received()
-        self._no_stranger(connection)
-        try:
-            former = self.admission.resumed(message)
-            if former is not None:
-                self._resume(former, message, connection)
-                return
-            name, process = self.admission.admitted(
-                message, self._vouched.get(connection.address), connection.address
-            )
-        except Unwelcome as why:
-            encoding = connection.encoding or Encoding.JSON
-            refused = Refused(why.code, str(why))
-            connection.send(encode(refused, encoding), encoding)
-            connection.close(CLOSE_REFUSED, str(why))
-            text = f"its hello was refused: {why}"
-            finding = Finding(
-                kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION
-            )
-            self._known_offended(connection, finding)
-            return
-        player = Player(
-            message, connection, self.limits.tables, self._mark_dirty, name, process
-        )
-        self.players[player.name] = player
-        self._welcome(player, message, connection)
-        self.on_change()
-
-    def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
-        """The same bot over another connection, which replaces an earlier one."""
-        former = player.connection
-        if former is not None:
-            self._of.pop(former, None)
-            former.close(CLOSE_REPLACED, "the session goes on over another connection")
-            player.disconnected(self._loop.time())
-        player.resumed(hello, connection)
-        self._welcome(player, hello, connection)
-        player.repeat(hello.from_)
-        self.on_change()
-
-    def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
-        self._of[connection] = player
-        player.session.note(hello)
-        practice = self.conduct.practice
-        player.send(Welcome(VERSION, player.name, player.secret, self.limits, practice))
 
     def _take(self, player: Player, message: object, arrived: float) -> None:
         """One message of a player that its session's table has let through."""
@@ -359,7 +323,7 @@ class Gateway:
             )
             self._dismiss(player, _on_wire(Ending.DISCONNECT, text))
             if player.connection is not None:
-                self._flush_now(player)
+                self._outboxes.flush_now(player)
                 player.connection.close(CLOSE_DONE, "goodbye")
 
     def _dismiss(self, player: Player, finding: Finding) -> None:
@@ -368,14 +332,9 @@ class Gateway:
         self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
             del self.players[player.name]
-            self.on_offence(player.name, _held_to(player.enforced, finding))
-
-    def _known_offended(self, connection: Wire, finding: Finding) -> None:
-        """One that we have launched need not be welcome for us to know who it is."""
-        if (known := self._vouched.get(connection.address)) is not None:
-            name, process = known
-            enforced = "time" if process is None else process.enforced
-            self.on_offence(name, _held_to(enforced, finding))
+            self.on_offence(
+                player.name, msgspec.structs.replace(finding, enforced=player.enforced)
+            )
 
     def _grace_over(self, player: Player, secret: str) -> None:
         if player.connection is None and player.secret == secret:
@@ -387,47 +346,18 @@ class Gateway:
             self._dismiss(player, finding)
             self.on_change()
 
-    def _no_stranger(self, connection: Wire) -> None:
-        """It has said who it is, or is gone."""
-        if connection in self._strangers:
-            del self._strangers[connection]
-            self._near[connection.address] -= 1
-            if not self._near[connection.address]:
-                del self._near[connection.address]
-
     def _failed(self, connection: Wire) -> None:
         """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
         player = self._of.get(connection)
         if player is not None:
             for chair in list(player.chairs.values()):
                 self.conduct.void(chair.table, FAULT)
-            self._flush_now(player)
+            self._outboxes.flush_now(player)
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
-    def _mark_dirty(self, player: Player) -> None:
-        if not self._dirty:
-            self._loop.call_soon(self._flush)
-        self._dirty[player] = None
-
-    def _flush(self) -> None:
-        dirty, self._dirty = self._dirty, {}
-        now = self._loop.time()
-        lag_s = self.conduct.lag.total_s(now)
-        for player in dirty:
-            was_here = player.is_here
-            try:
-                player.flush(now, lag_s)
-                if player.is_here and not was_here:  # it has been told all that was
-                    self.on_change()
-            except Exception:
-                log.exception("the arena failed to write to %s", player.name)
-                if player.connection is not None:
-                    self._failed(player.connection)
-
-    def _flush_now(self, player: Player) -> None:
-        """Write what waits for a player before the connection is closed."""
-        now = self._loop.time()
-        player.flush(now, self.conduct.lag.total_s(now))
+    def _failed_to_write(self, player: Player) -> None:
+        if player.connection is not None:
+            self._failed(player.connection)
 
     async def _tick(self) -> None:
         probe_at = 0.0
@@ -435,6 +365,7 @@ class Gateway:
             await asyncio.sleep(TICK_S)
             try:
                 self.conduct.tick()
+                self._reception.strangers.tick()
                 now = self._loop.time()
                 if now >= probe_at:
                     probe_at = now + _PROBE_S
@@ -455,10 +386,6 @@ class Gateway:
                 connection.useless -= 1
             if not player.probe(now):
                 connection.cut()
-
-
-def _held_to(enforced: str, finding: Finding) -> Finding:
-    return msgspec.structs.replace(finding, enforced=enforced)
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:

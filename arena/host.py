@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,11 +14,17 @@ from types import TracebackType
 import msgspec
 
 from arena.conduct import Conduct
-from arena.director import Competition, Plan, Report
+from arena.director import Competition, Listener, Report
+from arena.forms import schedule_of
 from arena.gateway import Gateway
 from arena.launch import Launched, Launcher, Program, bot_command
+from arena.ledger import Ledger
+from arena.match import Result
 from arena.pipe import Pipe
-from arena.store import Store
+from arena.plan import Bot, Form, Plan
+from arena.schedule import Pairing
+from arena.store import Competition as Written
+from arena.store import State, Store, new_id
 from arena.verdict import Finding
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
@@ -27,7 +34,34 @@ from protocol.strategy import house_bots
 __all__ = ["Host"]
 
 _LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
+_LOOPBACK = "127.0.0.1"
 _FILES = 16_384  # that may be open at once: thousands of bots
+_HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
+
+
+class _Relay(Listener):
+    """What a competition tells goes to the host, and on to whoever listens to that."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def freed(self, names: Sequence[str]) -> None:
+        """Other competitions may wait for these bots."""
+        self._host._on_freed(names)
+
+    def ruled(self, verdict: Verdict) -> None:
+        """A bot is out."""
+        self._host._ruled(verdict)
+
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+        self._host._listener.matched(competition, match, pairing, result)
+
+    def told(self, text: str) -> None:
+        """Something that the instructor should know."""
+        self._host._listener.told(text)
 
 
 class _Ours:
@@ -68,7 +102,10 @@ class Host:
         port: the port, or 0 for a free one.
         limits: of time and space.
         practice: illegal answers are refused, and nobody is out for them.
+        tls: what encrypts the port; bots that the arena launches have another one, on loopback.
+        listener: told of what happens in competitions.
         on_verdict: told of every elimination as it happens.
+        is_attended: whether an instructor is there to be asked, when a match was void three times (J5).
         hidden: files of the arena's besides the store's, which launched bots must not see.
 
     Raises:
@@ -83,18 +120,25 @@ class Host:
         port: int = 0,
         limits: Limits | None = None,
         practice: bool = False,
+        tls: ssl.SSLContext | None = None,
+        listener: Listener | None = None,
+        is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
         self.ended: dict[str, str] = {}
-        self._address, self._port = address, port
+        self._address, self._port, self._tls = address, port, tls
+        self._near_port = 0
+        self._listener = listener or Listener()
+        self._is_attended = is_attended
         self._store = store
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
         self._closing = False
         self._ours: dict[str, _Ours] = {}
+        self._written: dict[str, Bot] = {}  # how what we launched can be launched again
         self._stopping: set[asyncio.Task[None]] = set()
         self._on_verdict = on_verdict
         file = store.file
@@ -108,9 +152,11 @@ class Host:
 
     async def __aenter__(self) -> Host:
         _allow_many_files()
-        port = await self.gateway.open(self._address, self._port)
+        port = await self.gateway.open(self._address, self._port, self._tls)
         host = f"[{self._address}]" if ":" in self._address else self._address
-        self.url = f"ws://{host}:{port}"
+        self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
+        if self._tls is not None:  # whose certificate need not be good for loopback
+            self._near_port = await self.gateway.open(_LOOPBACK, 0)
         return self
 
     async def __aexit__(
@@ -135,6 +181,7 @@ class Host:
         url = self._near_url
         words = bot_command(bot, url=url, name=name, tables=tables, encoding=encoding)
         await self.launch_program(Program(tuple(words)), name)
+        self._written[name] = Bot(name=name, house=bot[1], tables=tables)
 
     async def launch_program(self, program: Program, name: str) -> None:
         """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
@@ -153,6 +200,12 @@ class Host:
         token = secrets.token_urlsafe(16)
         self.gateway.admission.expect(name, token, ours)
         self._ours[name] = ours
+        self._written[name] = Bot(
+            name=name,
+            words=program.words,
+            stdio=program.stdio,
+            folder=None if program.folder is None else str(program.folder),
+        )
         try:
             ours.launched = launched = await self._launcher.start(
                 name, program, url=self._near_url, token=token
@@ -175,23 +228,77 @@ class Host:
         await self._changed.wait()
 
     def names(self, game: str) -> tuple[str, ...]:
-        """The connected bots that play a game, in the order in which they came."""
+        """The connected bots that play a game, in the order in which they came; not those that fill others' chairs."""
+        fillers = {name for one in self._competitions for name in one.fillers}
         return tuple(
             name
             for name, player in self.gateway.players.items()
-            if game in player.games and player.connection is not None
+            if game in player.games
+            and player.connection is not None
+            and name not in fillers
         )
 
+    @property
+    def competitions(self) -> tuple[Competition, ...]:
+        """Those that are being played."""
+        return tuple(self._competitions)
+
     def compete(self, plan: Plan) -> Competition:
-        """Set a competition up; it plays while `play` is awaited."""
+        """Set a competition up, and write it down; it plays while `play` is awaited.
+
+        Raises:
+            UsageError: the game is not played in this form, or not by these players; nothing is written.
+        """
+        if plan.form is Form.ELIMINATION:
+            tag = secrets.token_hex(2)
+            house = tuple(f"house-{tag}-{n}" for n in range(_HOUSE_SEATS))
+            seed = secrets.token_hex(32)
+            plan = msgspec.structs.replace(plan, house=house, seed=seed)
+        known = {bot.name for bot in plan.bots}
+        launched = (self._written[name] for name in plan.players if name in self._ours)
+        bots = (*plan.bots, *(bot for bot in launched if bot.name not in known))
+        plan = msgspec.structs.replace(plan, bots=bots)
+        if plan.form is not Form.LADDER:
+            schedule_of(plan)
+        competition = new_id(plan.game)
+        ledger = Ledger(competition, plan, self._store)
+        self._store.competition_started(competition, plan, time.time())
+        return self.competition(ledger)
+
+    def unfinished(self) -> tuple[Written, ...]:
+        """The competitions that an earlier arena on this database has not played to their ends."""
+        return tuple(
+            one
+            for one in self._store.competitions()
+            if one.state in (State.RUNNING, State.PAUSED)
+        )
+
+    def resume(self, written: Written) -> Competition:
+        """Set a competition up that was interrupted: what has been played stands, the rest is for `play`."""
+        return self.competition(self.ledger_of(written), written.state is State.PAUSED)
+
+    def ledger_of(self, written: Written) -> Ledger:
+        """What has come of a competition so far."""
+        store, competition = self._store, written.id
+        return Ledger(
+            competition,
+            written.plan,
+            store,
+            store.results(competition),
+            store.actions(competition),
+            store.verdicts(competition),
+        )
+
+    def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:
+        """A competition with what is in its ledger, to be played."""
         return Competition(
-            plan,
+            ledger,
             self.gateway,
-            self._store,
             time.time,
             self._call_house,
-            self._on_freed,
-            self._ruled,
+            _Relay(self),
+            is_paused=is_paused,
+            is_attended=self._is_attended,
         )
 
     async def play(self, competition: Competition) -> Report:
@@ -202,17 +309,44 @@ class Host:
         """
         self._competitions.append(competition)
         try:
+            await self.launch_missing(competition)
             return await competition.run()
         finally:
             self._competitions.remove(competition)
-            gone = Finding(
-                kind=Ending.DISCONNECT,
-                text="its final is over",
-                mechanism=Mechanism.SESSION,
-            )
-            for name in competition.house:
-                if name in self._ours:
-                    self._stop(name, gone)
+            self._dismiss_house(competition)
+
+    async def launch_missing(self, competition: Competition) -> None:
+        """Start those of its launched bots that do not run and are not out."""
+        for bot in competition.plan.bots:
+            if bot.name in self._ours or not competition.is_in(bot.name):
+                continue
+            try:
+                if bot.house is not None:
+                    competition.guests.add(bot.name)
+                    words = competition.plan.game, bot.house
+                    await self.launch(words, bot.name, tables=bot.tables)
+                else:
+                    await self.launch_program(bot.program, bot.name)
+            except ArenaError as error:
+                self._listener.told(f"{bot.name}: {error}")
+
+    def restore(self, competition: Competition) -> None:
+        """Start those of its launched bots again that are in it once more."""
+        task = self._loop.create_task(self.launch_missing(competition))
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+    def _dismiss_house(self, competition: Competition) -> None:
+        """Stop the house bots that were there for this competition only."""
+        gone = Finding(
+            kind=Ending.DISCONNECT,
+            text="its competition is over",
+            mechanism=Mechanism.SESSION,
+        )
+        needed = {name for one in self._competitions for name in one.fillers}
+        for name in competition.fillers:
+            if name in self._ours and name not in needed:
+                self._stop(name, gone)
 
     async def _call_house(self, game: str, name: str) -> None:
         bots = tuple(house_bots(game))
@@ -223,12 +357,17 @@ class Host:
         asyncio.get_running_loop().call_soon(self._seat, names)
 
     def _seat(self, names: Sequence[str]) -> None:
-        for competition in self._competitions:
+        for competition in self._in_order:
             competition.seat(names)
+
+    @property
+    def _in_order(self) -> list[Competition]:
+        """The competitions, those first that have an end."""
+        return sorted(self._competitions, key=lambda one: one.plan.form is Form.LADDER)
 
     def _on_change(self) -> None:
         self._changed.set()
-        for competition in self._competitions:
+        for competition in self._in_order:
             competition.changed()
 
     def _on_offence(self, name: str, finding: Finding) -> None:
@@ -244,6 +383,8 @@ class Host:
     @property
     def _near_url(self) -> str:
         """How a bot on this machine reaches us, whatever interface we listen on."""
+        if self._near_port:
+            return f"ws://{_LOOPBACK}:{self._near_port}"
         for everywhere, here in (
             ("//0.0.0.0:", "//127.0.0.1:"),
             ("//[::]:", "//[::1]:"),

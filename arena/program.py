@@ -137,14 +137,14 @@ def find_program(word: str) -> str | None:
 def bot_command(
     bot: Sequence[str],
     *,
-    url: str,
     name: str,
+    url: str | None = None,
     tables: int = 1,
     encoding: Encoding = Encoding.JSON,
 ) -> list[str]:
-    """The command line that connects a bot, given as GAME NAME or FILE.py."""
+    """The command line that connects a bot, given as GAME NAME or FILE.py; without `url` it is what ARENA_URL says."""
     options = {
-        "--url": url,
+        **({} if url is None else {"--url": url}),
         "--name": name,
         "--tables": str(tables),
         "--encoding": encoding.value,

@@ -1,4 +1,4 @@
-"""Who plays whom: round robin (K1), elimination (K2), league (K3).
+"""Who plays whom: round robin (K1), elimination (K2), league (K3); a ladder has no schedule (`arena/ladder.py`).
 
 A schedule is a generator. It yields a stage, the pairings that may all be played at the same time, is sent their outcomes in
 the same order, and returns when the competition is done:
@@ -16,14 +16,15 @@ and is never sent. What the matches of round robins and leagues add up to is in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
 
 from arena.chance import Stream
-from arena.games.high_low import survivors
-from arena.match import MatchResult
+from arena.games.high_low import advancing, survivors
+from arena.match import Result
 from protocol.errors import UsageError
 from protocol.high_low import SEATS
 from protocol.messages import Ending
@@ -39,6 +40,7 @@ __all__ = [
     "elimination",
     "league",
     "round_robin",
+    "saved",
 ]
 
 LOT_BYTES = 16  # nobody will see two equal lots of 128 bits
@@ -55,7 +57,7 @@ class Outcome(msgspec.Struct, frozen=True):
     """What came of a pairing; `result` is None if it was not played because one of them had been eliminated."""
 
     pairing: Pairing
-    result: MatchResult | None
+    result: Result | None
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,11 @@ Ranking: TypeAlias = tuple[Placed, ...]
 """Best first. Empty for round robins and leagues, where the standings rank."""
 
 Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]
+
+Teams: TypeAlias = Mapping[str, str]
+"""The team of each bot that has one."""
+
+NO_TEAMS: Teams = MappingProxyType({})
 
 Group: TypeAlias = tuple[tuple[str, ...], bool]
 """Names that share a place, and whether an offence was what ended them."""
@@ -127,17 +134,37 @@ def league(players: Sequence[str], matches: int) -> Schedule:
 
 
 def elimination(
-    players: Sequence[str], stream: Stream, house: Sequence[str]
+    players: Sequence[str],
+    stream: Stream,
+    house: Sequence[str],
+    teams: Teams = NO_TEAMS,
 ) -> Schedule:
     """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
 
-    Every stage's tables, chairs and byes are drawn from the stream. Those who drop out in the same stage share a rank, behind
-    them the offenders of that stage.
+    Those who drop out in the same stage share a rank, behind them the offenders of that stage.
+
+    Everything is drawn from the stream by lots: those who draw do so in the order of entry, a lot is the next sixteen
+    bytes of the stream, and lots are compared as numbers, big-endian, the lowest first. A stage of n bots has T = n // 4
+    tables and is drawn like this:
+
+    1. All n draw a lot. "In lot order" below is by these.
+    2. n mod 4 byes are given one after another. Each goes to one of those who have had the fewest byes in the stages before,
+       among those who have none in this one yet. Of these a member of a team with more than T members without a bye in
+       this stage goes first, of the largest such team before the others; and then the first in lot order.
+    3. The others are put in a row, team by team: the teams in the lot order of their first members, the members of each in lot
+       order. Who has no team is a team of one. The row is dealt round the tables like cards, so that number i of the row, from 0,
+       comes to table i mod T. A team of up to T members meets none of its own; a larger one is spread evenly.
+    4. All who have no bye draw another lot. At every table they sit in the order of these, and the tables are numbered in the order
+       of the lots of those in their first chairs: no team has a chair or a table more often than another.
+
+    Then the stage is played. With four or fewer left, they and behind them so many house bots that there are four draw a lot each,
+    and sit in the final in that order.
 
     Args:
-        players: the bots, each once.
+        players: the bots, each once, in the order of entry.
         stream: of the competition's committed seed.
         house: names of three house bots that fill free chairs in the final and cannot win.
+        teams: the team of each bot that has one; its members share no table before the final while that can be avoided.
 
     Raises:
         UsageError: a name twice, no bot, fewer than three house names, an outcome that is missing, unplayed or void: a bot
@@ -149,20 +176,46 @@ def elimination(
         raise UsageError(
             f"expected {SEATS - 1} house bots for free chairs in the final, got {len(house)}"
         )
-    return _elimination(tuple(players), stream, house)
+    return _elimination(tuple(players), stream, house, teams)
+
+
+def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
+    """Whom of its own team an offence has saved at a table before the final (K2).
+
+    Those advance (H13) who would not have if the match had ended at that moment by its scores: they were neither of the two best
+    nor level with the second (H11, H12). It is for the instructor to judge.
+
+    Args:
+        players: the bots by seat.
+        result: of the table.
+        teams: the team of each bot that has one.
+
+    Returns:
+        Their names, by seat; empty if there was no offence.
+    """
+    offender = _offender(result)
+    team = None if offender is None else teams.get(players[offender])
+    if team is None:
+        return ()
+    best = advancing(result.scores)
+    return tuple(
+        player
+        for seat, player in enumerate(players)
+        if seat != offender and seat not in best and teams.get(player) == team
+    )
 
 
 def _elimination(
-    left: tuple[str, ...], stream: Stream, house: Sequence[str]
+    left: tuple[str, ...], stream: Stream, house: Sequence[str], teams: Teams
 ) -> Schedule:
     played = stage = 0
     byes: Counter[str] = Counter()
     below: list[Placed] = []
     while len(left) > SEATS:
         stage += 1
-        resting, playing = _draw(left, stream, byes)
+        resting, tables = _draw(left, stream, byes, teams)
         byes.update(resting)
-        pairings = _tables(playing, played)
+        pairings = _numbered(tables, played)
         played += len(pairings)
         outcomes = yield pairings
 
@@ -181,41 +234,76 @@ def _elimination(
 
     stage += 1
     chairs = _by_lot([*left, *house[: SEATS - len(left)]], stream)
-    final = _tables(chairs, played)
+    final = _numbered([chairs], played)
     outcomes = yield final
     ((players, result),) = _results(final, outcomes)
     return tuple(_places(_finalists(left, players, result), stage) + below)
 
 
 def _draw(
-    left: Sequence[str], stream: Stream, byes: Counter[str]
-) -> tuple[Sequence[str], Sequence[str]]:
-    """Who has a bye and who plays, in seating order: byes go to those who have had the fewest (K2)."""
-    remainder = len(left) % SEATS
+    left: Sequence[str], stream: Stream, byes: Counter[str], teams: Teams
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Who has a bye, and who plays at every table, by seat, as `elimination` says."""
+    count = len(left) // SEATS
     lots = _by_lot(left, stream)
-    resting = sorted(lots, key=byes.__getitem__)[:remainder]
-    return resting, [player for player in lots if player not in resting]
+    resting = _resting(lots, count, byes, teams)
+    row = _team_by_team([name for name in lots if name not in resting], teams)
+    table_of = {player: index % count for index, player in enumerate(row)}
+    tables: dict[int, list[str]] = {}
+    for player in _by_lot([name for name in left if name in table_of], stream):
+        tables.setdefault(table_of[player], []).append(player)
+    return resting, list(tables.values())
+
+
+def _resting(
+    lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams
+) -> list[str]:
+    """Who has a bye: those with the fewest, and among them first of teams that are too large for the tables (K2)."""
+    resting: list[str] = []
+    sizes = Counter(teams[name] for name in lots if name in teams)
+    for _ in range(len(lots) % SEATS):
+        playing = [name for name in lots if name not in resting]
+
+        def claim(name: str) -> tuple[int, int]:
+            size = sizes[teams[name]] if name in teams else 0
+            return byes[name], -size if size > tables else 0
+
+        first = min(playing, key=claim)  # of equals the first in lot order
+        resting.append(first)
+        if first in teams:
+            sizes[teams[first]] -= 1
+    return resting
+
+
+def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
+    """The same players, those of a team together, where its first member was."""
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for player in players:
+        team = teams.get(player)
+        key = (False, player) if team is None else (True, team)
+        groups.setdefault(key, []).append(player)
+    return [player for group in groups.values() for player in group]
 
 
 def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
-    """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest is first."""
+    """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest comes first."""
     lots = {
         player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players
     }
     return sorted(players, key=lots.__getitem__)
 
 
-def _tables(players: Sequence[str], played: int) -> Stage:
-    """Tables of four, numbered on from those that have been played."""
+def _numbered(tables: Sequence[Sequence[str]], played: int) -> Stage:
+    """The tables of a stage, numbered on from those that have been played."""
     return tuple(
-        Pairing(played + index // SEATS + 1, tuple(players[index : index + SEATS]))
-        for index in range(0, len(players), SEATS)
+        Pairing(number, tuple(table))
+        for number, table in enumerate(tables, start=played + 1)
     )
 
 
 def _results(
     pairings: Stage, outcomes: Outcomes
-) -> list[tuple[tuple[str, ...], MatchResult]]:
+) -> list[tuple[tuple[str, ...], Result]]:
     """The players and the result of every table."""
     if tuple(outcome.pairing for outcome in outcomes) != pairings:
         raise UsageError(
@@ -231,12 +319,12 @@ def _results(
     return results
 
 
-def _offender(result: MatchResult) -> int | None:
+def _offender(result: Result) -> int | None:
     return result.termination.seat if result.termination.is_offence else None
 
 
 def _finalists(
-    left: Sequence[str], players: Sequence[str], result: MatchResult
+    left: Sequence[str], players: Sequence[str], result: Result
 ) -> list[Group]:
     """The finalists, best first: by scores, then an offender (J3); house bots have no place (K2)."""
     offender = _offender(result)

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from arena import cgroup, sandbox
+from arena.lock import SUFFIX
 from arena.program import Program, Shown, search_path, views
 from protocol.messages import Limits
 
@@ -26,7 +27,8 @@ _KEPT = frozenset(
     "PATH LANG LANGUAGE JAVA_HOME TZ "
     "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT NUMBER_OF_PROCESSORS".split()
 )
-_COMPANIONS = ("", "-wal", "-shm", "-journal")  # SQLite's files beside a database
+# Beside a database: what SQLite puts there, and the lock of its arena.
+_COMPANIONS = ("", "-wal", "-shm", "-journal", SUFFIX)
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -46,7 +48,7 @@ class Prepared(msgspec.Struct, frozen=True):
 
 
 def with_companions(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Files, resolved, each with what SQLite puts beside it if it is a database."""
+    """Files, resolved, each with what lies beside it if it is a database."""
     return tuple(
         path.with_name(path.name + companion)
         for path in (path.resolve() for path in paths)

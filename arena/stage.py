@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
-from arena.conduct import MOST_VOIDS, OnOver, Table
-from arena.match import MatchResult
+from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
+from arena.match import MatchResult, Result
 from arena.player import Player
 from arena.schedule import Outcome, Outcomes, Pairing
-from protocol.errors import ArenaError
 from protocol.messages import Ending, Verdict
 
-__all__ = ["Referee", "RunningStage"]
+__all__ = ["Referee", "RunningStage", "Stopped"]
 
 
 class Referee(Protocol):
@@ -31,8 +30,18 @@ class Referee(Protocol):
     def patience_ms(self) -> int:
         """How long a bot that is away is waited for."""
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether no match is to be opened now."""
+
+    def known(self, pairing: Pairing) -> Result | None:
+        """Its result, if it has been played before the arena was interrupted, or not been taken back."""
+
     def is_out(self, pairing: Pairing) -> bool:
         """Whether one of them has been eliminated (J3)."""
+
+    def stuck(self, pairing: Pairing) -> None:
+        """A match was void three times by faults of the arena: have the instructor look at it (J5), or raise."""
 
     def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
@@ -52,8 +61,12 @@ class Referee(Protocol):
     def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
         """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
 
-    def void(self, table: Table, text: str) -> None:
+    def void_table(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
+
+
+class Stopped(Exception):
+    """The instructor has ended the competition."""
 
 
 class RunningStage:
@@ -70,11 +83,27 @@ class RunningStage:
         self._tables: dict[int, Table] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
+        self._stuck: dict[int, Pairing] = {}
         self._expected: dict[str, asyncio.TimerHandle] = {}
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
-            self._list(pairing)
+            result = referee.known(pairing)
+            if result is None:
+                self._list(pairing)
+            else:
+                self._outcomes[pairing.number] = Outcome(pairing, result)
+        self._end_if_all_settled()
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The matches that are being played."""
+        return tuple(self._tables.values())
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """Bots that are away and have a deadline."""
+        return tuple(self._expected)
 
     @property
     def settled(self) -> int:
@@ -85,7 +114,8 @@ class RunningStage:
         """Play all pairings; their outcomes in order.
 
         Raises:
-            ArenaError: a match was void three times (J5).
+            ArenaError: a match was void three times (J5), and nobody is there to ask.
+            Stopped: the instructor has ended it.
         """
         self.seat(tuple(self._waiting))
         try:
@@ -95,8 +125,37 @@ class RunningStage:
             for timer in self._expected.values():
                 timer.cancel()
             for table in tuple(self._tables.values()):
-                self._referee.void(table, "its competition was stopped")
+                self._referee.void_table(table, "its competition was stopped")
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
+
+    def stop(self) -> None:
+        """End it here and now."""
+        if not self._done.done():
+            self._done.set_exception(Stopped())
+
+    def paused(self) -> None:
+        """Nobody has a deadline while nothing is opened; what is being played goes on."""
+        for timer in self._expected.values():
+            timer.cancel()
+        self._expected.clear()
+
+    def reopen(self) -> None:
+        """Go on after a pause, or after results were taken back: what has no result any more is played."""
+        for pairing in self._pairings:
+            outcome = self._outcomes.get(pairing.number)
+            if outcome is None or self._done.done():
+                continue
+            result = self._referee.known(pairing)
+            if result is None and not self._referee.is_out(pairing):
+                del self._outcomes[pairing.number]
+                self._list(pairing)
+            elif result is None:
+                self._outcomes[pairing.number] = Outcome(pairing, None)
+        for pairing in self._stuck.values():
+            self._voids[pairing.number] = 0
+            self._list(pairing)
+        self._stuck.clear()
+        self.seat(tuple(self._waiting))
 
     def offended(self, name: str) -> None:
         """A bot that has offended while it sat nowhere does not play what it waits for."""
@@ -122,7 +181,7 @@ class RunningStage:
 
     def _try(self, pairing: Pairing) -> None:
         """Open a pairing's match if all its players are free, or see that it will never be played."""
-        if self._done.done():
+        if self._done.done() or self._referee.is_paused:
             return
         if self._referee.is_out(pairing) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
@@ -139,7 +198,8 @@ class RunningStage:
         """How many matches more the bot would take now; one that is away gets a deadline."""
         player = self._here(name)
         if player is None:
-            if name not in self._expected and not self._done.done():
+            idle = self._done.done() or self._referee.is_paused
+            if name not in self._expected and not idle:
                 wait_s = self._referee.patience_ms / 1000
                 self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
             return 0
@@ -162,8 +222,15 @@ class RunningStage:
     def _absent(self, name: str) -> None:
         """A bot has not come in time to the matches that wait for it."""
         del self._expected[name]
-        if self._here(name) is None:
+        if self._here(name) is not None:
+            return
+        others = [
+            one for one in self._waiting.get(name, {}).values() if not _alone(one)
+        ]
+        if others:
             self._forfeit(name)
+        else:  # only with itself, which would count for nobody
+            self._strike(name)
 
     def _forfeit(self, name: str) -> None:
         """A bot does not play any of the matches that wait for it."""
@@ -193,19 +260,20 @@ class RunningStage:
                     self._strike(pairing.players[result.termination.seat])
             elif self._referee.is_out(pairing):
                 self._settle(pairing, None)
-            else:
+            elif result.termination.text == FAULT:
                 self._repeat(pairing)
+            else:
+                self._list(pairing)  # it was the instructor's wish
             self.seat(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
-        """A void match is played again, but not for ever (J5)."""
+        """A match that the arena spoilt is played again, but not for ever (J5)."""
         self._voids[pairing.number] += 1
-        if self._voids[pairing.number] == MOST_VOIDS:
-            names = " against ".join(pairing.players)
-            raise ArenaError(
-                f"{names} was void {MOST_VOIDS} times by faults of the arena"
-            )
-        self._list(pairing)
+        if self._voids[pairing.number] < MOST_VOIDS:
+            self._list(pairing)
+        else:
+            self._stuck[pairing.number] = pairing
+            self._referee.stuck(pairing)
 
     def _strike(self, name: str) -> None:
         """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
@@ -213,13 +281,19 @@ class RunningStage:
             if number in self._tables and name in (
                 chair.player.name for chair in table.chairs
             ):
-                self._referee.void(table, f"{name} has been eliminated")
-        for pairing in tuple(self._waiting.get(name, {}).values()):
-            self._settle(pairing, None)
+                self._referee.void_table(table, f"{name} has been eliminated")
+        waiting = (*self._waiting.get(name, {}).values(), *self._stuck.values())
+        for pairing in waiting:
+            if name in pairing.players:
+                self._settle(pairing, None)
 
-    def _settle(self, pairing: Pairing, result: MatchResult | None) -> None:
+    def _settle(self, pairing: Pairing, result: Result | None) -> None:
         self._unlist(pairing)
+        self._stuck.pop(pairing.number, None)
         self._outcomes[pairing.number] = Outcome(pairing, result)
+        self._end_if_all_settled()
+
+    def _end_if_all_settled(self) -> None:
         if len(self._outcomes) == len(self._pairings) and not self._done.done():
             self._done.set_result(None)
 
@@ -229,4 +303,9 @@ class RunningStage:
 
     def _unlist(self, pairing: Pairing) -> None:
         for name in pairing.players:
-            self._waiting[name].pop(pairing.number, None)
+            self._waiting.get(name, {}).pop(pairing.number, None)
+
+
+def _alone(pairing: Pairing) -> bool:
+    """Whether a bot would meet itself."""
+    return len(pairing.players) > 1 and len(set(pairing.players)) == 1

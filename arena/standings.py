@@ -8,13 +8,13 @@ errors mean is said in `arena/statistics.py`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import sqrt
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from arena.match import MatchResult
+from arena.match import Result
 from arena.schedule import Outcome
 from arena.statistics import Sample, error_of_sum
 from protocol.errors import UsageError
@@ -115,7 +115,7 @@ class _Standings(ABC):
         self._eliminated.setdefault(name, termination)
 
     @abstractmethod
-    def _count(self, players: tuple[str, ...], result: MatchResult) -> None:
+    def _count(self, players: tuple[str, ...], result: Result) -> None:
         """Count a match that ran its course."""
 
     def _remaining(self) -> list[str]:
@@ -131,7 +131,7 @@ class _Tally:
         self.wins = self.draws = self.losses = self.score = self.points = 0
         self.sample = Sample()
 
-    def add(self, result: MatchResult, seat: int) -> None:
+    def add(self, result: Result, seat: int) -> None:
         """Count a match from this seat's side."""
         if result.winner is None:
             self.draws += 1
@@ -191,7 +191,7 @@ class RoundRobin(_Standings):
             for name in remaining
         }
 
-    def _count(self, players: tuple[str, ...], result: MatchResult) -> None:
+    def _count(self, players: tuple[str, ...], result: Result) -> None:
         first, second = players
         self._tally(first, second).add(result, 0)
         if first != second:
@@ -206,21 +206,30 @@ class Measure(msgspec.Struct, frozen=True):
 
     Attributes:
         title: of its column in a table.
-        value: of one match.
+        value: (settings of the competition's matches, result) → of one match.
         error: the standard error of the mean of such values.
     """
 
     title: str
-    value: Callable[[MatchResult], float]
+    value: Callable[[Mapping[str, Any], Result], float]
     error: Callable[[Sample], float | None]
 
 
 class League(_Standings):
-    """The standings of a competition in which every bot plays the dealer (K3)."""
+    """The standings of a competition in which every bot plays the dealer (K3).
 
-    def __init__(self, players: Sequence[str], measure: Measure) -> None:
+    Args:
+        players: the bots.
+        measure: what ranks them.
+        settings: of all matches, defaults included.
+    """
+
+    def __init__(
+        self, players: Sequence[str], measure: Measure, settings: Mapping[str, Any]
+    ) -> None:
         super().__init__(players)
         self.measure = measure
+        self._settings = settings
         self._samples = {name: Sample() for name in players}
         self._scores = dict.fromkeys(players, 0)
 
@@ -235,9 +244,9 @@ class League(_Standings):
             ),
         )
 
-    def _count(self, players: tuple[str, ...], result: MatchResult) -> None:
+    def _count(self, players: tuple[str, ...], result: Result) -> None:
         (player,) = players
-        self._samples[player].add(self.measure.value(result))
+        self._samples[player].add(self.measure.value(self._settings, result))
         self._scores[player] += result.scores[0]
 
     def _value(self, name: str) -> float:
@@ -267,11 +276,9 @@ def measure_for(game: str) -> Measure:
     return MEASURES[game]
 
 
-def _reached_goal(result: MatchResult) -> float:
+def _reached_goal(settings: Mapping[str, Any], result: Result) -> float:
     """1 if a match of three card poker reached its goal, by default twice the stake, else 0 (K3)."""
-    settings = result.record.settings
-    goal = settings["goal"]
-    stake = settings["stake"]
+    goal, stake = settings["goal"], settings["stake"]
     return float(stake + result.scores[0] >= (2 * stake if goal is None else goal))
 
 
@@ -283,9 +290,9 @@ def _error_of_share(sample: Sample) -> float | None:
     return sqrt(smoothed * (1 - smoothed) / sample.count)
 
 
-def _final_bankroll(result: MatchResult) -> float:
+def _final_bankroll(settings: Mapping[str, Any], result: Result) -> float:
     """What a match of blackjack left of its bankroll (K3)."""
-    return float(result.record.settings["bankroll"] + result.scores[0])
+    return float(settings["bankroll"] + result.scores[0])
 
 
 MEASURES = {

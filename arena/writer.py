@@ -1,9 +1,10 @@
 """Group commit: one thread writes what all others put in, and whoever wants to can wait for the disk.
 
 What has gathered while the last transaction was being committed goes into the next, so that a commit, which takes a disk
-milliseconds, serves as many changes as there happen to be. A disk that is full, or held by another, is tried again for a minute:
-somebody may make room. When a commit has failed for good nothing more is written or accepted, as what comes later may build on what
-is missing; whatever is played then is void (J5).
+milliseconds, serves as many changes as there happen to be. What takes time to encode is handed in as a function and encoded in
+that thread, too. A disk that is full, or held by another, is tried again for a minute: somebody may make room. When a commit has
+failed for good nothing more is written or accepted, as what comes later may build on what is missing; whatever is played then is
+void (J5).
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
-from protocol.errors import StoreFailed, UsageError
+from arena.database import changing
+from arena.lock import Lock
+from protocol.errors import StoreFailed, UsageError, one_line
 
-__all__ = ["Change", "Row", "Writer", "failed"]
+__all__ = ["Change", "Row", "Rows", "Writer", "failed"]
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +36,9 @@ GROUP = (
 
 Row: TypeAlias = tuple[str, dict[str, Any]]
 """The name of a statement, and its values."""
-Change: TypeAlias = tuple[Row, ...]
-"""What belongs into one transaction."""
+Rows: TypeAlias = tuple[Row, ...]
+Change: TypeAlias = Rows | Callable[[], Rows]
+"""What belongs into one transaction, or what makes it when it is to be written."""
 
 
 class Writer:
@@ -42,8 +46,10 @@ class Writer:
 
     Args:
         engine: the database.
-        statements: by name, in the order in which a transaction carries them out.
+        statements: by name. Those that insert are gathered over many changes and carried out in this order; a change that has
+            any other is carried out after all before it, row by row.
         where: the database's name for messages.
+        lock: what must be held by whoever writes.
     """
 
     def __init__(
@@ -51,9 +57,15 @@ class Writer:
         engine: sa.Engine,
         statements: Mapping[str, sa.Insert | sa.Update],
         where: str,
+        lock: Lock | None = None,
     ) -> None:
         self._engine = engine
+        self._lock = lock
         self._statements = statements
+        self._inserts = {
+            name: isinstance(statement, sa.Insert)
+            for name, statement in statements.items()
+        }
         self._where = where
         self._queue = queue.SimpleQueue[Change | Future[None] | None]()
         self._failure: Exception | None = None
@@ -107,12 +119,20 @@ class Writer:
         while more:
             changes, barriers, more = self._gather()
             if changes and self._failure is None:
-                self._failure = self._write(changes)
+                self._failure = self._write_all(changes)
             for barrier in barriers:
                 if barrier.set_running_or_notify_cancel():
                     self._resolve(barrier)
 
-    def _write(self, changes: list[Change]) -> Exception | None:
+    def _write_all(self, changes: list[Change]) -> Exception | None:
+        try:
+            made = [change() if callable(change) else change for change in changes]
+        except Exception as error:  # what cannot be encoded must not end the thread
+            log.exception("cannot write the database %s", self._where)
+            return error
+        return self._write(made)
+
+    def _write(self, changes: list[Rows]) -> Exception | None:
         """Commit, again and again if that may help; why it could not be done, if so."""
         give_up_at = time.monotonic() + PATIENCE_S
         told = False
@@ -155,20 +175,31 @@ class Writer:
             item = self._queue.get()  # nobody else takes, so it is still there
         return changes, barriers, False
 
-    def _commit(self, changes: list[Change]) -> None:
-        values: dict[str, list[dict[str, Any]]] = {
-            name: [] for name in self._statements
-        }
-        for change in changes:
-            for name, row in change:
-                values[name].append(row)
-        with self._engine.begin() as connection:
-            for name, statement in self._statements.items():
-                if values[name]:
-                    connection.execute(statement, values[name])
+    def _commit(self, changes: list[Rows]) -> None:
+        if self._lock is not None:
+            self._lock.keep()
+        with changing(self._engine) as connection:
+            gathered: list[Row] = []
+            for change in changes:
+                if all(self._inserts[name] for name, _ in change):
+                    gathered += change
+                else:
+                    self._insert(connection, gathered)
+                    gathered = []
+                    for name, row in change:
+                        connection.execute(self._statements[name], row)
+            self._insert(connection, gathered)
+
+    def _insert(self, connection: sa.Connection, rows: list[Row]) -> None:
+        values: dict[str, list[dict[str, Any]]] = {}
+        for name, row in rows:
+            values.setdefault(name, []).append(row)
+        for name, statement in self._statements.items():
+            if name in values:
+                connection.execute(statement, values[name])
 
 
 def failed(verb: str, where: str, error: Exception) -> StoreFailed:
-    """What to say when the database cannot be read or written."""
-    reason = getattr(error, "orig", None) or error
-    return StoreFailed(f"cannot {verb} the database {where}: {reason}")
+    """What to say when the database cannot be read or written, in one line."""
+    reason = " ".join(str(getattr(error, "orig", None) or error).split())
+    return StoreFailed(f"cannot {verb} the database {where}: {one_line(reason)}")

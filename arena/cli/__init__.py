@@ -29,10 +29,24 @@ COMMANDS: dict[str, str] = {
     "odds": "Deal three card poker hands and compare with the exact odds.",
     "ruin": "See how often a bot turns a stake into a goal.",
     "driver": "Print a session of blackjack line by line.",
+    "standings": "See how a competition stands.",
+    "export": "Write competitions as CSV, JSON and a web page.",
+    "replay": "Step through a match, or put its questions to a bot again.",
+    "verify": "Recompute every deal and every result from the records.",
+    "tournament": "Play a competition here and now, between bots that are launched.",
+    "status": "See how far the competitions of a running arena are.",
+    "pause": "Have an arena open no new matches.",
+    "resume": "Have a paused competition go on.",
+    "stop": "End a competition that is being played.",
+    "void": "Have a match played again.",
+    "remove": "Take a bot out of a competition.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
-"""The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`."""
+"""The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`, but for those below."""
+
+_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove")
+"""An instructor's words are so much alike that `arena/cli/instruct.py` has them all."""
 
 LONGEST_LINE = 2000  # what a stranger's file says of itself must not flood a terminal
 
@@ -54,7 +68,10 @@ class _Lazy(click.Group):
         """The command, imported now."""
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(f"arena.cli.{name}").command
+        if name in _INSTRUCT:
+            command = importlib.import_module("arena.cli.instruct").COMMANDS[name]
+        else:
+            command = importlib.import_module(f"arena.cli.{name}").command
         assert isinstance(command, click.Command), "every module there has one"
         return command
 

@@ -9,8 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
-import click
-
+from arena.cli._report import Board
 from arena.entry import Entry
 from arena.host import Host
 from protocol.errors import ArenaError, UsageError, one_line
@@ -24,7 +23,8 @@ _LONGEST_LINE = 500
 class Teller:
     """Tells of eliminations and of bots of ours that have ended, but not of the same thing twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, board: Board | None = None) -> None:
+        self._board = board or Board(None)
         self._ruled: dict[str, set[str]] = {}
         self._ended: set[str] = set()
 
@@ -45,7 +45,7 @@ class Teller:
     def say(self, text: str) -> None:
         """A line on stderr; if nobody reads that any more, matches go on all the same."""
         with contextlib.suppress(OSError):
-            click.echo(one_line(text, _LONGEST_LINE), err=True)
+            self._board.say(one_line(text, _LONGEST_LINE))
 
 
 @contextlib.asynccontextmanager

@@ -6,8 +6,6 @@ As soon as there is one such bot, all bots of that command are processes. The ma
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,6 +14,7 @@ import click
 
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
+from arena.cli._stop import stops_at_sigterm
 from arena.crosstable import Offence, Sitting, unit
 from arena.entry import Entry, named
 from arena.program import Program
@@ -128,10 +127,7 @@ def run(
 
 async def _until_stopped(playing: Coroutine[Any, Any, Result]) -> Result:
     """Play; SIGTERM stops it like Ctrl-C, which asyncio sees to."""
-    me = asyncio.current_task()
-    assert me is not None, "we run in one"
-    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    stops_at_sigterm()
     return await playing
 
 

@@ -4,49 +4,155 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from arena.cli import _shared as shared
-from arena.director import Competition, Form, Report
+from arena.director import Competition, Listener, Report
 from arena.games import game_named
+from arena.match import Result
+from arena.plan import Form
+from arena.schedule import Pairing
 from arena.standings import measure_for
+from protocol import messages
+from protocol.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
-__all__ = ["Board", "documents", "show", "watch"]
+__all__ = [
+    "Board",
+    "Watcher",
+    "documents",
+    "match_log",
+    "show",
+    "table_of",
+    "title_of",
+    "watch",
+]
+
+_WIDEST = 12  # bots: a cross table of more fits no terminal; `arena export` writes it
 
 
 class Board:
-    """Bars that follow competitions while they are played; without a terminal it shows nothing."""
+    """Bars that follow competitions while they are played, and the lines above them; without a terminal only the lines."""
 
     def __init__(self, bars: Progress | None) -> None:
         self._bars = bars
-        self._followed: list[tuple[TaskID, Competition]] = []
+        self._followed: dict[str, tuple[TaskID, Competition]] = {}
 
     def note(self, text: str) -> None:
-        """A line above the bars."""
+        """A line above the bars, if there are any."""
         if self._bars is not None:
-            self._bars.console.print(text, highlight=False)
+            self._bars.console.print(text, highlight=False, markup=False)
+
+    def say(self, text: str) -> None:
+        """A line on stderr, with bars or without."""
+        if self._bars is None:
+            click.echo(text, err=True)
+        else:
+            self.note(text)
 
     def follow(self, title: str, competition: Competition) -> None:
         """One more bar."""
         if self._bars is not None:
-            task = self._bars.add_task(title, total=None)
-            self._followed.append((task, competition))
+            task = self._bars.add_task(title, total=None, left="")
+            self._followed[competition.id] = task, competition
+
+    def forget(self, competition: str) -> None:
+        """It is over."""
+        if self._bars is not None and competition in self._followed:
+            task, _ = self._followed.pop(competition)
+            self._bars.remove_task(task)
 
     def update(self) -> None:
         """Move the bars to where the competitions are."""
-        for task, competition in self._followed:
+        for task, competition in tuple(self._followed.values()):
             assert self._bars is not None, "only followed with bars"
-            total = competition.scheduled or None
-            self._bars.update(task, total=total, completed=competition.settled)
+            progress = competition.progress
+            self._bars.update(
+                task,
+                total=progress.scheduled or None,
+                completed=progress.settled,
+                left=_left(progress),
+            )
+
+
+def _left(progress: messages.Progress) -> str:
+    """What to say of the time that is left, or of what is waited for."""
+    if progress.waits_for:
+        return f"waits for {shared.some(progress.waits_for)}"
+    if progress.state == "paused":
+        return "paused"
+    if progress.left_s is None:
+        return ""
+    return f"about {shared.duration(progress.left_s)} left"
+
+
+class Watcher(Listener):
+    """Passes on what happens in competitions: a line per match to a log, and what the instructor should know.
+
+    Args:
+        log: takes a line per match.
+        tell: takes what is worth a line on stderr.
+    """
+
+    def __init__(self, log: Callable[[str], None], tell: Callable[[str], None]) -> None:
+        self._log = log
+        self._tell = tell
+
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over."""
+        names = zip(pairing.players, result.scores, strict=True)
+        scores = ", ".join(f"{name} {shared.signed(score)}" for name, score in names)
+        ended = result.termination
+        why = ended.kind.value
+        if ended.seat is not None:
+            why += f": {pairing.players[ended.seat]} {ended.text}"
+        elif ended.text:
+            why += f": {ended.text}"
+        clock = time.strftime("%Y-%m-%d %H:%M:%S")
+        line = f"{clock} {competition.id} {pairing.number} {match} {scores} · {why}"
+        self._log(one_line(line, 500))
+
+    def told(self, text: str) -> None:
+        """Something that the instructor should know."""
+        self._tell(text)
+
+
+@contextmanager
+def match_log(file: str | None) -> Iterator[Callable[[str], None]]:
+    """What takes a line per match: a file that is added to, `-` for stderr, or nothing.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if file is None:
+        yield lambda line: None
+        return
+    if file == "-":
+        yield lambda line: click.echo(line, err=True)
+        return
+    try:
+        # By lines, so that whoever follows it sees matches as they end.
+        log = open(file, "a", encoding="utf-8", buffering=1)  # noqa: SIM115
+    except OSError as error:
+        raise UsageError(f"cannot write the log {file}: {error.strerror}") from None
+    with log:
+
+        def write(line: str) -> None:
+            with suppress(OSError):  # a full disk is the store's to tell
+                log.write(line + "\n")
+
+        yield write
 
 
 @contextmanager
@@ -56,12 +162,18 @@ def watch() -> Iterator[Board]:
         yield Board(None)
         return
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+    from rich.progress import (
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     columns = (
         *Progress.get_default_columns()[:2],
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         board, done = Board(bars), threading.Event()
@@ -87,25 +199,39 @@ def documents(reports: Sequence[Report]) -> list[Any]:
 
 def show(report: Report) -> None:
     """One competition's result on stdout, for people."""
-    from rich.table import Table
+    click.echo()
+    shared.print_table(title_of(report), table_of(report))
+    for verdict in report.verdicts:
+        click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
+        click.echo(f"  {verdict.advice}")
 
+
+def title_of(report: Report) -> str:
+    """What was played, in a line."""
     game = game_named(report.game).vocabulary.title
     form = report.form.value.replace("_", " ")
     matches = shared.plural(report.played, "match")
     title = f"{game}: {form}, {matches}, {report.seconds:.1f} s"
+    return f"{report.run} · {title}" if report.run else title
+
+
+def table_of(report: Report) -> Table:
+    """The standings, or an elimination's ranking."""
+    from rich.table import Table
+
     table = Table()
     match report.form:
         case Form.ROUND_ROBIN:
             _round_robin(table, report)
         case Form.LEAGUE:
             _league(table, report)
-        case Form.ELIMINATION:
+        case Form.ELIMINATION if report.ranking:
             _elimination(table, report)
-    click.echo()
-    shared.print_table(title, table)
-    for verdict in report.verdicts:
-        click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
-        click.echo(f"  {verdict.advice}")
+        case Form.ELIMINATION:
+            _bracket(table, report)
+        case Form.LADDER:
+            _ladder(table, report)
+    return table
 
 
 def _round_robin(table: Table, report: Report) -> None:
@@ -113,11 +239,12 @@ def _round_robin(table: Table, report: Report) -> None:
     _columns(table, "rank", "bot", "wins", "draws", "losses", "score")
     rows = report.standings
     remaining = [row.name for row in rows if row.rank is not None]
-    for name in remaining:
+    columns = remaining if len(remaining) <= _WIDEST else []
+    for name in columns:
         table.add_column(f"v {name}", justify="right")
     for row in rows:
         cells = report.cross_table.get(row.name, {})
-        against = [_score(cells.get(other)) for other in remaining]
+        against = [_score(cells.get(other)) for other in columns]
         if row.rank is None:
             table.add_row("–", row.name, "out", "", "", "")
         else:
@@ -157,6 +284,30 @@ def _elimination(table: Table, report: Report) -> None:
         for name in placed.names:
             out = "out" if placed.offence else ""
             table.add_row(str(placed.rank), name, str(placed.stage), out)
+
+
+def _ladder(table: Table, report: Report) -> None:
+    _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
+    for row in report.standings:
+        table.add_row(
+            str(row.rank),
+            row.name,
+            f"{row.rating:.1f}",
+            f"{row.mu:.1f}",
+            f"{row.sigma:.1f}",
+            str(row.played),
+            str(row.wins),
+            str(row.offences or ""),
+        )
+
+
+def _bracket(table: Table, report: Report) -> None:
+    """An elimination that is not over: who is in, and who is out."""
+    _columns(table, "bot", "stage", "")
+    for row in report.standings:
+        word = row.stands.value
+        out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"
+        table.add_row(row.name, str(row.stage), f"{word}{out}")
 
 
 def _columns(table: Table, *names: str) -> None:

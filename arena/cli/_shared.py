@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from arena.cli import Interrupted
+from arena.config import Serve
 from arena.crosstable import Entrant, Offence, unit
 from arena.entry import Entry, read_entry
 from arena.games import competition_settings, game_named
@@ -30,6 +32,9 @@ __all__ = [
     "Plan",
     "Progress",
     "bot_option",
+    "database",
+    "db_option",
+    "duration",
     "eliminated",
     "entrant",
     "fresh_seed",
@@ -44,7 +49,9 @@ __all__ = [
     "progress",
     "seed_option",
     "set_option",
+    "shown",
     "signed",
+    "some",
     "stdout_for_results",
     "with_error",
 ]
@@ -96,6 +103,31 @@ def _read_bots(
     _ctx: click.Context, _param: click.Parameter, texts: Sequence[str]
 ) -> tuple[Entry, ...]:
     return tuple(map(read_entry, texts))
+
+
+def db_option(help_text: str) -> Callable[[Command], Command]:
+    """The option `--db`, a text for `database`."""
+    return click.option(
+        "--db",
+        default=Serve().db,
+        show_default=True,
+        metavar="FILE|URL",
+        help=f"{help_text} A URL such as postgresql+psycopg://user@host/name is a database elsewhere.",
+    )
+
+
+def database(db: str) -> str | Path:
+    """What `--db` says: a file, or the address of a database elsewhere."""
+    return db if "://" in db else Path(db)
+
+
+def shown(where: str | Path) -> str:
+    """A database as people are told of it, without its password."""
+    if isinstance(where, Path):
+        return str(where)
+    from sqlalchemy import make_url
+
+    return make_url(where).render_as_string(hide_password=True)
 
 
 def set_option(command: Command) -> Command:
@@ -338,6 +370,20 @@ def offence_document(
         "text": offence.text,
         "match": offence.match,
     }
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """`ann, ben, cem and 4 more`."""
+    more = len(names) - most
+    listed = ", ".join(names[:most])
+    return listed if more <= 0 else f"{listed} and {more:,} more"
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def plural(count: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import signal
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,23 +17,25 @@ from arena.cli import _report as report
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
-from arena.config import Config, Serve, read_config
-from arena.director import Plan
+from arena.cli._stop import stops_at_sigterm
+from arena.config import Config, Serve, example, read_config
+from arena.course import Course, Open
+from arena.director import Competition, Report
 from arena.entry import Entry, named, read_entry
 from arena.games import GAMES, competition_settings, game_named
 from arena.host import Host
+from arena.instructor import Instructor
+from arena.plan import plan_of
 from arena.program import views
+from arena.run import Run
 from arena.store import Store
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
 __all__ = ["command"]
 
 _DEFAULTS = Serve()
 DEFAULT_PORT = _DEFAULTS.port
-_GATHER_S = (
-    2.0  # a class that starts together should be in the first competition together
-)
 
 
 def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Config:
@@ -43,8 +45,15 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     config = read_config(path)
     serve = msgspec.structs.asdict(config.serve)
     serve["open_to_all"] = serve.pop("open")
+    serve["log_file"] = serve.pop("log")
     ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
     return config
+
+
+def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
+    if wanted:
+        click.echo(example(), nl=False)
+        ctx.exit()
 
 
 def _read_bots(
@@ -75,13 +84,7 @@ def _read_bots(
     show_envvar=True,
     help="The port; 0 takes a free one.",
 )
-@click.option(
-    "--db",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path(_DEFAULTS.db),
-    show_default=True,
-    help="The database, made if it is not there.",
-)
+@shared.db_option("The database, made if it is not there.")
 @click.option(
     "--bot",
     "bots",
@@ -121,6 +124,34 @@ def _read_bots(
     default=_DEFAULTS.open,
     help="Let anybody in who can reach this machine; without it only this machine can.",
 )
+@click.option(
+    "--tls-cert",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Speak wss:// with this certificate, and those that vouch for it.",
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The key of that certificate.",
+)
+@click.option(
+    "--log",
+    "log_file",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    default=_DEFAULTS.log,
+    metavar="FILE",
+    help="Add a line for every match to FILE; - is stderr.",
+)
+@click.option(
+    "--print-example",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_example,
+    help="Print a file for --config, for a whole course, and exit.",
+)
 @shared.set_option
 @shared.json_option
 @limits_options
@@ -129,135 +160,163 @@ def command(
     config: Config,
     host: str,
     port: int,
-    db: Path,
+    db: str,
     bots: tuple[Entry, ...],
     players: int | None,
     matches: int,
     once: bool,
     practice: bool,
     open_to_all: bool,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    log_file: str | None,
     settings: dict[str, object],
     as_json: bool,
     limits: Limits,
 ) -> None:
-    """Run an arena that bots connect to, for all games or for those named.
+    """Run an arena, for all games or for those named.
 
-    As soon as enough bots that play a game are connected, they play its competition: a round robin in Ace-King-Queen and gin
-    rummy, an elimination in high-low, a league against the dealer in three card poker and blackjack. When it is over its
-    standings are printed; the next one starts when a bot has come since. Every match is in the database when it is
-    over. Ctrl-C stops the arena.
+    With [[run]] tables in the file of --config their competitions are played, each at its time. Without, or for games that are
+    named: as soon as enough bots that play a game are connected, they play its competition: a round robin in Ace-King-Queen and
+    gin rummy, an elimination in high-low, a league against the dealer in three card poker and blackjack. The next one
+    starts when a bot has come since. When a competition is over its standings are printed.
+
+    Every match is in the database when it is over. Ctrl-C stops the arena; started again with the same database it goes on where
+    it was, also after a power cut.
 
     --json prints a JSON document per competition, one a line, with the fields that `arena demo --json` has.
     """
-    chosen = tuple(game_named(name) for name in games) or tuple(GAMES.values())
+    chosen = tuple(game_named(name) for name in games)
+    if not chosen and not config.runs:
+        chosen = tuple(GAMES.values())
     if settings and len(chosen) != 1:
         raise UsageError("expected one GAME with --set, as settings belong to a game")
-    if not _is_loopback(host) and not open_to_all:
-        raise UsageError(
-            f"anybody could connect to {host}; expected --open if that is meant"
-        )
-    plans = [
-        Plan(
-            game=game,
-            settings=competition_settings(
-                game, {**config.games.get(game.name, {}), **settings}
-            ),
-            players=(),
-            matches=matches,
-            with_itself=game.name == "ace_king_queen",
-            limits=limits,
-        )
-        for game in chosen
-    ]
-    playable = {None, *(game.name for game in chosen)}
+    config = msgspec.structs.replace(config, limits=limits)
+    playable = {
+        None,
+        *(game.name for game in chosen),
+        *(run.game for run in config.runs),
+    }
     ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
+    where = shared.database(db)
+    hidden = (*config.files, *(path for path in (tls_key,) if path is not None))
+    own = () if isinstance(where, str) else (where,)
     for entry in ours:  # what can never work is refused before anything is made
         try:
-            views(entry.program, (Path(db), *config.files))
+            views(entry.program, (*own, *hidden))
         except UsageError as error:
             raise UsageError(f"{entry.name}: {error}") from None
-    contest = _Contest(plans, ours, players, once, as_json, config.files)
-    with Store(db) as store:
+    opened = tuple(
+        Open(
+            plan_of(
+                game,
+                competition_settings(
+                    game, {**config.games.get(game.name, {}), **settings}
+                ),
+                (),
+                matches=matches,
+                with_itself=game.name == "ace_king_queen",
+                limits=limits,
+            ),
+            players or game.seats,
+        )
+        for game in chosen
+    )
+    door = _Door(host, port, open_to_all, practice, _tls(tls_cert, tls_key), hidden)
+    evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
+    with Store(where, exclusive=True) as store:
         try:
-            asyncio.run(_serve(store, contest, host, port, limits, practice))
+            failed = asyncio.run(_serve(store, door, evening))
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise Interrupted(
-                f"stopped; all matches that were over are in {db}"
+                f"stopped; all matches that were over are in {shared.shown(where)}, and the same command goes on from there"
             ) from None
+    if failed:
+        raise ArenaError("a competition could not be played to its end, see above")
 
 
-class _Contest(msgspec.Struct, frozen=True):
-    """What is to be played by whom, and how it is shown."""
+class _Door(msgspec.Struct, frozen=True):
+    """Where the arena listens, and to whom."""
 
-    plans: Sequence[Plan]
-    ours: Sequence[Entry]
-    players: int | None
-    once: bool
-    as_json: bool
+    host: str
+    port: int
+    open_to_all: bool
+    practice: bool
+    tls: ssl.SSLContext | None
     hidden: Sequence[Path]
 
 
-async def _serve(
-    store: Store,
-    contest: _Contest,
-    host: str,
-    port: int,
-    limits: Limits,
-    practice: bool,
-) -> None:
-    loop, me = asyncio.get_running_loop(), asyncio.current_task()
-    assert me is not None, "we run in one"
-    with contextlib.suppress(NotImplementedError):  # Windows has no such handlers
-        loop.add_signal_handler(signal.SIGTERM, me.cancel)
-    teller = Teller()
-    async with Host(
-        store,
-        address=host,
-        port=port,
-        limits=limits,
-        practice=practice,
-        on_verdict=teller.ruled,
-        hidden=contest.hidden,
-    ) as arena:
-        click.echo(f"arena at {arena.url} · Ctrl-C stops it", err=True)
-        async with launched(arena, contest.ours, teller):
-            # Not a task group: what goes wrong in one is to be told as it is, not in a group of errors.
-            await asyncio.gather(
-                *(_compete(arena, plan, contest) for plan in contest.plans)
+class _Evening(msgspec.Struct, frozen=True):
+    """What is to be played by whom, and how it is shown."""
+
+    config: Config
+    runs: Sequence[Run]
+    games: Sequence[Open]
+    ours: Sequence[Entry]
+    once: bool
+    as_json: bool
+    log_file: str | None
+
+
+async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
+    """Run it until it ends or is stopped; whether something could not be played."""
+    stops_at_sigterm()
+    with contextlib.ExitStack() as stack:
+        board = stack.enter_context(report.watch())
+        teller = Teller(board)
+        log = stack.enter_context(report.match_log(evening.log_file))
+        async with Host(
+            store,
+            address=door.host,
+            port=door.port,
+            limits=evening.config.limits,
+            practice=door.practice,
+            tls=door.tls,
+            listener=report.Watcher(log, teller.say),
+            is_attended=True,
+            on_verdict=teller.ruled,
+            hidden=door.hidden,
+        ) as arena:
+            teller.say(f"arena at {arena.url} · Ctrl-C stops it")
+            course = Course(
+                arena,
+                store,
+                evening.config,
+                on_start=lambda one: _started(one, board, teller),
+                on_report=lambda one: _over(one, board, evening.as_json),
+                tell=teller.say,
+                once=evening.once,
             )
+            instructor = Instructor(arena, store, course.play)
+            arena.gateway.on_instruct = instructor
+            async with launched(arena, evening.ours, teller):
+                await course.run(evening.runs, evening.games)
+            await store.flushed()
+            return course.has_failed
 
 
-async def _compete(arena: Host, plan: Plan, contest: _Contest) -> None:
-    """One game's competitions, one after another."""
-    game = plan.game.name
-    least = contest.players or plan.game.seats
-    seen: set[object] = set()
-    while True:
-        while (names := _newcomers(arena, game, least, seen)) is None:
-            await arena.wait_for_change()
-        await asyncio.sleep(_GATHER_S)
-        names = arena.names(game)
-        if len(names) < least:
-            continue
-        seen = {arena.gateway.players[name] for name in names}
-        competition = arena.compete(msgspec.structs.replace(plan, players=names))
-        click.echo(f"{game}: {shared.plural(len(names), 'bot')} compete", err=True)
-        done = await arena.play(competition)
-        if contest.as_json:
-            shared.print_json(report.documents([done])[0])
-        else:
-            report.show(done)
-        if contest.once:
-            return
+def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
+    board.follow(competition.title, competition)
+    count = shared.plural(len(competition.plan.players), "bot")
+    teller.say(f"{competition.title}: {count} compete ({competition.id})")
 
 
-def _newcomers(
-    arena: Host, game: str, least: int, seen: set[object]
-) -> Sequence[str] | None:
-    """The bots that are there, if they are enough and one of them has not competed yet."""
-    names = arena.names(game)
-    new = any(arena.gateway.players[name] not in seen for name in names)
-    return names if new and len(names) >= least else None
+def _over(done: Report, board: report.Board, as_json: bool) -> None:
+    board.forget(done.competition)
+    if as_json:
+        shared.print_json(report.documents([done])[0])
+    else:
+        report.show(done)
+
+
+def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise UsageError("expected --tls-cert and --tls-key together, got one of them")
+    from arena.tls import context
+
+    return context(cert, key)
 
 
 def _is_loopback(host: str) -> bool:

@@ -30,6 +30,19 @@ from protocol.messages import (
     Welcome,
 )
 from protocol.vocabulary import Range
+from tests.arena.databases import database, postgres, public
+
+__all__ = [
+    "LIMITS",
+    "Bot",
+    "House",
+    "Process",
+    "Wire",
+    "database",
+    "house",
+    "postgres",
+    "public",
+]
 
 LIMITS = Limits(
     decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000

@@ -3,12 +3,19 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from arena import config
-from arena.config import Config, Serve, read_config
+from arena.config import Config, Serve, example, read_config
+from arena.forms import schedule_of, standings_of
+from arena.games import GAMES
+from arena.plan import WAIT_S, Form, Plan
+from arena.run import PAUSE_S, Run, Who, plan_for
+from arena.timetable import parse
 from protocol.errors import UsageError
 from protocol.messages import Limits
 
@@ -62,6 +69,9 @@ def test_everything(read: Read, tmp_path: Path) -> None:
         once = true
         practice = true
         open = true
+        tls_cert = "tls/cert.pem"
+        tls_key = "/etc/key.pem"
+        log = "class.log"
         [limits]
         decision_ms = 500
         memory_mib = 256
@@ -88,6 +98,9 @@ def test_everything(read: Read, tmp_path: Path) -> None:
         once=True,
         practice=True,
         open=True,
+        tls_cert=str(tmp_path / "tls/cert.pem"),
+        tls_key="/etc/key.pem",
+        log=str(tmp_path / "class.log"),
     )
     assert found.limits == Limits(decision_ms=500, memory_mib=256)
     assert found.games == {
@@ -114,8 +127,327 @@ def test_the_file_of_the_manual(read: Read) -> None:
         assert f"`{field}`" in manual
 
 
-def test_a_whole_path_stays_what_it_is(read: Read, tmp_path: Path) -> None:
-    assert read('[serve]\ndb = "/var/class.db"').serve.db == "/var/class.db"
+@pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
+def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
+    assert read(f'[serve]\ndb = "{db}"').serve.db == db
+
+
+# ---- Runs
+
+
+def the_run(config: Config) -> Run:
+    [run] = config.runs
+    return run
+
+
+def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
+    akq, gin, high_low, poker, blackjack = read("""
+        [[run]]
+        game = "akq"
+        [[run]]
+        game = "gin"
+        [[run]]
+        game = "high_low"
+        [[run]]
+        game = "tcp"
+        [[run]]
+        game = "blackjack"
+    """).runs
+
+    assert akq == Run(
+        name="ace_king_queen",
+        game="ace_king_queen",
+        form=Form.ROUND_ROBIN,
+        least=2,
+        with_itself=True,
+    )
+    assert (gin.form, gin.least, gin.with_itself) == (Form.ROUND_ROBIN, 2, False)
+    assert (high_low.form, high_low.least) == (Form.ELIMINATION, 4)
+    assert (poker.form, poker.least) == (Form.LEAGUE, 1)
+    assert (blackjack.name, blackjack.form) == ("blackjack", Form.LEAGUE)
+    assert (gin.at, gin.who, gin.wait_s, gin.pause_s) == (
+        None,
+        Who.CONNECTED,
+        WAIT_S,
+        PAUSE_S,
+    )
+
+
+def test_a_run_of_which_everything_is_said(read: Read) -> None:
+    found = read("""
+        [limits]
+        bank_ms = 7
+        memory_mib = 64
+        [games.gin]
+        games = 100
+        target = 20
+        [[run]]
+        name = "evening"
+        game = "gin"
+        form = "round_robin"
+        at = ["Mon 18:00", 2026-11-23T18:00:00+01:00]
+        players = ["ann", "ben", "cem"]
+        least = 3
+        matches = 3
+        split = 4
+        with_itself = true
+        wait_s = 90
+        house = ["expert", "expert"]
+        settings = { target = 30 }
+        limits = { decision_ms = 500 }
+    """)
+    run = the_run(found)
+    plan = plan_for(
+        run, found, ("ann", "ben"), {"ann": "red", "dee": "red"}, due_at=4.0
+    )
+
+    assert run.at == parse(
+        ["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")]
+    )
+    assert (run.who, run.players) == (Who.NAMED, ("ann", "ben", "cem"))
+    assert run.house == ("expert", "expert")
+    assert plan == Plan(
+        game="gin_rummy",
+        form=Form.ROUND_ROBIN,
+        settings={
+            "games": 25,
+            "target": 30,
+            "starter": None,
+            "max_turns": 200,
+            "max_rounds": 100,
+        },
+        players=("ann", "ben"),
+        matches=12,
+        with_itself=True,
+        limits=Limits(decision_ms=500, bank_ms=7, memory_mib=64),
+        wait_s=90,
+        teams={"ann": "red"},
+        run="evening",
+        due_at=4.0,
+    )
+
+
+def test_a_ladder(read: Read) -> None:
+    found = read("""
+        [[run]]
+        game = "high_low"
+        form = "ladder"
+        players = "roster"
+        at = 2026-11-23T18:00:00
+        until = "Fri 18:00"
+        pause_s = 1.5
+    """)
+    run = the_run(found)
+
+    assert (run.form, run.who, run.players) == (Form.LADDER, Who.ROSTER, ())
+    assert run.until == parse("Fri 18:00")
+    assert plan_for(run, found, ()).pause_s == 1.5
+
+
+def test_competitions_have_defaults_of_their_own(read: Read) -> None:
+    found = read("""
+        [games.tcp]
+        stake = 50
+        [[run]]
+        game = "tcp"
+        [[run]]
+        game = "blackjack"
+    """)
+    poker, blackjack = (plan_for(run, found, ("ann",)) for run in found.runs)
+
+    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 100)
+    assert blackjack.settings["shuffle"] == "uniform"
+    assert poker.pause_s == 0
+
+
+def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
+    found = read('[[run]]\ngame = "akq"\nlimits = { bank_ms = 5 }')
+    changed = msgspec.structs.replace(found, limits=Limits(bank_ms=9, hard_ms=9))
+
+    limits = plan_for(the_run(found), changed, ("ann", "ben")).limits
+    assert limits == Limits(bank_ms=5, hard_ms=9)
+
+
+RUN = "[[run]]\ngame = "
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run]", "run: expected tables [[run]], got a table"),
+        ("[[run]]", "[[run]] 1 game: expected text, got nothing"),
+        (
+            "[[run]]\ngame = 'chess'",
+            "[[run]] 1 game: unknown game 'chess'; expected one of: "
+            "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack",
+        ),
+        (
+            RUN + "'akq'\nwhen = 4",
+            "[[run]] 1 when: unknown field; expected some of: game, name, form, at, until, players, least, "
+            "matches, split, with_itself, wait_s, pause_s, house, settings, limits",
+        ),
+        (
+            RUN + "'akq'\nname = 'a b'",
+            "[[run]] 1 name: expected a name of 1 to 64 letters, digits, - and _, got 'a b'",
+        ),
+        (
+            RUN + "'akq'\n" + RUN + "'ace_king_queen'",
+            "[[run]] 2 name: expected another for every run, got 'ace_king_queen' again",
+        ),
+        (
+            RUN + "'akq'\nform = 'knockout'",
+            "[[run]] 1 form: expected one of: round_robin, elimination, league, ladder, got 'knockout'",
+        ),
+        (
+            RUN + "'akq'\nform = 'elimination'",
+            "[[run]] 1 form: expected high_low for an elimination, got ace_king_queen",
+        ),
+        (
+            RUN + "'akq'\nat = 'teatime'",
+            '[[run]] 1 at: expected a date and time such as 2026-11-23T18:00:00, or "18:00", "Mon 18:00", '
+            "\"Mon,Thu 18:00\", or a list of these, got 'teatime'",
+        ),
+        (
+            RUN + "'akq'\nuntil = '18:00'",
+            "[[run]] 1 until: expected a ladder, got round robin",
+        ),
+        (
+            RUN + "'akq'\nplayers = 'all'",
+            "[[run]] 1 players: expected a list of names or 'roster', got 'all'",
+        ),
+        (
+            RUN + "'akq'\nplayers = [4]",
+            "[[run]] 1 players: expected a list of names or 'roster', got a list",
+        ),
+        (
+            RUN + "'akq'\nplayers = ['ann', 'ben', 'ann']",
+            "[[run]] 1 players: expected every bot once, got 'ann' twice",
+        ),
+        (
+            RUN + "'akq'\nplayers = [' ann', 'ben']",
+            "[[run]] 1 players: expected names of 1 to 64 printable letters, got ' ann'",
+        ),
+        (
+            RUN + "'akq'\nplayers = ['ann']",
+            "[[run]] 1 least: expected at most the 1 that players names, got 2",
+        ),
+        (
+            RUN + "'gin'\nleast = 1",
+            "[[run]] 1 least: expected at least 2 for a round robin, got 1",
+        ),
+        (
+            RUN + "'high_low'\nmatches = 2",
+            "[[run]] 1 matches: expected a round robin or a league, got a form without them: elimination",
+        ),
+        (
+            RUN + "'akq'\nmatches = 500\nsplit = 500",
+            "[[run]] 1 matches: expected at most 100000 with those of split, got 250000",
+        ),
+        (
+            RUN + "'akq'\nsplit = 3",
+            "[[run]] 1 split: expected a number that divides the hands, 1000, got 3",
+        ),
+        (
+            RUN + "'gin'\nsplit = 2",
+            "[[run]] 1 split: expected a number that divides the games, 1, got 2",
+        ),
+        (
+            RUN + "'tcp'\nsplit = 2",
+            "[[run]] 1 split: expected a round robin, got league",
+        ),
+        (
+            RUN + "'tcp'\nwith_itself = true",
+            "[[run]] 1 with_itself: expected a round robin, got league",
+        ),
+        (
+            RUN + "'tcp'\nwait_s = -1",
+            "[[run]] 1 wait_s: expected a number from 0 to 86400, got -1",
+        ),
+        (
+            RUN + "'tcp'\nhouse = ['nash']",
+            "[[run]] 1 house: no house bot 'nash' for three_card_poker; expected some of: always, doubler, q64, random",
+        ),
+        (
+            RUN + "'tcp'\nsettings = 4",
+            "[[run]] 1 settings: expected a table, got 4",
+        ),
+        (
+            RUN + "'tcp'\nsettings = { hands = 4 }",
+            "[[run]] 1 settings hands: unknown field; expected some of: stake, rounds, goal, pair_kicker",
+        ),
+        (
+            RUN + "'akq'\nsettings = { hands = true }",
+            "[[run]] 1 settings hands: expected an integer from 0 to 10000000, got true",
+        ),
+        (
+            RUN + "'akq'\nlimits = { bank_ms = -1 }",
+            "[[run]] 1 limits bank_ms: expected an integer from 0 to 86400000, got -1",
+        ),
+        (
+            RUN + "'akq'\nlimits = { memory_mib = 64 }",
+            "[[run]] 1 limits memory_mib: expected it in [limits], for the whole arena; "
+            "here some of: decision_ms, bank_ms, hard_ms, wall_ms, start_ms",
+        ),
+        (
+            "[serve]\ntls_cert = 'a'",
+            "[serve] tls_key: expected it beside its other half",
+        ),
+    ],
+)
+def test_a_run_that_cannot_be_is_told_when_it_is_read(
+    refusal: Callable[[str], str], text: str, said: str
+) -> None:
+    assert refusal(text) == said
+
+
+def test_settings_of_a_run_must_go_together_with_those_of_its_game(
+    refusal: Callable[[str], str],
+) -> None:
+    run = RUN + "'tcp'\nsettings = { stake = 600000000000 }"
+    said = refusal(run)
+
+    assert said.startswith("[[run]] 1 settings of three_card_poker: ")
+
+
+# ---- The example
+
+
+def test_the_example_can_be_played(read: Read) -> None:
+    found = read(example())
+
+    assert {run.game for run in found.runs} == set(GAMES)
+    assert {run.form for run in found.runs} == set(Form)
+    assert [run.name for run in found.runs if run.at is None] == ["warm-up"]
+    for run in found.runs:
+        for at in (run.at, run.until):
+            assert at is None or at.next_after(datetime(2026, 11, 1, tzinfo=UTC))
+        plan = plan_for(run, found, ("ann", "ben", "cem", "dee"))
+        plan = msgspec.structs.replace(plan, seed="00", house=("x", "y", "z"))
+        assert run.form is Form.LADDER or next(schedule_of(plan))
+        standings_of(plan)
+
+
+def test_what_is_switched_off_in_the_example_can_be_switched_on(
+    read: Read, tmp_path: Path
+) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "bot.py").touch()
+    switched_on = re.sub(
+        r"^# (?=\w+ = |\[\[)", "", example(), flags=re.MULTILINE
+    ).replace("python3", "sh")
+    found = read(switched_on)
+
+    assert switched_on.count("\n[[bot]]") == 1
+    assert found.bots[0].name == "ann"
+    assert found.serve.tls_key == str(tmp_path / "privkey.pem")
+
+
+def test_the_example_names_all_that_a_run_can_say() -> None:
+    [listed] = re.findall(r"What is played\n(.*?)\n\n", example(), re.DOTALL)
+    ladder = example().rpartition("[[run]]")[2]
+
+    for field in config._Run.__struct_fields__:
+        assert re.search(rf"\b{field}\b", listed + ladder), field
 
 
 @pytest.mark.parametrize(
@@ -123,7 +455,7 @@ def test_a_whole_path_stays_what_it_is(read: Read, tmp_path: Path) -> None:
     [
         (
             "[limit]",
-            "limit: unknown table; expected some of: [serve], [limits], [games.<game>], [[bot]]",
+            "limit: unknown table; expected some of: [serve], [limits], [games.<game>], [[bot]], [[run]]",
         ),
         ("limits = 4", "[limits]: expected a table, got 4"),
         ("[[serve]]", "[serve]: expected a table, got a list"),
@@ -133,7 +465,7 @@ def test_a_whole_path_stays_what_it_is(read: Read, tmp_path: Path) -> None:
         (
             "[serve]\nsport = 4",
             "[serve] sport: unknown field; expected some of: "
-            "host, port, db, players, matches, once, practice, open",
+            "host, port, db, players, matches, once, practice, open, tls_cert, tls_key, log",
         ),
         (
             "[limits]\ndecision_ms = true",

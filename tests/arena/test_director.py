@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import pytest
 
-from arena.director import (
-    Competition,
-    Form,
-    Plan,
-    Report,
-    form_of,
-)
+from arena.director import Competition, Listener, Report
 from arena.games import GAMES
 from arena.gateway import Gateway
-from arena.match import MatchResult
+from arena.ledger import Ledger
+from arena.match import MatchResult, Result
+from arena.plan import Form, form_of, plan_of
 from arena.player import Player
-from arena.store import Store
+from arena.store import Act, Played, State, Store
 from arena.verdict import Finding
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
@@ -51,7 +47,7 @@ SHORT: dict[str, dict[str, object]] = {
     "three_card_poker": {"rounds": 3},
     "blackjack": {"hands": 3},
 }
-SOON = Limits(start_ms=1, grace_ms=0)
+SOON = 0.001
 """For bots that do not come: nobody waits for them."""
 
 TIMEOUT_S = 20.0
@@ -66,22 +62,22 @@ def illegal(ask: Ask) -> object:
     return "all in"
 
 
-class Ledger:
+class Book:
     """Stands in for the store: keeps what it is given."""
 
     def __init__(self) -> None:
         self.matches: list[tuple[tuple[str, ...], MatchResult]] = []
         self.verdicts: list[Verdict] = []
+        self.rows: list[Played] = []
+        self.acts: list[Act] = []
         self.finished: list[Any] = []
         self.fails_at: int | None = None
         self.on_match: Callable[[], None] = lambda: None
 
-    def competition_started(self, *_: object) -> str:
-        return "c"
-
     def match_finished(
         self,
         competition: str,
+        pairing: int,
         match: str,
         players: tuple[str, ...],
         result: MatchResult,
@@ -92,12 +88,44 @@ class Ledger:
         if len(self.matches) == self.fails_at:
             raise StoreFailed("the disk is full")
         self.matches.append((players, result))
+        self.rows.append(
+            Played(
+                number=len(self.rows) + 1,
+                id=match,
+                competition=competition,
+                pairing=pairing,
+                counts=result.termination.kind is not Ending.VOID,
+                game=result.record.game,
+                players=players,
+                result=Result(result.scores, result.points, result.termination),
+                started_at=started_at,
+                finished_at=finished_at,
+                digest="",
+            )
+        )
         if verdict is not None:
             self.verdicts.append(verdict)
         self.on_match()
 
     def competition_finished(self, *row: Any) -> None:
         self.finished.append(row)
+
+    def acted(self, act: Act) -> None:
+        self.acts.append(act)
+
+    def state_changed(self, competition: str, state: State, act: Act) -> None:
+        self.acts.append(act)
+
+    def taken_back(self, competition: str, match: str, act: Act) -> None:
+        self.acts.append(act)
+        self.rows = [
+            msgspec.structs.replace(row, counts=row.counts and row.id != match)
+            for row in self.rows
+        ]
+
+    def results(self) -> list[Played]:
+        """Those that count."""
+        return [row for row in self.rows if row.counts]
 
     def counted(self) -> Counter[tuple[str, ...]]:
         """How often which bots have met in a match that ran its course."""
@@ -108,18 +136,32 @@ class Ledger:
         )
 
 
+class _Heard(Listener):
+    """Keeps what a competition tells."""
+
+    def __init__(self, hall: Hall) -> None:
+        self._hall = hall
+
+    def ruled(self, verdict: Verdict) -> None:
+        self._hall.told.append(verdict)
+
+    def told(self, text: str) -> None:
+        self._hall.lines.append(text)
+
+
 class Hall:
     """Bots that are connected, and the competitions that they play."""
 
     def __init__(self, house: House) -> None:
         self.house = house
         self.players: dict[str, Player] = {}
-        self.ledger = Ledger()
+        self.book = Book()
         self.competition: Competition | None = None
         self.most_chairs: Counter[str] = Counter()
         self.called: list[str] = []
         self.heard: list[str] = []
         self.told: list[Verdict] = []
+        self.lines: list[str] = []
         self._plays: dict[Player, tuple[Bot, Plays]] = {}
 
     def comes(
@@ -151,16 +193,32 @@ class Hall:
         call_house: Callable[[str, str], Awaitable[None]] | None = None,
         **plan: Any,
     ) -> Competition:
-        rules = plan.pop("rules", GAMES[game])
-        settings = GAMES[game].vocabulary.read_settings(SHORT[game])
+        rules = GAMES[game]
+        settings = rules.vocabulary.read_settings(
+            {**SHORT[game], **(plan.pop("settings", {}))}
+        )
+        if rules.seats == 4:
+            plan = {
+                "seed": "5" * 64,
+                "house": ("house-0", "house-1", "house-2"),
+                **plan,
+            }
+        state = {name: plan.pop(name, ()) for name in ("earlier", "acts", "verdicts")}
+        is_attended = plan.pop("is_attended", False)
         gateway = SimpleNamespace(players=self.players, conduct=self.house.conduct)
+        ledger = Ledger(
+            "c",
+            plan_of(rules, settings, names, **plan),
+            cast(Store, self.book),
+            **state,
+        )
         self.competition = Competition(
-            Plan(game=rules, settings=settings, players=names, **plan),
+            ledger,
             cast(Gateway, gateway),
-            cast(Store, self.ledger),
             lambda: 0.0,
             call_house or self._call_house,
-            on_verdict=self.told.append,
+            _Heard(self),
+            is_attended=is_attended,
         )
         return self.competition
 
@@ -238,12 +296,12 @@ def test_K1_in_a_round_robin_every_bot_meets_every_other(house: House) -> None:
         report = await hall.play("ann", "ben", "cem", matches=2)
 
         pairs = {("ann", "ben"): 2, ("ann", "cem"): 2, ("ben", "cem"): 2}
-        assert hall.ledger.counted() == pairs
+        assert hall.book.counted() == pairs
         assert report.played == 6
         assert {row.name for row in report.standings} == {"ann", "ben", "cem"}
         assert report.cross_table["ann"]["ben"].played == 2
         assert report.verdicts == ()
-        assert len(hall.ledger.finished) == 1
+        assert len(hall.book.finished) == 1
 
     run(scenario)
 
@@ -255,7 +313,7 @@ def test_A10_every_bot_meets_itself_if_it_has_two_tables(house: House) -> None:
         hall.comes("ben", tables=1)
         await hall.play("ann", "ben", with_itself=True)
 
-        assert hall.ledger.counted() == {("ann", "ann"): 1, ("ann", "ben"): 1}
+        assert hall.book.counted() == {("ann", "ann"): 1, ("ann", "ben"): 1}
 
     run(scenario)
 
@@ -268,7 +326,7 @@ def test_K3_in_a_league_every_bot_meets_the_dealer(house: House, game: str) -> N
         hall.comes("ben", tables=3)
         report = await hall.play("ann", "ben", game=game, matches=5)
 
-        assert hall.ledger.counted() == {("ann",): 5, ("ben",): 5}
+        assert hall.book.counted() == {("ann",): 5, ("ben",): 5}
         assert [row.played for row in report.standings] == [5, 5]
 
     run(scenario)
@@ -287,7 +345,7 @@ def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(house: House) ->
         assert report.ranking[0].rank == 1
         assert report.standings == ()
         assert set(hall.called).isdisjoint(names)
-        assert hall.ledger.finished[0][2] == report.ranking
+        assert hall.book.finished[0][2] == report.ranking
 
     run(scenario)
 
@@ -300,7 +358,7 @@ def test_no_bot_gets_more_matches_at_once_than_it_has_tables(house: House) -> No
             hall.comes(name, tables=number)
         await hall.play(*names, matches=4)
 
-        assert sum(hall.ledger.counted().values()) == 40
+        assert sum(hall.book.counted().values()) == 40
         for number, name in enumerate(names, start=1):
             assert 1 <= hall.most_chairs[name] <= number
 
@@ -316,10 +374,10 @@ def test_a_slow_bot_delays_nothing_but_its_own_matches(house: House) -> None:
         for name in names[1:]:
             hall.comes(name, tables=2)
         task = asyncio.create_task(hall.play(*names, matches=2))
-        while sum(hall.ledger.counted().values()) < 6:
+        while sum(hall.book.counted().values()) < 6:
             await asyncio.sleep(0)
 
-        assert not any("slow" in players for players in hall.ledger.counted())
+        assert not any("slow" in players for players in hall.book.counted())
 
         while not task.done():
             for ask in held:
@@ -327,7 +385,7 @@ def test_a_slow_bot_delays_nothing_but_its_own_matches(house: House) -> None:
             held.clear()
             await asyncio.sleep(0)
 
-        assert sum(hall.ledger.counted().values()) == 12
+        assert sum(hall.book.counted().values()) == 12
 
     run(scenario)
 
@@ -362,7 +420,7 @@ def test_J3_an_offender_is_out_and_nobody_else_is_harmed(house: House) -> None:
         report = await hall.play(*names, matches=4)
 
         pairs = {("ann", "ben"): 4, ("ann", "cem"): 4, ("ben", "cem"): 4}
-        assert hall.ledger.counted() == pairs
+        assert hall.book.counted() == pairs
         assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
         assert report.standings[-1].name == "rogue"
         assert report.standings[-1].eliminated.kind is Ending.ILLEGAL
@@ -379,7 +437,7 @@ def test_J3_what_an_offender_was_still_playing_is_void(house: House) -> None:
         hall.comes("rogue", illegal, tables=8)
         await hall.play("ann", "rogue", matches=6)
 
-        kinds = Counter(result.termination.kind for _, result in hall.ledger.matches)
+        kinds = Counter(result.termination.kind for _, result in hall.book.matches)
         assert kinds == {Ending.ILLEGAL: 1, Ending.VOID: 5}
 
     run(scenario)
@@ -392,7 +450,7 @@ def test_J3_an_offender_against_the_dealer_is_out_of_the_league(house: House) ->
         hall.comes("rogue", illegal)
         report = await hall.play("ann", "rogue", game="blackjack", matches=3)
 
-        assert hall.ledger.counted() == {("ann",): 3}
+        assert hall.book.counted() == {("ann",): 3}
         assert report.played == 4
         assert report.standings[-1].rank is None
 
@@ -436,13 +494,13 @@ def test_J2_who_does_not_come_is_absent(house: House) -> None:
         hall = Hall(house)
         hall.comes("ann")
         hall.comes("ben")
-        report = await hall.play("ann", "nobody", "ben", limits=SOON, matches=3)
+        report = await hall.play("ann", "nobody", "ben", wait_s=SOON, matches=3)
 
         [verdict] = report.verdicts
         assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "nobody")
         assert verdict.text.endswith("did not come within 1 ms")
-        assert hall.ledger.counted() == {("ann", "ben"): 3}
-        assert hall.ledger.verdicts == [verdict]
+        assert hall.book.counted() == {("ann", "ben"): 3}
+        assert hall.book.verdicts == [verdict]
 
     run(scenario)
 
@@ -456,7 +514,7 @@ def test_who_comes_in_time_plays(house: House) -> None:
         hall.comes("late")
         await task
 
-        assert hall.ledger.counted() == {("ann", "late"): 1}
+        assert hall.book.counted() == {("ann", "late"): 1}
 
     run(scenario)
 
@@ -474,7 +532,7 @@ def test_who_goes_between_matches_may_come_back(house: House) -> None:
         hall.competition.changed()
         await task
 
-        assert hall.ledger.counted() == {("ann", "ben"): 3}
+        assert hall.book.counted() == {("ann", "ben"): 3}
 
     run(scenario)
 
@@ -484,7 +542,7 @@ def test_who_has_said_goodbye_is_not_dealt_to(house: House) -> None:
         hall = Hall(house)
         hall.comes("ann")
         hall.comes("ben").player.leaving = True
-        report = await hall.play("ann", "ben", limits=SOON)
+        report = await hall.play("ann", "ben", wait_s=SOON)
 
         assert [verdict.bot for verdict in report.verdicts] == ["ben"]
 
@@ -527,7 +585,7 @@ def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
             await asyncio.sleep(0)
         hall.offends("rogue", finding)
 
-        [verdict] = hall.ledger.verdicts
+        [verdict] = hall.book.verdicts
         assert hall.told == [verdict], "without waiting for it"
         assert (verdict.bot, verdict.kind) == ("rogue", finding.kind)
         assert (verdict.text, verdict.mechanism) == (finding.text, finding.mechanism)
@@ -544,7 +602,7 @@ def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
         report = task.result()
 
         assert report.verdicts == (verdict,)
-        assert hall.ledger.counted()["ann", "ben"] == 3
+        assert hall.book.counted()["ann", "ben"] == 3
         assert report.standings[-1].name == "rogue"
         assert report.standings[-1].eliminated.kind is finding.kind
 
@@ -565,7 +623,7 @@ def test_J3_who_offends_at_a_table_has_one_verdict(house: House) -> None:
         [verdict] = report.verdicts
         assert verdict.text == "crashed: exit status 1"
         assert hall.told == [], "the conduct has told it"
-        assert len(hall.ledger.verdicts) == 1
+        assert len(hall.book.verdicts) == 1
 
     run(scenario)
 
@@ -582,7 +640,7 @@ def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: House) -> N
             hall.comes(name, lambda ask: choose(ask.question.choices, rng))
         slow: list[Bot] = []
         task = asyncio.create_task(hall.play(*names, game="high_low", limits=Limits()))
-        while not hall.ledger.matches:
+        while not hall.book.matches:
             await asyncio.sleep(0)
             if (
                 not slow
@@ -592,11 +650,11 @@ def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: House) -> N
                     bot, _ = hall._plays[player]
                     hall._plays[player] = (bot, held.append)
                     slow.append(bot)
-        players, result = hall.ledger.matches[0]
+        players, result = hall.book.matches[0]
         best = max(zip(result.scores, players, strict=True))[1]
         hall.offends(best, MEMORY)
 
-        assert hall.ledger.verdicts == [], "it has played all that there was for it"
+        assert hall.book.verdicts == [], "it has played all that there was for it"
 
         while not task.done():
             for ask in held:
@@ -624,7 +682,7 @@ def test_who_offends_before_the_competition_begins_is_out_in_it(house: House) ->
             report = await competition.run()
 
         assert [verdict.kind for verdict in report.verdicts] == [Ending.CRASH]
-        assert hall.ledger.counted() == {("ann", "ben"): 1}
+        assert hall.book.counted() == {("ann", "ben"): 1}
 
     run(scenario)
 
@@ -671,18 +729,18 @@ def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
 
         def leaves() -> None:
             nonlocal left
-            if len(hall.ledger.matches) < 3:
+            if len(hall.book.matches) < 3:
                 left += 1
                 hall.offends("ben", LEFT)  # it says goodbye to every `over`
                 asyncio.get_running_loop().call_soon(hall.comes, "ben")
 
-        hall.ledger.on_match = leaves
+        hall.book.on_match = leaves
         async with asyncio.timeout(TIMEOUT_S):
             report = await competition.run()
 
         assert left == 2
         assert report.verdicts == ()
-        assert hall.ledger.counted() == {("ann", "ben"): 3}
+        assert hall.book.counted() == {("ann", "ben"): 3}
 
     run(scenario)
 
@@ -691,31 +749,33 @@ def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
 
 
 def test_J5_a_void_match_is_played_again(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
+        monkeypatch.setitem(GAMES, "ace_king_queen", failing(2))
         hall = Hall(house)
         hall.comes("ann")
         hall.comes("ben")
-        report = await hall.play("ann", "ben", rules=failing(2))
+        report = await hall.play("ann", "ben")
 
-        assert hall.ledger.counted() == {("ann", "ben"): 1}
+        assert hall.book.counted() == {("ann", "ben"): 1}
         assert report.played == 1
-        assert len(hall.ledger.matches) == 3
+        assert len(hall.book.matches) == 3
 
     run(scenario)
 
 
 def test_J5_after_three_voids_the_instructor_is_asked(
-    house: House, caplog: pytest.LogCaptureFixture
+    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
+        monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
         hall = Hall(house)
         hall.comes("ann")
         hall.comes("ben")
 
         with pytest.raises(ArenaError, match="was void 3 times by faults of the arena"):
-            await hall.play("ann", "ben", rules=failing(3))
+            await hall.play("ann", "ben")
 
     run(scenario)
 
@@ -725,7 +785,7 @@ def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
 ) -> None:
     async def scenario() -> None:
         hall = Hall(house)
-        hall.ledger.fails_at = 2
+        hall.book.fails_at = 2
         for name in ("ann", "ben", "cem"):
             hall.comes(name, tables=3)
 
@@ -739,11 +799,11 @@ def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
 def test_a_store_that_fails_at_an_absence_ends_the_competition(house: House) -> None:
     async def scenario() -> None:
         hall = Hall(house)
-        hall.ledger.fails_at = 0
+        hall.book.fails_at = 0
         hall.comes("ann")
 
         with pytest.raises(StoreFailed, match="the disk is full"):
-            await hall.play("ann", "nobody", limits=SOON)
+            await hall.play("ann", "nobody", wait_s=SOON)
 
     run(scenario)
 
@@ -761,7 +821,7 @@ def test_stopping_a_competition_voids_what_is_being_played(house: House) -> None
             await task
 
         assert house.conduct.tables == ()
-        [(_, result)] = hall.ledger.matches
+        [(_, result)] = hall.book.matches
         assert result.termination.kind is Ending.VOID
 
     run(scenario)

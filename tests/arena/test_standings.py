@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.match import MatchResult, Record
+from arena.match import Result
 from arena.schedule import Outcome, Pairing
 from arena.standings import League, RoundRobin, Row, measure_for
 from protocol.errors import UsageError
@@ -18,24 +18,12 @@ def outcome(
     *scores: int,
     points: tuple[int, ...] | None = None,
     ended: Termination | None = None,
-    **settings: int | None,
 ) -> Outcome:
     """A match told as `outcome("ann ben", 3, -3)`."""
     names = tuple(players.split())
     termination = ended or Termination(Ending.COMPLETED)
     points = points or (0,) * len(scores)
-    record = Record(
-        game="gin_rummy",
-        settings=settings,
-        seed=None,
-        nonces=(),
-        decks=(),
-        answers=(),
-        scores=scores,
-        points=points,
-        termination=termination,
-    )
-    return Outcome(Pairing(1, names), MatchResult(scores, points, termination, record))
+    return Outcome(Pairing(1, names), Result(scores, points, termination))
 
 
 def offence(seat: int, text: str = "it crashed") -> Termination:
@@ -53,8 +41,10 @@ def order(standings: RoundRobin) -> list[tuple[int | None, str]]:
     return [(row.rank, row.name) for row in standings.rows()]
 
 
-def league(game: str, *outcomes: Outcome, players: str = "ann ben") -> League:
-    standings = League(players.split(), measure_for(game))
+def league(
+    game: str, *outcomes: Outcome, players: str = "ann ben", **settings: int | None
+) -> League:
+    standings = League(players.split(), measure_for(game), settings)
     for played in outcomes:
         standings.add(played)
     return standings
@@ -260,10 +250,12 @@ def test_K3_three_card_poker_ranks_by_the_share_of_matches_that_reached_the_goal
 ):
     standings = league(
         "three_card_poker",
-        *[outcome("ann", 2000, stake=1000, goal=1500)] * 2,
-        *[outcome("ann", -999, stake=1000, goal=1500)] * 2,
-        *[outcome("ben", 500, stake=1000, goal=1500)] * 3,
-        outcome("ben", 499, stake=1000, goal=1500),
+        *[outcome("ann", 2000)] * 2,
+        *[outcome("ann", -999)] * 2,
+        *[outcome("ben", 500)] * 3,
+        outcome("ben", 499),
+        stake=1000,
+        goal=1500,
     )
 
     ben, ann = standings.rows()
@@ -277,14 +269,14 @@ def test_K3_three_card_poker_ranks_by_the_share_of_matches_that_reached_the_goal
 def test_K3_the_goal_is_twice_the_stake_unless_the_competition_says_otherwise(
     score: int, value: float
 ) -> None:
-    standings = league("three_card_poker", outcome("ann", score, stake=100, goal=None))
+    standings = league("three_card_poker", outcome("ann", score), stake=100, goal=None)
 
     assert standings.rows()[0].value == value
 
 
 def test_K3_a_goal_never_reached_has_an_error_all_the_same() -> None:
     standings = league(
-        "three_card_poker", *[outcome("ann", -100, stake=100, goal=None)] * 8
+        "three_card_poker", *[outcome("ann", -100)] * 8, stake=100, goal=None
     )
 
     assert standings.rows()[0].value == 0
@@ -294,10 +286,11 @@ def test_K3_a_goal_never_reached_has_an_error_all_the_same() -> None:
 def test_K3_blackjack_ranks_by_the_mean_final_bankroll() -> None:
     standings = league(
         "blackjack",
-        outcome("ann", -100, bankroll=100),
-        outcome("ann", 20, bankroll=100),
-        outcome("ben", -30, bankroll=100),
-        outcome("ben", -10, bankroll=100),
+        outcome("ann", -100),
+        outcome("ann", 20),
+        outcome("ben", -30),
+        outcome("ben", -10),
+        bankroll=100,
     )
 
     ben, ann = standings.rows()
@@ -310,8 +303,10 @@ def test_K3_blackjack_ranks_by_the_mean_final_bankroll() -> None:
 def test_K3_those_who_have_not_played_come_last_and_share_a_rank() -> None:
     standings = league(
         "three_card_poker",
-        outcome("cem", -100, stake=100, goal=None),
+        outcome("cem", -100),
         players="ann ben cem",
+        stake=100,
+        goal=None,
     )
 
     assert [(row.rank, row.name, row.value, row.error) for row in standings.rows()][
@@ -322,9 +317,10 @@ def test_K3_those_who_have_not_played_come_last_and_share_a_rank() -> None:
 def test_J3_an_eliminated_bot_is_struck_from_a_league() -> None:
     standings = league(
         "blackjack",
-        outcome("ann", 50, bankroll=100),
-        outcome("ann", -100, bankroll=100, ended=offence(0)),
-        outcome("ben", -100, bankroll=100),
+        outcome("ann", 50),
+        outcome("ann", -100, ended=offence(0)),
+        outcome("ben", -100),
+        bankroll=100,
     )
 
     ben, ann = standings.rows()

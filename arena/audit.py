@@ -1,0 +1,245 @@
+"""Whether the matches of a competition are the right ones: those that its schedule asks for, each once, between those bots.
+
+The schedule is run again with the results that are there (`arena/forms.py`), an elimination's tables are drawn again from its seed, and
+the ranking is compared with what comes of it. Whether a single match is what its record says is `arena/verify.py`'s business. Pure: it
+gets what a database says and returns what does not fit, in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from arena.forms import schedule_of
+from arena.plan import Form, Plan
+from arena.schedule import Outcome, Pairing, Ranking, Stage
+from protocol.errors import UsageError, one_line
+from protocol.messages import Action, Ending, Verdict
+
+if TYPE_CHECKING:
+    from arena.store import Act, Competition, Played
+
+__all__ = ["Flaw", "audit"]
+
+_SHOWN = 5  # of what is missing
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """Something that does not fit.
+
+    Attributes:
+        competition: its id; empty where there is none.
+        match: the id of the match; None if it is about the competition.
+        text: what it is, in words.
+    """
+
+    competition: str
+    match: str | None
+    text: str
+
+
+def audit(
+    competition: Competition,
+    matches: Sequence[Played],
+    verdicts: Sequence[Verdict],
+    acts: Sequence[Act],
+    *,
+    is_old: bool = False,
+) -> Iterator[Flaw]:
+    """What does not fit in a competition.
+
+    Args:
+        competition: with its plan and its ranking.
+        matches: all of it, in the order in which they were written.
+        verdicts: its eliminations.
+        acts: what was done to it from outside.
+        is_old: it was played before pairings had numbers: then its schedule says nothing.
+    """
+    yield from (
+        Flaw(competition.id, match, text)
+        for match, text in (
+            *_ruled(matches, verdicts),
+            *_counting(matches),
+            *([] if is_old else _afterwards(competition.plan, matches, acts)),
+            *([] if is_old else _scheduled(competition, matches, acts)),
+        )
+    )
+
+
+Said = Iterator[tuple[str | None, str]]
+"""A match, or None for the competition, and what is wrong with it."""
+
+
+def _ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
+    """Every offence has its verdict (J4)."""
+    ruled = {(verdict.match, verdict.bot, verdict.kind) for verdict in verdicts}
+    for match in matches:
+        ended = match.result.termination
+        bot = _offender(match)
+        if bot is not None and (match.id, bot, ended.kind) not in ruled:
+            yield match.id, f"{bot} is out by {ended.kind.value}, no verdict says so"
+
+
+def _counting(matches: Sequence[Played]) -> Said:
+    """Void matches count for nothing, and a pairing counts once."""
+    first: dict[int, str] = {}
+    for match in matches:
+        if not match.counts:
+            continue
+        if match.result.termination.kind is Ending.VOID:
+            yield match.id, "it is void, and is counted all the same"
+        if match.pairing in first:
+            yield (
+                match.id,
+                f"pairing {match.pairing} is counted in match {first[match.pairing]} already",
+            )
+        first.setdefault(match.pairing, match.id)
+
+
+def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> Said:
+    """Whoever is out does not play any more (J3), but on a ladder."""
+    if plan.form is Form.LADDER:
+        return
+    out: dict[str, str] = {}
+    removed = _removed(acts)
+    for match in matches:
+        if not match.counts:
+            continue
+        offender = _offender(match)
+        for bot in dict.fromkeys(match.players):
+            if bot in out:
+                yield match.id, f"{bot} was out since match {out[bot]}"
+            elif bot != offender and match.started_at > removed.get(
+                bot, match.started_at
+            ):
+                yield match.id, f"{bot} had been removed before"
+        if offender is not None:
+            out.setdefault(offender, match.id)
+
+
+def _scheduled(
+    competition: Competition, matches: Sequence[Played], acts: Sequence[Act]
+) -> Said:
+    """What counts is what the schedule asks for, and the ranking is what it returns."""
+    plan = competition.plan
+    if plan.form is Form.LADDER:
+        return
+    counted: dict[int, Played] = {}
+    for match in matches:
+        if match.counts:
+            counted.setdefault(match.pairing, match)
+    run = _Run(plan, counted, _out(matches, acts))
+    yield from run.flaws()
+    for number, match in counted.items():
+        if number not in run.asked:
+            yield match.id, f"the schedule asks for no pairing {number}"
+    if competition.state.value != "finished":
+        return
+    missing = [pairing for pairing in run.missing if len(set(pairing.players)) > 1]
+    for pairing in missing[:_SHOWN]:
+        yield (
+            None,
+            f"pairing {pairing.number}, {_versus(pairing.players)}, has no match",
+        )
+    if len(missing) > _SHOWN:
+        yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
+    if run.ranking is not None and run.ranking != competition.ranking:
+        yield (
+            None,
+            (
+                f"its ranking says {_placed(competition.ranking)}, the matches make {_placed(run.ranking)}"
+            ),
+        )
+
+
+class _Run:
+    """A schedule, run again as far as the results go.
+
+    Attributes:
+        asked: the numbers of the pairings that it asks for.
+        missing: those that have no result, and whose players were not out.
+        ranking: what it returns at its end; None if it does not get there.
+    """
+
+    def __init__(
+        self, plan: Plan, counted: Mapping[int, Played], out: set[str]
+    ) -> None:
+        self.asked: set[int] = set()
+        self.missing: list[Pairing] = []
+        self.ranking: Ranking | None = None
+        self._plan, self._counted, self._out = plan, counted, out
+
+    def flaws(self) -> Said:
+        """Run it; what is said are pairings with the wrong players, and why it cannot be run."""
+        try:
+            schedule = schedule_of(self._plan)
+            stage = next(schedule)
+            while True:
+                yield from self._misplaced(stage)
+                outcomes = self._outcomes(stage)
+                if outcomes is None:
+                    return
+                stage = schedule.send(outcomes)
+        except StopIteration as end:
+            self.ranking = end.value
+        except UsageError as error:
+            yield None, f"its schedule cannot be run again: {one_line(str(error))}"
+
+    def _misplaced(self, stage: Stage) -> Said:
+        for pairing in stage:
+            self.asked.add(pairing.number)
+            match = self._counted.get(pairing.number)
+            if match is not None and match.players != pairing.players:
+                yield (
+                    match.id,
+                    f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
+                )
+
+    def _outcomes(self, stage: Stage) -> tuple[Outcome, ...] | None:
+        """What came of a stage; None if it is not complete, so that nobody knows what comes next."""
+        eliminates = self._plan.form is Form.ELIMINATION  # where everybody has a result
+        outcomes = []
+        for pairing in stage:
+            match = self._counted.get(pairing.number)
+            struck = not eliminates and not self._out.isdisjoint(pairing.players)
+            if match is None and not struck:
+                self.missing.append(pairing)
+            outcomes.append(Outcome(pairing, None if match is None else match.result))
+        return None if eliminates and self.missing else tuple(outcomes)
+
+
+def _out(matches: Iterable[Played], acts: Sequence[Act]) -> set[str]:
+    """Who is out: offenders whose match counts, and whom the instructor has removed."""
+    offenders = (_offender(match) for match in matches if match.counts)
+    return {bot for bot in offenders if bot is not None} | set(_removed(acts))
+
+
+def _removed(acts: Sequence[Act]) -> dict[str, float]:
+    """Whom the instructor has removed, and when first."""
+    removed: dict[str, float] = {}
+    for act in acts:
+        if act.what == Action.REMOVE and act.bot is not None:
+            removed.setdefault(act.bot, act.at)
+    return removed
+
+
+def _offender(match: Played) -> str | None:
+    ended = match.result.termination
+    if not ended.is_offence or ended.seat is None:
+        return None
+    if not 0 <= ended.seat < len(match.players):
+        return None  # its own check says so
+    return match.players[ended.seat]
+
+
+def _versus(players: Sequence[str]) -> str:
+    return " v ".join(players) if players else "nobody"
+
+
+def _placed(ranking: Ranking) -> str:
+    """A ranking in a line."""
+    if not ranking:
+        return "nothing"
+    return ", ".join(f"{placed.rank}. {' '.join(placed.names)}" for placed in ranking)

@@ -1,0 +1,130 @@
+"""An elimination as it looks from outside while it is played: who is still in, who is out since when (K2).
+
+The schedule draws the tables again from the seed and the results so far, so that nothing but these need be known. Pure.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from arena.forms import schedule_of
+from arena.games.high_low import survivors
+from arena.match import Result
+from arena.plan import Plan
+from arena.schedule import Outcome, Pairing, Ranking, Stage
+from protocol.errors import ArenaError
+from protocol.high_low import SEATS
+from protocol.messages import Termination
+
+__all__ = ["Bracket", "BracketRow", "Stands"]
+
+
+class Stands(StrEnum):
+    """How a bot stands in a stage."""
+
+    PLAYING = "playing"
+    BYE = "bye"
+    THROUGH = "through"
+    OUT = "out"
+
+
+class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A bot's line in an elimination that is being played.
+
+    Attributes:
+        name: of the bot.
+        stage: the last that it was or is in, from 1.
+        stands: how it stands there.
+        eliminated: the word and text of its offence, or None.
+    """
+
+    name: str
+    stage: int
+    stands: Stands
+    eliminated: Termination | None = None
+
+
+class Bracket:
+    """An elimination that results are added to, in any order within a stage.
+
+    Attributes:
+        ranking: the places, once all has been played; before that empty.
+
+    Raises:
+        UsageError: it cannot be drawn: no seed, or no names for house bots.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._players = plan.players
+        self._schedule = schedule_of(plan)
+        self._stage = 1
+        self._tables: Stage = next(self._schedule)
+        self._is_final = len(plan.players) <= SEATS
+        self._results: dict[int, Result] = {}
+        self._out: dict[str, BracketRow] = {}
+        self.ranking: Ranking = ()
+
+    def add(self, pairing: Pairing, result: Result) -> None:
+        """One more table is over.
+
+        Raises:
+            ArenaError: no such table has been drawn.
+        """
+        if pairing not in self._tables:
+            raise ArenaError(
+                f"expected a table of stage {self._stage}, got table {pairing.number} with "
+                f"{', '.join(pairing.players)}; ask `arena verify` what is wrong with the database"
+            )
+        self._results[pairing.number] = result
+        if not self._is_final:
+            self._drop(pairing.players, result)
+        if all(table.number in self._results for table in self._tables):
+            self._draw()
+
+    def rows(self) -> tuple[BracketRow, ...]:
+        """Those who are in, in the order of entry, then those who are out, the last first."""
+        out = sorted(
+            self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None)
+        )
+        left = (name for name in self._players if name not in self._out)
+        return (
+            *(
+                BracketRow(name=name, stage=self._stage, stands=self._stands(name))
+                for name in left
+            ),
+            *out,
+        )
+
+    def _stands(self, name: str) -> Stands:
+        for table in self._tables:
+            if name in table.players:
+                is_over = table.number in self._results
+                return Stands.THROUGH if is_over else Stands.PLAYING
+        return Stands.BYE
+
+    def _drop(self, players: tuple[str, ...], result: Result) -> None:
+        ended = result.termination
+        offender = ended.seat if ended.is_offence else None
+        through = survivors(result.scores, offender)
+        for seat, name in enumerate(players):
+            if seat not in through:
+                self._out[name] = BracketRow(
+                    name=name,
+                    stage=self._stage,
+                    stands=Stands.OUT,
+                    eliminated=ended if seat == offender else None,
+                )
+
+    def _draw(self) -> None:
+        """The next stage, or the end."""
+        outcomes = tuple(
+            Outcome(table, self._results[table.number]) for table in self._tables
+        )
+        try:
+            self._tables = self._schedule.send(outcomes)
+            self._stage += 1
+            self._is_final = len(self._players) - len(self._out) <= SEATS
+        except StopIteration as end:
+            self.ranking = end.value

@@ -1,0 +1,183 @@
+"""`arena status`, `pause`, `resume`, `stop`, `void`, `remove`: what an instructor tells an arena that is running.
+
+Each is one `instruct` over a WebSocket of its own, with the instructor's token, which `arena roster instructor` makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+from arena.cli import _shared as shared
+from protocol.codec import Encoding, decode_from_arena, encode
+from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
+from protocol.messages import VERSION, Action, Done, Instruct, Progress, Refused
+
+__all__ = ["COMMANDS"]
+
+_PATIENCE_S = 10.0
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = shared.json_option(command)
+    command = click.option(
+        "--token",
+        envvar="ARENA_INSTRUCTOR",
+        required=True,
+        show_envvar=True,
+        help="The instructor's token, as `arena roster instructor` has printed it.",
+    )(command)
+    return click.option(
+        "--url",
+        envvar="ARENA_URL",
+        default="ws://127.0.0.1:7700",
+        show_default=True,
+        show_envvar=True,
+        help="The arena's address.",
+    )(command)
+
+
+@click.command(name="status")
+@_options
+def status(url: str, token: str, as_json: bool) -> None:
+    """Say how far the competitions of a running arena are, and about how much longer they take.
+
+    --json prints {text, competitions: [{competition, run, game, form, state, settled, scheduled, left_s, waits_for}]}, as do the
+    others of an instructor's commands.
+    """
+    _tell(url, token, as_json, Action.STATUS)
+
+
+@click.command(name="pause")
+@click.argument("competition", required=False)
+@_options
+def pause(competition: str | None, url: str, token: str, as_json: bool) -> None:
+    """Open no new matches in COMPETITION, its id or the name of its run, or in all.
+
+    Matches that are being played go on to their ends, and nobody is absent meanwhile. A paused competition stays paused when the
+    arena is started again.
+    """
+    _tell(url, token, as_json, Action.PAUSE, competition=competition)
+
+
+@click.command(name="resume")
+@click.argument("competition", required=False)
+@_options
+def resume(competition: str | None, url: str, token: str, as_json: bool) -> None:
+    """Go on with COMPETITION, or with all; also with a match that waits as it was void three times."""
+    _tell(url, token, as_json, Action.RESUME, competition=competition)
+
+
+@click.command(name="stop")
+@click.argument("competition", required=False)
+@_options
+def stop(competition: str | None, url: str, token: str, as_json: bool) -> None:
+    """End COMPETITION, or all that are on, for good: what is being played is void, the standings stay as they are.
+
+    To interrupt an arena and go on later stop the arena itself.
+    """
+    _tell(url, token, as_json, Action.STOP, competition=competition)
+
+
+@click.command(name="void")
+@click.argument("match")
+@_options
+def void(match: str, url: str, token: str, as_json: bool) -> None:
+    """Make MATCH void and have it played again, with fresh cards.
+
+    It may be one that is being played, or one that is over: its result is taken back then, and so is what it brought
+    about: a bot that was eliminated in it is in again. In an elimination only matches of the latest stage can be void. A
+    competition that is finished goes on for it.
+    """
+    _tell(url, token, as_json, Action.VOID, match=match)
+
+
+@click.command(name="remove")
+@click.argument("bot")
+@click.option("--competition", help="Its id, or the name of its run; else all.")
+@_options
+def remove(
+    bot: str, competition: str | None, url: str, token: str, as_json: bool
+) -> None:
+    """Take BOT out of the competitions that it is in, like an offender."""
+    _tell(url, token, as_json, Action.REMOVE, competition=competition, bot=bot)
+
+
+COMMANDS: dict[str, click.Command] = {
+    one.name: one
+    for one in (status, pause, resume, stop, void, remove)
+    if one.name is not None
+}
+"""By name."""
+
+
+def _tell(url: str, token: str, as_json: bool, action: Action, **about: Any) -> None:
+    """Have it done, and show what came of it."""
+    done = _ask(url, Instruct(VERSION, token, action, **about))
+    if as_json:
+        shared.print_json(msgspec.to_builtins(done))
+    else:
+        _show(action, done)
+
+
+def _ask(url: str, message: Instruct) -> Done:
+    """One word to the arena, and its answer.
+
+    Raises:
+        UsageError: the address is none, or the arena refuses.
+        Unreachable: nobody answers there, or no arena.
+    """
+    from websockets.exceptions import InvalidURI, WebSocketException
+    from websockets.sync.client import connect
+
+    try:
+        with connect(url, open_timeout=_PATIENCE_S, compression=None) as websocket:
+            websocket.send(encode(message, Encoding.JSON), text=True)
+            frame = websocket.recv(_PATIENCE_S, decode=False)
+        [answer] = decode_from_arena(frame, Encoding.JSON, str)
+    except InvalidURI:
+        raise UsageError(
+            f"expected an address such as ws://127.0.0.1:7700, got {url!r}"
+        ) from None
+    except (OSError, TimeoutError, WebSocketException) as error:
+        text = str(error) or "it does not answer"
+        raise Unreachable(f"no arena answers at {url}: {text}") from None
+    except (ProtocolError, ValueError) as error:
+        raise Unreachable(f"what answers at {url} is no arena: {error}") from None
+    if isinstance(answer, Refused):
+        raise ArenaError(answer.text)
+    if not isinstance(answer, Done):
+        raise Unreachable(f"what answers at {url} is no arena")
+    return answer
+
+
+def _show(action: Action, done: Done) -> None:
+    if action is not Action.STATUS:
+        click.echo(done.text)
+    elif not done.competitions:
+        click.echo("no competition is on")
+    else:
+        _table(done.competitions)
+
+
+def _table(competitions: Sequence[Progress]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for name in ("competition", "run", "form", "state", "matches", "left", "waits for"):
+        table.add_column(name, justify="right" if name == "matches" else "left")
+    for one in competitions:
+        of = f" of {one.scheduled:,}" if one.scheduled else ""
+        table.add_row(
+            one.competition,
+            one.run,
+            one.form.replace("_", " "),
+            one.state,
+            f"{one.settled:,}{of}",
+            "" if one.left_s is None else f"about {shared.duration(one.left_s)}",
+            shared.some(one.waits_for),
+        )
+    shared.print_table("Competitions", table)

@@ -1,0 +1,278 @@
+"""`arena replay`: a match as text, or its questions put to a bot once more."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+import sqlalchemy as sa
+
+from arena import sheet, story, wording
+from arena.cli import _outside as outside
+from arena.cli import _shared as shared
+from arena.config import Serve
+from arena.database import MATCHES
+from arena.games import game_named
+from arena.match import Record
+from arena.program import read_program
+from arena.rules import Game
+from arena.sheet import Sheet
+from arena.store import Store
+from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
+from protocol.messages import Limits, Verdict
+from protocol.vocabulary import Question, shorten
+
+__all__ = ["command"]
+
+_LAST = "last"
+_LONGEST_LINE = 2000
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A match that was found: its sheet if it has rows, its record, the evidence, the limits that it was played by."""
+
+    record: Record
+    sheet: Sheet | None = None
+    verdict: Verdict | None = None
+    limits: Limits = Limits()
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """Who sat where, if that is known."""
+        return () if self.sheet is None else self.sheet.players
+
+    @property
+    def name(self) -> str:
+        """Its id, if it has one."""
+        return "replay" if self.sheet is None else self.sheet.match
+
+
+@click.command(name="replay")
+@click.argument("match", metavar="MATCH")
+@click.option(
+    "--db",
+    default=Serve().db,
+    show_default=True,
+    metavar="DATABASE",
+    help="Where the match is: a file, or a URL.",
+)
+@click.option(
+    "--seat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show only what this seat saw.",
+)
+@click.option(
+    "--round",
+    "round_number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show only this round.",
+)
+@click.option(
+    "--bot",
+    metavar="BOT",
+    help="Put the seat's questions to this bot, up to the first answer that differs: the name of a house bot, a FILE.py, or a "
+    "COMMAND as of `arena play --bot`.",
+)
+@click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
+@shared.json_option
+def command(
+    match: str,
+    db: str,
+    seat: int | None,
+    round_number: int | None,
+    bot: str | None,
+    seed: str | None,
+    as_json: bool,
+) -> None:
+    """Step through a match as text, or put its questions to a bot again.
+
+    MATCH is the id of a match in the database, `last`, or a file as `arena export` and this command's --json write it.
+
+    With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with the same news; the others answer as
+    they did. It stops at the first answer that differs. The exit status is 0 if all were the same, 1 if one differed or the bot failed.
+
+    --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs, failed}, where `differs` is null or
+    {number, question, recorded, given} and `failed` null or {text, number, question}.
+    """
+    if bot is not None and seat is None:
+        raise UsageError("expected --seat with --bot: whose questions it is to get")
+    if seed is not None and bot is None:
+        raise UsageError("expected --bot with --seed")
+    found = _find(match, db)
+    if bot is not None and seat is not None:
+        if round_number is not None:
+            raise UsageError("expected no --round with --bot: it is asked everything")
+        _rehearse(found, seat - 1, bot, seed, as_json=as_json)
+    elif as_json:
+        document = found.record if found.sheet is None else found.sheet
+        click.echo(document.to_json())
+    else:
+        _show(_lines(found, None if seat is None else seat - 1, round_number))
+
+
+def _find(match: str, db: str) -> _Found:
+    """The match: in a file, or in the database.
+
+    Raises:
+        UsageError: it is nowhere.
+        ArenaError: it is damaged.
+    """
+    path = Path(match)
+    if path.is_file():
+        try:
+            document = sheet.read(path.read_bytes())
+            if isinstance(document, Sheet):
+                return _Found(document.read_record(), document)
+        except UsageError as error:
+            raise ArenaError(f"{path}: {error}") from None
+        return _Found(document)
+    with Store(db, create=False) as store:
+        return _stored(store, match)
+
+
+def _stored(store: Store, match: str) -> _Found:
+    columns = sa.select(MATCHES.c.id, MATCHES.c.record)
+    query = columns.where(MATCHES.c.id == match)
+    if match == _LAST:
+        query = columns.order_by(MATCHES.c.number.desc()).limit(1)
+    try:
+        with store.engine.connect() as connection:
+            row = connection.execute(query).first()
+        if row is None:
+            what = "a match" if match == _LAST else "the id of a match or `last`"
+            raise UsageError(f"expected {what} in the database, got {match!r}")
+        played = store.played(row.id)
+        found = sheet.sheet_of(played, row.record)
+        verdicts = [
+            verdict
+            for verdict in store.verdicts(played.competition)
+            if verdict.match == played.id
+        ]
+        limits = store.competition(played.competition).plan.limits
+    except ArenaError:
+        raise
+    except Exception as error:  # a damaged database may be broken in any way
+        raise StoreFailed(f"cannot read match {match}: {in_words(error)}") from error
+    try:
+        record = found.read_record()
+    except UsageError as error:
+        raise ArenaError(f"match {played.id}: {error}") from None
+    return _Found(record, found, verdicts[0] if verdicts else None, limits)
+
+
+def _lines(found: _Found, seat: int | None, round_number: int | None) -> Iterator[str]:
+    """The text."""
+    if found.sheet is not None and round_number is None:
+        yield f"match {found.name} of {found.sheet.competition}, pairing {found.sheet.pairing}"
+    yield from story.tell(
+        found.record,
+        found.players,
+        seat=seat,
+        round_number=round_number,
+        verdict=found.verdict,
+    )
+
+
+def _show(lines: Iterator[str]) -> None:
+    """Print the lines; on a terminal through a pager if they are too many for it."""
+    shown = (one_line(line, _LONGEST_LINE) for line in lines)
+    if not sys.stdout.isatty():
+        for line in shown:
+            click.echo(line)
+        return
+    text = list(shown)
+    if len(text) < shutil.get_terminal_size().lines:
+        click.echo("\n".join(text))
+    else:
+        click.echo_via_pager("\n".join(text))
+
+
+def _rehearse(
+    found: _Found, seat: int, bot: str, seed: str | None, *, as_json: bool
+) -> None:
+    """Ask the bot, and say what came of it."""
+    from arena import rehearsal
+
+    game = _game(found)
+    if seat >= game.seats:
+        raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
+    players = found.players if len(found.players) == game.seats else _unnamed(game)
+    start = _program(game, bot, seed)
+
+    async def ask() -> rehearsal.Rehearsed:
+        return await rehearsal.rehearse(
+            found.record, seat, players, start, found.limits, found.name
+        )
+
+    done = outside.run(lambda _: ask(), "asking", 1, "bot", "questions")
+    ended = done.ended
+    if as_json:
+        differs = ended if isinstance(ended, rehearsal.Differs) else None
+        failed = ended if isinstance(ended, rehearsal.Failed) else None
+        document = {"same": done.same, "differs": differs, "failed": failed}
+        shared.print_json(msgspec.to_builtins(document))
+    same = shared.plural(done.same, "answer")
+    name = story.seat_names(players, game.seats)[seat]
+    if ended is None:
+        if not as_json:
+            click.echo(f"{same}, all as recorded")
+        return
+    if isinstance(ended, rehearsal.Differs):
+        what = f"question {ended.number:,} is answered in another way"
+        said = {"recorded": ended.recorded, "given": ended.given}
+    else:
+        what, said = f"the bot failed: {ended.text}", {}
+    if not as_json:
+        click.echo(f"{same} as recorded")
+        if ended.question is not None:
+            _explain(name, ended.number, ended.question, said)
+    raise ArenaError(what)
+
+
+def _explain(
+    name: str, number: int, question: Question[Any], said: dict[str, Any]
+) -> None:
+    """A question as text, what is legal, and both answers."""
+    click.echo(f"question {number:,}: {wording.asked(name, question)}")
+    click.echo(f"legal: {wording.legal(question)}")
+    for whose, answer in said.items():
+        text = answer if isinstance(answer, str) else shorten(answer)
+        click.echo(f"{whose}: {text}")
+
+
+def _game(found: _Found) -> Game:
+    try:
+        return game_named(found.record.game)
+    except UsageError as error:
+        raise ArenaError(f"match {found.name}: {error}") from None
+
+
+def _unnamed(game: Game) -> tuple[str, ...]:
+    return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
+
+
+def _program(game: Game, bot: str, seed: str | None) -> Any:
+    """How the bot is started.
+
+    Raises:
+        UsageError: it is neither a house bot nor a file nor a command.
+    """
+    from arena import rehearsal
+    from protocol.strategy import house_bots
+
+    if bot in house_bots(game.name) or bot.endswith(".py"):
+        with shared.stdout_for_results():
+            shared.entrant(game, bot)  # known now if it cannot be loaded
+        return rehearsal.program_of(game.name, bot, seed)
+    if seed is not None:
+        raise UsageError("expected a house bot or a FILE.py with --seed")
+    program = read_program(bot)
+    return lambda url, name: program

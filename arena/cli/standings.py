@@ -1,0 +1,190 @@
+"""`arena standings`: how competitions stand, read from the database while the arena goes on or after it has stopped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _report as report
+from arena.cli import _shared as shared
+from arena.config import Serve
+from arena.director import Report
+from arena.results import Results
+from arena.store import Competition, Store
+from protocol.messages import Progress, Verdict
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["command"]
+
+INTERVAL_S = 1.0
+"""How often `--follow` looks: as often as anybody can read it."""
+
+
+@click.command(name="standings")
+@click.argument("competition", required=False)
+@click.option(
+    "--db",
+    type=click.Path(path_type=str),
+    default=Serve().db,
+    show_default=True,
+    metavar="FILE|URL",
+    help="The database.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Show them again as they change, until the competition is over.",
+)
+@shared.json_option
+def command(competition: str | None, db: str, follow: bool, as_json: bool) -> None:
+    """Print how a competition stands: its table, and who was eliminated by what.
+
+    COMPETITION is an id, the beginning of one, or the name of a [[run]], of which it is the latest. Without it, and with several
+    in the database, they are listed. Nothing is changed, and an arena that runs on the database is not held up.
+
+    --json prints the fields that `arena demo --json` has, and `progress`.
+    """
+    with Store(db if "://" in db else Path(db), create=False) as store:
+        if competition is None:
+            competitions = store.competitions()
+            if len(competitions) != 1:
+                _list(store, competitions, as_json)
+                return
+            found = competitions[0]
+        else:
+            found = store.find(competition)
+        results = Results(store, found.id)
+        if follow:
+            _follow(results, as_json)
+        _print(results, as_json)
+
+
+def _print(results: Results, as_json: bool) -> None:
+    """How it stands, on stdout."""
+    done = _report_of(results)
+    if as_json:
+        (document,) = report.documents([done])
+        progress = msgspec.to_builtins(results.progress)
+        shared.print_json({**document, "progress": progress})
+        return
+    shared.print_table(_title(done, results.progress), report.table_of(done))
+    for verdict in done.verdicts:
+        click.echo(_evidence(verdict))
+
+
+def _report_of(results: Results) -> Report:
+    """What the arena itself prints at the end."""
+    competition, ranking = results.competition, results.ranking
+    return Report(
+        competition=competition.id,
+        run=competition.plan.run,
+        game=competition.plan.game,
+        form=competition.plan.form,
+        players=competition.plan.players,
+        state=competition.state,
+        standings=() if ranking else results.standings,
+        cross_table=results.cross_table,
+        ranking=ranking,
+        verdicts=results.verdicts,
+        played=results.played,
+        seconds=results.seconds,
+    )
+
+
+def _title(done: Report, progress: Progress) -> str:
+    return f"{done.competition} · {report.title_of(done)} · {_how_far(progress)}"
+
+
+def _how_far(progress: Progress) -> str:
+    """`running, 12 of 40, about 3 min left`."""
+    words = [progress.state]
+    if progress.form != "ladder":
+        words.append(f"{progress.settled:,} of {progress.scheduled:,}")
+    if progress.left_s is not None:
+        words.append(f"about {shared.duration(progress.left_s)} left")
+    return ", ".join(words)
+
+
+def _evidence(verdict: Verdict) -> str:
+    """A verdict in one line: what happened, where, and what found out."""
+    where = f"match {verdict.match}, seat {verdict.seat + 1}"
+    found = f"found by {verdict.mechanism.value}"
+    taken = "" if verdict.taken_ms is None else f", took {verdict.taken_ms:,.0f} ms"
+    bank = f"{verdict.bank_ms:,} ms left in the bank"
+    text = f"{verdict.bot} {verdict.headline} ({verdict.kind.value}; {where}; {found}{taken}; {bank})"
+    return " ".join(text.split())
+
+
+# ---- Several competitions
+
+
+def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> None:
+    """All of them, a line each."""
+    from rich.table import Table
+
+    rows = [(one, Results(store, one.id).progress) for one in competitions]
+    if as_json:
+        shared.print_json([msgspec.to_builtins(progress) for _, progress in rows])
+        return
+    table = Table()
+    for name in ("competition", "run", "game", "form", "began", "how far"):
+        table.add_column(name)
+    for one, progress in rows:
+        began = f"{datetime.fromtimestamp(one.started_at):%Y-%m-%d %H:%M}"
+        form = progress.form.replace("_", " ")
+        table.add_row(
+            one.id, one.plan.run, progress.game, form, began, _how_far(progress)
+        )
+    shared.print_table(shared.plural(len(rows), "competition"), table)
+
+
+# ---- Following one
+
+
+def _follow(results: Results, as_json: bool) -> None:
+    """Wait until it is over; on a terminal show meanwhile how it stands.
+
+    Raises:
+        Interrupted: Ctrl-C.
+    """
+    try:
+        if as_json or not sys.stdout.isatty():
+            _wait(results, lambda: None)
+        else:
+            _watch(results)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; {results.competition.id} goes on without us"
+        ) from None
+
+
+def _watch(results: Results) -> None:
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    def view() -> Any:
+        done = _report_of(results)
+        table: Table = report.table_of(done)
+        return Group(Text(_title(done, results.progress)), table)
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    with Live(view(), console=console, auto_refresh=False, transient=True) as live:
+        _wait(results, lambda: live.update(view(), refresh=True))
+
+
+def _wait(results: Results, changed: Callable[[], None]) -> None:
+    while not results.is_over:
+        time.sleep(INTERVAL_S)
+        if results.update():
+            changed()

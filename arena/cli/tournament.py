@@ -1,0 +1,238 @@
+"""`arena tournament`: a competition here and now, between bots that this arena launches, without a server for people."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _report as report
+from arena.cli import _shared as shared
+from arena.cli._limits import Command, limits_options
+from arena.cli._ours import Teller
+from arena.cli._stop import stops_at_sigterm
+from arena.config import Config
+from arena.director import Competition, Report
+from arena.entry import Entry, named
+from arena.forms import check_form
+from arena.host import Host
+from arena.plan import Bot, Form, Plan
+from arena.program import Program, bot_command, views
+from arena.rules import Game
+from arena.run import Run, plan_for
+from arena.store import Store
+from protocol.errors import UsageError
+from protocol.messages import Limits
+from protocol.strategy import find
+
+__all__ = ["command"]
+
+_NAME = "tournament"
+_FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has no end
+_HOUSE_TABLES = 64
+
+
+@click.command(name=_NAME, cls=Command)
+@click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
+@shared.game_argument
+@click.argument("bots", nargs=-1, metavar="[BOT]...")
+@shared.bot_option
+@click.option(
+    "--matches",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    help="How often each two meet, or each bot the dealer.",
+)
+@click.option(
+    "--split",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    metavar="N",
+    help="Play every match in N parts, the bots reset before each.",
+)
+@click.option(
+    "--with-itself",
+    is_flag=True,
+    help="In a round robin every bot also meets another instance of itself.",
+)
+@click.option(
+    "--team",
+    "teams",
+    multiple=True,
+    metavar="BOT=TEAM",
+    help="In an elimination members of one team share no table while that can be avoided.",
+)
+@click.option(
+    "--db",
+    metavar="FILE|URL",
+    help="Keep the results there; the same command goes on with what was interrupted. Without it they are thrown away.",
+)
+@click.option(
+    "--log",
+    "log_file",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Add a line for every match to FILE; - is stderr.",
+)
+@shared.set_option
+@shared.json_option
+@limits_options
+def command(
+    form: str,
+    game: Game,
+    bots: tuple[str, ...],
+    commands: tuple[Entry, ...],
+    matches: int,
+    split: int,
+    with_itself: bool,
+    teams: tuple[str, ...],
+    db: str | None,
+    log_file: str | None,
+    settings: dict[str, object],
+    as_json: bool,
+    limits: Limits,
+) -> None:
+    """Play a round_robin, an elimination or a league of GAME between BOTs and those of --bot.
+
+    BOT is a house bot or a file, as in `arena play`; one that is listed several times makes as many bots. All of them are
+    processes of their own, launched, limited and refereed as by `arena serve`.
+
+    --json prints the document that `arena serve --json` prints for a competition. The exit status is 1 if a bot was eliminated.
+    """
+    check_form(game, Form(form))
+    entrants = _entrants(game, bots, commands, limits)
+    run = Run(
+        name=_NAME,
+        game=game.name,
+        form=Form(form),
+        least=1,
+        matches=matches,
+        split=split,
+        with_itself=with_itself,
+        settings=settings,
+    )
+    players = tuple(bot.name for bot in entrants)
+    plan = plan_for(
+        run, Config(limits=limits), players, _teams(teams, players), bots=entrants
+    )
+    with contextlib.ExitStack() as stack:
+        if db is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            where: str | Path = folder / "tournament.db"
+        else:
+            where = shared.database(db)
+        own = (where,) if isinstance(where, Path) else ()
+        for bot in entrants:
+            views(bot.program, own)
+        store = stack.enter_context(Store(where, exclusive=True))
+        try:
+            done = asyncio.run(_play(store, plan, log_file))
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            kept = (
+                "; with --db it could be gone on with"
+                if db is None
+                else f"; the same command goes on from there, {shared.shown(where)}"
+            )
+            raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
+    if as_json:
+        shared.print_json(report.documents([done])[0])
+    else:
+        report.show(done)
+    if done.verdicts:
+        out = ", ".join(f"{one.bot} ({one.kind})" for one in done.verdicts)
+        raise shared.Eliminated(f"eliminated: {out}")
+
+
+def _entrants(
+    game: Game, bots: Sequence[str], commands: Sequence[Entry], limits: Limits
+) -> tuple[Bot, ...]:
+    """Those that were named, then the commands, each under a name of its own.
+
+    Raises:
+        UnknownBot: a named one is not there, or cannot be loaded.
+        UsageError: nobody is to play, or a command was given a name that another bot has.
+    """
+    entrants: list[Bot] = []
+    tables = min(_HOUSE_TABLES, limits.tables)
+    for index, bot in enumerate(bots):
+        find(game.name, bot)
+        is_file = bot.endswith(".py")
+        first = Path(bot).stem if is_file else bot
+        number = bots[: index + 1].count(bot)
+        name = first if number == 1 else f"{first}-{number}"
+        if is_file:
+            path = Path(bot).resolve() if ".." in Path(bot).parts else Path(bot)
+            words = bot_command((str(path),), name=name, tables=tables)
+            entrants.append(
+                _written(name, Program(tuple(words), folder=Path().resolve()))
+            )
+        else:
+            entrants.append(Bot(name=name, house=bot, tables=tables))
+    taken = {bot.name for bot in entrants}
+    for entry in named(commands):
+        assert entry.name is not None, "`named` has seen to that"
+        if entry.name in taken:
+            raise UsageError(
+                f"expected every bot by another name, got {entry.name!r} twice"
+            )
+        entrants.append(_written(entry.name, entry.program))
+    if not entrants:
+        raise UsageError("expected bots to play, by name or with --bot, got none")
+    return tuple(entrants)
+
+
+def _written(name: str, program: Program) -> Bot:
+    folder = None if program.folder is None else str(program.folder)
+    return Bot(name=name, words=program.words, stdio=program.stdio, folder=folder)
+
+
+def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
+    teams = {}
+    for text in texts:
+        name, equals, team = text.partition("=")
+        if not equals or not team or name not in players:
+            known = ", ".join(players)
+            raise UsageError(
+                f"expected --team BOT=TEAM with one of {known}, got {text!r}"
+            )
+        teams[name] = team
+    return teams
+
+
+async def _play(store: Store, plan: Plan, log_file: str | None) -> Report:
+    """Play it, or go on with it if it was interrupted."""
+    stops_at_sigterm()
+    with contextlib.ExitStack() as stack:
+        board = stack.enter_context(report.watch())
+        teller = Teller(board)
+        log = stack.enter_context(report.match_log(log_file))
+        async with Host(
+            store,
+            limits=plan.limits,
+            listener=report.Watcher(log, teller.say),
+            on_verdict=teller.ruled,
+        ) as host:
+            competition = _begun(host, plan, teller)
+            board.follow(competition.title, competition)
+            done = await host.play(competition)
+            await store.flushed()
+            return done
+
+
+def _begun(host: Host, plan: Plan, teller: Teller) -> Competition:
+    for written in host.unfinished():
+        same = msgspec.structs.replace(
+            written.plan, seed=plan.seed, house=plan.house, bots=plan.bots
+        )
+        if same == plan:
+            competition = host.resume(written)
+            teller.say(f"{written.id} goes on: {competition.played:,} matches played")
+            return competition
+    return host.compete(plan)

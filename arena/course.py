@@ -1,0 +1,308 @@
+"""What an arena has before it: competitions that were interrupted, runs that are due, and games for whoever comes.
+
+Each is a task of its own, so that one that cannot go on stops no other. A database that cannot be written stops all: what would be
+played then would not count. Time is looked at again and again instead of slept through, as laptops sleep and clocks are set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from arena.config import Config
+from arena.director import Competition, Report
+from arena.host import Host
+from arena.plan import Bot, Form, Plan
+from arena.run import Run, Who, plan_for
+from arena.store import Competition as Written
+from arena.store import Store
+from arena.timetable import LATEST_S, due
+from protocol.errors import ArenaError, StoreFailed, UsageError
+
+__all__ = ["Course", "Open"]
+
+_GATHER_S = 2.0  # a class that starts together should be in one competition together
+_LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
+_HOUSE_TABLES = 64  # a house bot is quick; nobody should have to wait for it
+
+
+class Open(msgspec.Struct, frozen=True):
+    """A game for whoever comes: its competition starts again when somebody new is there.
+
+    Attributes:
+        plan: what is played; its players are filled in.
+        least: how many must be there.
+    """
+
+    plan: Plan
+    least: int
+
+
+class Course:
+    """Has everything played that is to be played.
+
+    Args:
+        host: the arena, which is open.
+        store: its database.
+        config: limits and settings, for the runs.
+        on_start: told of every competition as it starts or goes on.
+        on_report: told how one ended.
+        tell: told what people should know, a line each.
+        teams: by name, from the roster; read when a run starts.
+        names: all on the roster; read when a run starts.
+        once: whether to end when nothing more is to come.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: Store,
+        config: Config,
+        *,
+        on_start: Callable[[Competition], None],
+        on_report: Callable[[Report], None],
+        tell: Callable[[str], None],
+        teams: Callable[[], Mapping[str, str]] = dict,
+        names: Callable[[], Sequence[str]] = lambda: (),
+        once: bool = False,
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._config = config
+        self._on_start = on_start
+        self._on_report = on_report
+        self._tell = tell
+        self._teams = teams
+        self._names = names
+        self._once = once
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.has_failed = False
+
+    async def run(self, runs: Sequence[Run], games: Sequence[Open]) -> None:
+        """Play on what was interrupted, then what comes; with `once` until all is done, else for ever.
+
+        Raises:
+            StoreFailed: the database cannot be written any more.
+        """
+        before: dict[str, asyncio.Task[None]] = {}
+        ends = {run.name: run for run in runs}
+        for written in self._host.unfinished():
+            competition = self._resumed(written)
+            before[competition.title] = self.play(competition)
+            if written.plan.run in ends:
+                run = ends[written.plan.run]
+                self._until(run, competition, written.started_at)
+        for run in runs:
+            self._spawn(self._repeat(run))
+        for game in games:
+            self._spawn(self._open(game, before.get(game.plan.game)))
+        if not self._tasks and self._once:
+            return
+        try:
+            await self._end
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def play(self, competition: Competition) -> asyncio.Task[None]:
+        """Have a competition played beside the others."""
+        return self._spawn(self._play(competition))
+
+    # --- within ---
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._end.done() or task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            self._end.set_exception(error)
+        elif self._once and not self._tasks:
+            self._end.set_result(None)
+
+    async def _play(self, competition: Competition) -> None:
+        """Play it and tell what came of it; if it cannot go on, the others do."""
+        self._on_start(competition)
+        try:
+            self._on_report(await self._host.play(competition))
+        except StoreFailed:
+            raise
+        except ArenaError as error:
+            self.has_failed = True
+            self._tell(f"{competition.id} cannot go on: {error}")
+
+    def _resumed(self, written: Written) -> Competition:
+        competition = self._host.resume(written)
+        state = " (paused)" if competition.is_paused else ""
+        progress = competition.progress
+        self._tell(
+            f"{written.id} goes on: {competition.title}, {competition.played:,} of {progress.scheduled or 'ever more'} matches played{state}"
+        )
+        return competition
+
+    # --- runs ---
+
+    async def _repeat(self, run: Run) -> None:
+        """All competitions of one run, each at its time."""
+        if run.at is None:
+            earlier = self._earlier(run)
+            if earlier:
+                self._tell(
+                    f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
+                )
+            elif await self._enough(run):
+                await self._play_run(run, None)
+            return
+        while True:
+            moments = due(run.at, _now(), self._moments(run))
+            for skipped in moments.skipped:
+                self._tell(f"{run.name} was not played at {skipped:%a %d %b %H:%M}")
+            if moments.start is not None:
+                if await self._enough(run):
+                    await self._play_run(run, moments.start.timestamp())
+                continue
+            following = run.at.next_after(_now())
+            if following is None:
+                return
+            self._tell(f"{run.name} starts {following:%a %d %b %H:%M}")
+            while (left_s := (following - _now()).total_seconds()) > 0:
+                await asyncio.sleep(min(left_s, _LOOK_S))
+
+    async def _play_run(self, run: Run, due_at: float | None) -> None:
+        names, teams = await asyncio.to_thread(lambda: (self._names(), self._teams()))
+        players = self._players(run, names)
+        guests = self._guests(run, players)
+        players = (*players, *(bot.name for bot in guests))
+        try:
+            plan = plan_for(
+                run, self._config, players, teams, due_at=due_at, bots=guests
+            )
+            competition = self._host.compete(plan)
+        except UsageError as error:  # nobody is on the roster, say
+            self.has_failed = True
+            self._tell(f"{run.name} cannot be played: {error}")
+            return
+        self._until(run, competition, time.time())
+        await self._play(competition)
+
+    async def _enough(self, run: Run) -> bool:
+        """Wait until so many are there as must be; whoever has been named is awaited by its matches."""
+        if run.who is not Who.CONNECTED:
+            return True
+        least = run.least - len(run.house)
+        give_up = (
+            None if run.at is None else asyncio.get_running_loop().time() + LATEST_S
+        )
+        try:
+            async with asyncio.timeout_at(give_up):
+                while len(self._host.names(run.game)) < least:
+                    await self._host.wait_for_change()
+        except TimeoutError:
+            there = len(self._host.names(run.game))
+            self._tell(f"{run.name} is not played: expected {least} bots, {there} came")
+            return False
+        if run.at is None:
+            await asyncio.sleep(_GATHER_S)
+        return len(self._host.names(run.game)) >= least or await self._enough(run)
+
+    def _players(self, run: Run, roster: Sequence[str]) -> tuple[str, ...]:
+        """Who takes part, by the names under which they are here."""
+        here = self._host.names(run.game)
+        match run.who:
+            case Who.CONNECTED:
+                return here
+            case Who.NAMED:
+                return run.players
+            case Who.ROSTER:
+                return tuple(_name_of(name, here) for name in roster)
+
+    def _guests(self, run: Run, players: Sequence[str]) -> tuple[Bot, ...]:
+        """The house bots that take part, each by a name that nobody has."""
+        taken = {*players, *self._host.gateway.players}
+        guests = []
+        tables = min(_HOUSE_TABLES, self._config.limits.tables)
+        for house in run.house:
+            name, number = house, 1
+            while name in taken:
+                number += 1
+                name = f"{house}-{number}"
+            taken.add(name)
+            guests.append(Bot(name=name, house=house, tables=tables))
+        return tuple(guests)
+
+    def _until(self, run: Run, competition: Competition, began: float) -> None:
+        """Close a ladder when its time is over."""
+        if run.until is not None and competition.plan.form is Form.LADDER:
+            end = run.until.next_after(datetime.fromtimestamp(began, UTC))
+            if end is not None:
+                self._spawn(_close(competition, end))
+
+    def _earlier(self, run: Run) -> list[Written]:
+        return [one for one in self._store.competitions() if one.plan.run == run.name]
+
+    def _moments(self, run: Run) -> set[float]:
+        moments = (one.plan.due_at for one in self._earlier(run))
+        return {moment for moment in moments if moment is not None}
+
+    # --- games for whoever comes ---
+
+    async def _open(self, game: Open, before: asyncio.Task[None] | None) -> None:
+        """One game's competitions, one after another; first the one that was interrupted."""
+        name, players = game.plan.game, self._host.gateway.players
+        seen: set[object] = set()
+        if before is not None:
+            await asyncio.wait([before])
+            if self._once:
+                return
+            seen = {players[one] for one in self._host.names(name)}
+        while True:
+            while not self._is_worth(game, seen):
+                await self._host.wait_for_change()
+            await asyncio.sleep(_GATHER_S)
+            names = self._host.names(name)
+            if len(names) < game.least:
+                continue
+            seen = {players[one] for one in names}
+            plan = msgspec.structs.replace(game.plan, players=names)
+            await self._play(self._host.compete(plan))
+            if self._once:
+                return
+
+    def _is_worth(self, game: Open, seen: set[object]) -> bool:
+        """Whether enough bots are there, and one of them has not competed yet."""
+        names = self._host.names(game.plan.game)
+        players = self._host.gateway.players
+        return len(names) >= game.least and any(players[n] not in seen for n in names)
+
+
+async def _close(competition: Competition, end: datetime) -> None:
+    while not competition.is_over:
+        left_s = (end - _now()).total_seconds()
+        if left_s <= 0:
+            competition.close()
+            return
+        await asyncio.sleep(min(left_s, _LOOK_S))
+
+
+def _name_of(name: str, here: Sequence[str]) -> str:
+    """Under which name somebody on the roster has come: its own, or one below it."""
+    if name in here:
+        return name
+    return next((other for other in here if other.startswith(f"{name}/")), name)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).astimezone()

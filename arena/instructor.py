@@ -1,0 +1,152 @@
+"""What an instructor can have done while the arena runs: pause, resume, stop, void a match, remove a bot.
+
+Who it is has been established by a token when a word gets here. Everything that is done is written down with who and when; what
+cannot be done changes nothing and is told in one line.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from arena.director import Competition
+from arena.host import Host
+from arena.store import Act, State, Store
+from protocol.errors import UsageError
+from protocol.messages import Action, Done, Instruct
+
+__all__ = ["Instructor"]
+
+_DONE = {
+    Action.PAUSE: "paused",
+    Action.RESUME: "resumed",
+    Action.STOP: "stopped",
+}
+
+
+class Instructor:
+    """Carries out an instructor's words on a running arena.
+
+    Args:
+        host: the arena.
+        store: its database.
+        reopen: has a competition played on that was over, as one of its matches is to be played again.
+        wall: the time of day in Unix seconds.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: Store,
+        reopen: Callable[[Competition], object],
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._reopen = reopen
+        self._wall = wall
+
+    def __call__(self, message: Instruct, who: str) -> Done:
+        """Do as told.
+
+        Raises:
+            UsageError: it cannot be done; nothing has changed.
+        """
+        match message.action:
+            case Action.STATUS:
+                text = f"{len(self._host.competitions)} on"
+            case Action.PAUSE | Action.RESUME | Action.STOP:
+                text = self._steer(message, who)
+            case Action.VOID:
+                text = self._void(message, who)
+            case Action.REMOVE:
+                text = self._remove(message, who)
+        progress = (one.progress for one in self._host.competitions)
+        return Done(text, tuple(progress))
+
+    def _steer(self, message: Instruct, who: str) -> str:
+        done = _DONE[message.action]
+        chosen = self._chosen(message.competition)
+        if message.action is Action.PAUSE and message.competition is None:
+            chosen = [one for one in chosen if not one.is_paused]
+        if not chosen:
+            raise UsageError(f"expected a competition to be {done}, none is on")
+        for competition in chosen:
+            act = self._act(message, who, competition.id, f"{done} by {who}")
+            if message.action is Action.PAUSE:
+                competition.pause(act)
+            elif message.action is Action.RESUME:
+                competition.resume(act)
+            else:
+                competition.stop(act)
+        return f"{done}: {', '.join(one.id for one in chosen)}"
+
+    def _void(self, message: Instruct, who: str) -> str:
+        match = message.match
+        if match is None:
+            raise UsageError("expected the id of a match to be void, got none")
+        text = f"made void by {who}"
+        for competition in self._host.competitions:
+            is_here = competition.table(match) or competition.ledger.of_match(match)
+            if is_here:
+                act = self._act(message, who, competition.id, text)
+                competition.void(match, act)
+                self._host.restore(competition)
+                return f"{match} is void and played again in {competition.id}"
+        return self._void_afterwards(message, match, who, text)
+
+    def _void_afterwards(
+        self, message: Instruct, match: str, who: str, text: str
+    ) -> str:
+        """The match is one of a competition that is over, which goes on for it."""
+        written = self._store.competition(self._store.played(match).competition)
+        if written.state is not State.FINISHED:
+            raise UsageError(
+                f"expected a match of a competition that goes on or is finished, {written.id} is {written.state.value}"
+            )
+        ledger = self._host.ledger_of(written)
+        ledger.take_back(match, self._act(message, who, written.id, text))
+        again = self._act(message, who, written.id, f"goes on for {match}")
+        ledger.state_changed(State.RUNNING, again)
+        self._reopen(self._host.competition(ledger))
+        return f"{match} is void; {written.id} goes on for it"
+
+    def _remove(self, message: Instruct, who: str) -> str:
+        name = message.bot
+        if name is None:
+            raise UsageError("expected the name of a bot to be removed, got none")
+        chosen = [one for one in self._chosen(message.competition) if one.is_in(name)]
+        if not chosen:
+            raise UsageError(f"expected a bot that is in a competition, got {name!r}")
+        for competition in chosen:
+            text = f"removed by {who}"
+            competition.remove(name, self._act(message, who, competition.id, text))
+        return f"{name} is removed from {', '.join(one.id for one in chosen)}"
+
+    def _chosen(self, text: str | None) -> Sequence[Competition]:
+        """The competitions that are meant.
+
+        Raises:
+            UsageError: there is none of that id or name.
+        """
+        on = [one for one in self._host.competitions if not one.is_over]
+        if text is None:
+            return on
+        chosen = [one for one in on if text in (one.id, one.plan.run)]
+        if not chosen:
+            known = ", ".join(one.id for one in on) or "none"
+            raise UsageError(
+                f"expected a competition that is on ({known}), got {text!r}"
+            )
+        return chosen
+
+    def _act(self, message: Instruct, who: str, competition: str, text: str) -> Act:
+        return Act(
+            competition=competition,
+            at=self._wall(),
+            who=who,
+            what=message.action.value,
+            match=message.match,
+            bot=message.bot,
+            text=text,
+        )

@@ -1,0 +1,208 @@
+"""A ladder while it is open: whoever is free is paired, again and again, until the instructor closes it (K4).
+
+`arena/ladder.py` says who plays whom. Here is when: a bot rests after a match, so that a ladder neither fills the disk nor keeps bots
+from the competitions that have an end. Nobody is waited for, nobody is absent, and what is void is not repeated: the next match comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from arena.conduct import OnOver, Table
+from arena.ladder import Ladder, pairings
+from arena.match import MatchResult
+from arena.plan import Plan
+from arena.player import Player
+from arena.schedule import Outcomes, Pairing
+from arena.stage import Stopped
+from protocol.messages import Verdict
+
+__all__ = ["Climbers", "LadderStage"]
+
+_WAIT_S = 1.0
+"""Those who have just met wait so long for somebody else before they meet again."""
+
+
+class Climbers(Protocol):
+    """What a ladder asks of its competition."""
+
+    @property
+    def plan(self) -> Plan:
+        """What is played."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no match is to be opened now."""
+
+    def plays(self) -> Sequence[Player]:
+        """All that are here and play the game."""
+
+    def is_barred(self, name: str) -> bool:
+        """Whether a bot may not play here any more."""
+
+    def open(self, pairing: Pairing, on_over: OnOver) -> Table:
+        """Open a pairing's match; all its players are free."""
+
+    def note(
+        self,
+        pairing: Pairing,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """Write down what came of a match."""
+
+    def void_table(self, table: Table, text: str) -> None:
+        """Stop a match."""
+
+
+class LadderStage:
+    """The matches of a ladder; it looks like a stage of a schedule to whoever drives it.
+
+    Args:
+        climbers: its competition.
+        ladder: the ratings as they are at any time.
+        first: the number of the next pairing.
+    """
+
+    waits_for: tuple[str, ...] = ()
+
+    def __init__(
+        self, climbers: Climbers, ladder: Callable[[], Ladder], first: int
+    ) -> None:
+        self._climbers = climbers
+        self._ladder = ladder
+        self._number = first
+        self._tables: dict[int, tuple[Pairing, Table]] = {}
+        self._rests: set[str] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._waits = False
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        self.settled = 0
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The matches that are being played."""
+        return tuple(table for _, table in self._tables.values())
+
+    async def outcomes(self) -> Outcomes:
+        """Play until it is closed.
+
+        Raises:
+            Stopped: the instructor has ended it.
+            ArenaError: the results cannot be stored.
+        """
+        self.seat(())
+        try:
+            await self._done
+        finally:
+            self._done.cancel()
+            for timer in self._timers:
+                timer.cancel()
+            for table in self.tables:
+                self._climbers.void_table(table, "its ladder was closed")
+        return ()
+
+    def stop(self) -> None:
+        """End it here and now."""
+        if not self._done.done():
+            self._done.set_exception(Stopped())
+
+    def close(self) -> None:
+        """Its time is over."""
+        if not self._done.done():
+            self._done.set_result(None)
+
+    def paused(self) -> None:
+        """What is being played goes on."""
+
+    def reopen(self) -> None:
+        """Go on after a pause."""
+        self.seat(())
+
+    def offended(self, name: str) -> None:
+        """Nothing waits for it here."""
+
+    def seat(self, names: Sequence[str]) -> None:
+        """Pair whoever is free now."""
+        self._seat(rematch=False)
+
+    # --- within ---
+
+    def _seat(self, *, rematch: bool) -> None:
+        if self._done.done() or self._climbers.is_paused:
+            return
+        try:
+            free = self._free()
+            seats = self._climbers.plan.rules.seats
+            playing = [pairing.players for pairing, _ in self._tables.values()]
+            made = tuple(pairings(free, seats, self._ladder(), playing, rematch))
+            for players in made:
+                self._open(players)
+        except Exception as error:
+            if not self._done.done():
+                self._done.set_exception(error)
+            return
+        left = len(free) - sum(map(len, made))
+        if left >= seats and not rematch and not self._waits:
+            self._waits = True
+            self._later(_WAIT_S, self._rematch)
+
+    def _rematch(self) -> None:
+        self._waits = False
+        self._seat(rematch=True)
+
+    def _free(self) -> dict[str, int]:
+        """Who could play now, and how many matches more; one at a time with rests in between."""
+        at_once = bool(self._climbers.plan.pause_s)
+        playing = {name for one, _ in self._tables.values() for name in one.players}
+        return {
+            player.name: 1 if at_once else player.tables - len(player.chairs)
+            for player in self._climbers.plays()
+            if player.is_free
+            and player.name not in self._rests
+            and not (at_once and player.name in playing)
+            and not self._climbers.is_barred(player.name)
+        }
+
+    def _open(self, players: tuple[str, ...]) -> None:
+        pairing = Pairing(self._number, players)
+        self._number += 1
+        table = self._climbers.open(pairing, partial(self._over, pairing))
+        self._tables[pairing.number] = pairing, table
+
+    def _over(
+        self,
+        pairing: Pairing,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        del self._tables[pairing.number]
+        self.settled += 1
+        try:
+            self._climbers.note(pairing, table, result, verdict)
+        except Exception as error:
+            if not self._done.done():
+                self._done.set_exception(error)
+            return
+        pause_s = self._climbers.plan.pause_s
+        if pause_s and not self._done.done():
+            self._rests.update(pairing.players)
+            self._later(pause_s, partial(self._rested, pairing.players))
+
+    def _rested(self, names: Sequence[str]) -> None:
+        self._rests.difference_update(names)
+        self._seat(rematch=False)
+
+    def _later(self, delay_s: float, call: Callable[[], None]) -> None:
+        def ring() -> None:
+            self._timers.discard(timer)
+            call()
+
+        timer = self._loop.call_later(delay_s, ring)
+        self._timers.add(timer)

@@ -1,0 +1,263 @@
+"""What a competition has come to so far: which match is whose result, who is out, the standings; written down as it happens.
+
+A ledger begins empty, or with what the database has of a competition that was interrupted: from then on there is no difference. Every
+pairing has one result at most. Taking one back is the instructor's right, and then everything is counted anew from what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from arena.forms import schedule_of, standings_of
+from arena.ladder import Ladder
+from arena.match import MatchResult, Result
+from arena.plan import Form, Plan
+from arena.schedule import Outcome, Pairing, Ranking
+from arena.standings import League, RoundRobin
+from arena.store import Act, Played, State, Store
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Action, Ending, Termination, Verdict
+
+__all__ = ["Counted", "Ledger", "beyond"]
+
+Counted = Mapping[int, Played]
+"""The results that count, by the number of their pairing."""
+
+
+class Ledger:
+    """The results of one competition.
+
+    Args:
+        competition: its id.
+        plan: what is played.
+        store: where everything is written.
+        earlier: what counted when it was interrupted.
+        acts: what the instructor had done by then.
+        verdicts: who was out by then, and why.
+
+    Attributes:
+        out: who is out (J3), and why.
+        verdicts: every elimination with its evidence.
+    """
+
+    def __init__(
+        self,
+        competition: str,
+        plan: Plan,
+        store: Store,
+        earlier: Iterable[Played] = (),
+        acts: Iterable[Act] = (),
+        verdicts: Iterable[Verdict] = (),
+    ) -> None:
+        self.id = competition
+        self.plan = plan
+        self.out: dict[str, Termination] = {}
+        self.verdicts = list(verdicts)
+        self._store = store
+        self._counted = {played.pairing: played for played in earlier}
+        self._removed = {
+            act.bot: Termination(Ending.REMOVED, None, act.text)
+            for act in acts
+            if act.what == Action.REMOVE and act.bot is not None
+        }
+        self._recount()
+
+    @property
+    def played(self) -> int:
+        """How many matches count or ended by an offence."""
+        return len(self._counted)
+
+    @property
+    def removed(self) -> Mapping[str, Termination]:
+        """Whom the instructor has taken out."""
+        return self._removed
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """The standings, best first; empty for an elimination."""
+        return () if self._standings is None else self._standings.rows()
+
+    @property
+    def cross_table(self) -> dict[str, dict[str, Any]]:
+        """Who has done how against whom, in a round robin."""
+        if isinstance(self._standings, RoundRobin):
+            return self._standings.cross_table()
+        return {}
+
+    def ladder(self) -> Ladder:
+        """The ratings of a ladder, as they are now."""
+        assert isinstance(self._standings, Ladder), "only a ladder has them"
+        return self._standings
+
+    @property
+    def last_pairing(self) -> int:
+        """The greatest number of a pairing that has a result; 0 without any."""
+        return max(self._counted, default=0)
+
+    def known(self, pairing: Pairing) -> Result | None:
+        """The result of a pairing, if there is one.
+
+        Raises:
+            ArenaError: it is that of other bots: the database does not belong to this schedule.
+        """
+        played = self._counted.get(pairing.number)
+        if played is None:
+            return None
+        if played.players != pairing.players:
+            raise ArenaError(
+                f"expected {' v '.join(pairing.players)} in match {played.id}, got {' v '.join(played.players)}; "
+                "ask `arena verify` what is wrong with the database"
+            )
+        return played.result
+
+    def note(
+        self,
+        match: str,
+        pairing: Pairing,
+        result: MatchResult,
+        verdict: Verdict | None,
+        started_at: float,
+        finished_at: float,
+    ) -> None:
+        """Write a match down, count it unless it is void, and strike an offender."""
+        self._store.match_finished(
+            self.id,
+            pairing.number,
+            match,
+            pairing.players,
+            result,
+            started_at,
+            finished_at,
+            verdict,
+        )
+        if result.termination.kind is Ending.VOID:
+            return
+        played = Played(
+            number=0,  # the database's business
+            id=match,
+            competition=self.id,
+            pairing=pairing.number,
+            counts=True,
+            game=self.plan.game,
+            players=pairing.players,
+            result=Result(result.scores, result.points, result.termination),
+            started_at=started_at,
+            finished_at=finished_at,
+            digest="",
+        )
+        self._counted[pairing.number] = played
+        if verdict is not None and verdict.bot not in self.out:
+            self.verdicts.append(verdict)
+        self._count(played)
+
+    def of_match(self, match: str) -> Played | None:
+        """What counts as the result of a match, if it does."""
+        for played in self._counted.values():
+            if played.id == match:
+                return played
+        return None
+
+    def take_back(self, match: str, act: Act) -> Played:
+        """A result does not count any more; what it brought about is undone.
+
+        Raises:
+            UsageError: no such result counts, or later stages have been drawn by it.
+        """
+        played = self.of_match(match)
+        if played is None:
+            raise UsageError(
+                f"expected a match of {self.id} that counts, got {match!r}"
+            )
+        left = {
+            number: other
+            for number, other in self._counted.items()
+            if other is not played
+        }
+        if beyond(self.plan, left):
+            raise UsageError(
+                f"expected a match of the latest stage, got {match!r}: what came after it was drawn by its result"
+            )
+        self._store.taken_back(self.id, match, act)
+        self._counted = left
+        self.verdicts = [one for one in self.verdicts if one.match != match]
+        self._recount()
+        return played
+
+    def remove(self, name: str, act: Act) -> None:
+        """The instructor takes a bot out."""
+        self._store.acted(act)
+        ended = Termination(Ending.REMOVED, None, act.text)
+        self._removed.setdefault(name, ended)
+        if self.plan.form is not Form.ELIMINATION:
+            self._strike(name, ended)
+
+    def acted(self, act: Act) -> None:
+        """Write down what was done."""
+        self._store.acted(act)
+
+    def state_changed(self, state: State, act: Act) -> None:
+        """The competition is paused, or goes on."""
+        self._store.state_changed(self.id, state, act)
+
+    def finished(
+        self,
+        at: float,
+        ranking: Ranking,
+        state: State = State.FINISHED,
+        act: Act | None = None,
+    ) -> None:
+        """The competition has ended."""
+        self._store.competition_finished(self.id, at, ranking, state, act)
+
+    # --- within ---
+
+    def _recount(self) -> None:
+        """Count everything, in the order in which it happened."""
+        self.out = {}
+        self._standings = standings_of(self.plan)
+        if self.plan.form is not Form.ELIMINATION:
+            for name, ended in self._removed.items():
+                self._strike(name, ended)
+        for played in self._counted.values():
+            self._count(played)
+
+    def _count(self, played: Played) -> None:
+        pairing = Pairing(played.pairing, played.players)
+        strikes = self.plan.form is not Form.LADDER  # there it is only a loss (J3)
+        if self._standings is not None and not (
+            strikes and any(name in self.out for name in pairing.players)
+        ):
+            self._standings.add(Outcome(pairing, played.result))
+        ended = played.result.termination
+        if ended.is_offence and ended.seat is not None and strikes:
+            self.out.setdefault(pairing.players[ended.seat], ended)
+
+    def _strike(self, name: str, ended: Termination) -> None:
+        self.out.setdefault(name, ended)
+        if isinstance(self._standings, RoundRobin | League):
+            self._standings.eliminate(name, ended)
+
+
+def beyond(plan: Plan, counted: Counted) -> set[int]:
+    """The results that a schedule does not ask for yet, as a stage before them is not complete; or at all."""
+    if plan.form is Form.LADDER:
+        return set()
+    schedule = schedule_of(plan)
+    asked: set[int] = set()
+    try:
+        stage = next(schedule)
+        while True:
+            asked |= {pairing.number for pairing in stage}
+            missing = any(pairing.number not in counted for pairing in stage)
+            if missing:
+                break
+            stage = schedule.send(
+                tuple(
+                    Outcome(pairing, counted[pairing.number].result)
+                    for pairing in stage
+                )
+            )
+    except StopIteration:
+        pass
+    return set(counted) - asked

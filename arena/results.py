@@ -1,0 +1,272 @@
+"""The results of a competition, followed in the database from any process: standings, cross table, ranking, progress.
+
+Each `update` reads what has been written since the last, and adds it up as the arena itself does: the standings of a competition of
+any length cost a look at its newest matches. Only after a match was taken back, or a bot taken out, everything is added up anew. Nothing
+here writes or reads a clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+import msgspec
+
+from arena.bracket import Bracket
+from arena.forms import Standings, expected_matches, standings_of
+from arena.plan import Form, Plan
+from arena.schedule import Outcome, Pairing, Ranking
+from arena.standings import League, RoundRobin
+from arena.store import Act, Competition, Played, State, Store
+from protocol.errors import UsageError
+from protocol.messages import Action, Ending, Progress, Termination, Verdict
+
+__all__ = ["Results", "Summary"]
+
+_OVER = (State.FINISHED, State.STOPPED)
+_PACE = 100  # the estimate of the time left goes by the pace of so many matches
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a competition has come to at one moment.
+
+    Attributes:
+        id: its own in its database.
+        plan: what is played; without commands of bots, and without the seed of an elimination that goes on.
+        state: whether it goes on.
+        started_at: in Unix seconds.
+        finished_at: when it ended, if it has.
+        played: how many matches count.
+        standings: as in `Results`; empty if there is a ranking.
+        cross_table: of a round robin.
+        ranking: of an elimination that has been played to its end.
+        verdicts: every elimination that stands, with its evidence.
+        actions: what instructors did.
+    """
+
+    id: str
+    plan: Plan
+    state: State
+    started_at: float
+    finished_at: float | None
+    played: int
+    standings: tuple[Any, ...]
+    cross_table: dict[str, dict[str, Any]]
+    ranking: Ranking
+    verdicts: tuple[Verdict, ...]
+    actions: tuple[Act, ...]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been played to its end or been stopped."""
+        return self.state in _OVER
+
+
+class Results:
+    """What a competition has come to; it begins with what is there now.
+
+    Args:
+        store: the database, open for reading at least.
+        competition: its id.
+
+    Attributes:
+        competition: as it was set up, and whether it goes on, at the last update.
+        played: how many matches count.
+
+    Raises:
+        UsageError: there is no such competition.
+        StoreFailed: the database cannot be read; also from `update`.
+        ArenaError: a result is not one of this competition's schedule; also from `update`.
+    """
+
+    def __init__(self, store: Store, competition: str) -> None:
+        self._store = store
+        self.competition: Competition = store.competition(competition)
+        self._begin(self._read_removed())
+        self._read_new()
+
+    def update(self) -> bool:
+        """Read what is new; whether anything was."""
+        before = (self.competition, self._removed, self._last)
+        # First what says whether to begin anew: what comes in meanwhile is then seen the next time.
+        self.competition = self._store.competition(self.competition.id)
+        removed = self._read_removed()
+        if (self.competition.revision, removed) != (before[0].revision, before[1]):
+            self._begin(removed)
+        self._read_new()
+        return (self.competition, self._removed, self._last) != before
+
+    @property
+    def plan(self) -> Plan:
+        """What is played."""
+        return self.competition.plan
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been played to its end or been stopped."""
+        return self.competition.state in _OVER
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken: to its end, or to that of the last match so far."""
+        last = self.competition.finished_at
+        if last is None:
+            last = max(self._finished_at, default=self.competition.started_at)
+        return last - self.competition.started_at
+
+    @property
+    def standings(self) -> tuple[Any, ...]:
+        """`Row`s, `LeagueRow`s or `LadderRow`s, best first, the eliminated at the end; of an elimination `BracketRow`s."""
+        if self._bracket is not None:
+            return tuple(
+                msgspec.structs.replace(row, eliminated=self._out.get(row.name))
+                for row in self._bracket.rows()
+            )
+        return () if self._standings is None else self._standings.rows()
+
+    @property
+    def cross_table(self) -> dict[str, dict[str, Any]]:
+        """Row bot → column bot → `Cell`: who has done how against whom, in a round robin."""
+        if isinstance(self._standings, RoundRobin):
+            return self._standings.cross_table()
+        return {}
+
+    @property
+    def ranking(self) -> Ranking:
+        """The places of an elimination that has been played to its end."""
+        computed = () if self._bracket is None else self._bracket.ranking
+        return computed or self.competition.ranking
+
+    @property
+    def out(self) -> dict[str, Termination]:
+        """Who is out, and why: offenders, and those whom the instructor took out. On a ladder nobody is (J3)."""
+        return dict(self._out)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """All eliminations that stand, with their evidence; read anew each time, as they are few."""
+        return tuple(
+            verdict
+            for verdict in self._store.verdicts(self.competition.id)
+            if verdict.match in self._offences
+        )
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is; the time left is that of the matches left, at the pace of the last ones."""
+        settled, scheduled = self._settled()
+        pace = self._finished_at
+        left_s = None
+        is_running = self.competition.state is State.RUNNING
+        if is_running and len(pace) > 1 and self.plan.form is not Form.LADDER:
+            each_s = (max(pace) - min(pace)) / (len(pace) - 1)
+            left_s = round(each_s * (scheduled - settled), 1)
+        return Progress(
+            competition=self.competition.id,
+            run=self.plan.run,
+            game=self.plan.game,
+            form=self.plan.form.value,
+            state=self.competition.state.value,
+            settled=settled,
+            scheduled=scheduled,
+            left_s=left_s,
+        )
+
+    def summary(self) -> Summary:
+        """All of it, to be written down where others read it: a bot's command and a seed that is still in use are nobody's business."""
+        competition, ranking = self.competition, self.ranking
+        seed = self.plan.seed if self.is_over else ""
+        return Summary(
+            id=competition.id,
+            plan=msgspec.structs.replace(self.plan, bots=(), seed=seed),
+            state=competition.state,
+            started_at=competition.started_at,
+            finished_at=competition.finished_at,
+            played=self.played,
+            standings=() if ranking else self.standings,
+            cross_table=self.cross_table,
+            ranking=ranking,
+            verdicts=self.verdicts,
+            actions=self._store.actions(competition.id),
+        )
+
+    # --- within ---
+
+    def _begin(self, removed: dict[str, Termination]) -> None:
+        """Forget all that was added up."""
+        self.played = 0
+        self._last = 0
+        self._removed = removed
+        self._out = {} if self.plan.form is Form.LADDER else dict(removed)
+        self._offences: set[str] = set()
+        self._meetings: Counter[tuple[str, ...]] = Counter()
+        self._finished_at = deque[float](maxlen=_PACE)
+        self._standings: Standings | None = standings_of(self.plan)
+        self._bracket = _bracket(self.plan)
+        for name, ended in self._out.items():
+            self._strike(name, ended)
+
+    def _read_removed(self) -> dict[str, Termination]:
+        """Whom the instructor has taken out, and with what words."""
+        removed: dict[str, Termination] = {}
+        for act in self._store.actions(self.competition.id):
+            if act.what == Action.REMOVE and act.bot is not None:
+                ended = Termination(Ending.REMOVED, None, act.text)
+                removed.setdefault(act.bot, ended)
+        return removed
+
+    def _read_new(self) -> None:
+        for played in self._store.results(self.competition.id, after=self._last):
+            self._add(played)
+
+    def _add(self, played: Played) -> None:
+        self._last = played.number
+        self.played += 1
+        self._meetings[played.players] += 1
+        self._finished_at.append(played.finished_at)
+        pairing, ended = (
+            Pairing(played.pairing, played.players),
+            played.result.termination,
+        )
+        if self._standings is not None:
+            self._standings.add(Outcome(pairing, played.result))
+        if self._bracket is not None:
+            self._bracket.add(pairing, played.result)
+        if ended.is_offence and ended.seat is not None:
+            self._offences.add(played.id)
+            if self.plan.form is not Form.LADDER:
+                self._out.setdefault(played.players[ended.seat], ended)
+
+    def _strike(self, name: str, ended: Termination) -> None:
+        """Somebody is out who has not lost a match by it."""
+        if isinstance(self._standings, RoundRobin | League):
+            self._standings.eliminate(name, ended)
+
+    def _settled(self) -> tuple[int, int]:
+        """How many matches have been played or never will be, and how many there are in all."""
+        expected = expected_matches(self.plan)
+        if expected is None or (self._standings is None and self.is_over):
+            return self.played, self.played
+        if self.competition.state is State.FINISHED:
+            return expected, expected
+        if self._standings is None:
+            return self.played, max(expected, self.played)
+        # Those of bots that are out are settled, whether they were played or not.
+        players = tuple(name for name in self.plan.players if name not in self._out)
+        among = msgspec.structs.replace(self.plan, players=players)
+        left = sum(
+            count
+            for names, count in self._meetings.items()
+            if not any(name in self._out for name in names)
+        )
+        return expected - (expected_matches(among) or 0) + left, expected
+
+
+def _bracket(plan: Plan) -> Bracket | None:
+    """The elimination, unless it is one of an older arena, which did not keep what its tables were drawn from."""
+    if plan.form is not Form.ELIMINATION:
+        return None
+    try:
+        return Bracket(plan)
+    except UsageError:
+        return None

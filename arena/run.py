@@ -1,0 +1,213 @@
+"""One `[[run]]` of a file: a competition that is planned before anybody has come, and the `Plan` that is made of it then.
+
+What a run says is checked when its file is read, as if its bots were there: nothing is found wrong on the evening when it is due.
+Nothing here reads a clock or a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from arena.forms import check_form
+from arena.games import competition_settings, game_named
+from arena.plan import WAIT_S, Bot, Form, Plan, plan_of
+from arena.rules import Game
+from arena.timetable import Times
+from protocol.ace_king_queen import AceKingQueenSettings
+from protocol.errors import UsageError
+from protocol.gin_rummy import GinRummySettings
+from protocol.messages import Limits
+from protocol.strategy import house_bots
+from protocol.vocabulary import Settings
+
+if TYPE_CHECKING:
+    from arena.config import Config
+
+__all__ = ["LIMITS", "MOST_MATCHES", "PAUSE_S", "Run", "Who", "check", "plan_for"]
+
+PAUSE_S = 5.0
+"""How long a bot on a ladder rests between two matches, if nobody says otherwise."""
+MOST_MATCHES = 100_000
+"""Of the same bots, in one competition."""
+LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms")
+"""The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
+
+
+class Who(StrEnum):
+    """Who takes part in a run."""
+
+    CONNECTED = "connected"
+    ROSTER = "roster"
+    NAMED = "named"
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A competition that is to be.
+
+    Attributes:
+        name: of its own in its file.
+        game: the game's whole name.
+        form: round robin, elimination, league or ladder.
+        least: how many bots must be there.
+        at: when it starts, or None: once, as soon as enough bots are there.
+        until: when it ends, for a ladder that does not go on until somebody stops it.
+        who: those who are connected then, all on the roster, or those in `players`.
+        players: their names, if they are named.
+        matches: how often each two meet, or each bot the dealer; `split` comes on top.
+        split: in how many matches a match is split (A9).
+        with_itself: whether each bot also meets another instance of itself (A10).
+        settings: those of its own, over `[games.<game>]`.
+        limits: those of its own, over `[limits]`.
+        wait_s: how long a bot that is away is waited for.
+        pause_s: on a ladder, how long a bot rests between two matches.
+        house: which house bots are launched into it, the same one as often as it is listed.
+    """
+
+    name: str
+    game: str
+    form: Form
+    least: int
+    at: Times | None = None
+    until: Times | None = None
+    who: Who = Who.CONNECTED
+    players: tuple[str, ...] = ()
+    matches: int = 1
+    split: int = 1
+    with_itself: bool = False
+    settings: Mapping[str, object] = {}
+    limits: Mapping[str, int] = {}
+    wait_s: float = WAIT_S
+    pause_s: float = PAUSE_S
+    house: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> Game:
+        """The game itself."""
+        return game_named(self.game)
+
+
+def plan_for(
+    run: Run,
+    config: Config,
+    players: tuple[str, ...],
+    teams: Mapping[str, str] | None = None,
+    *,
+    due_at: float | None = None,
+    bots: tuple[Bot, ...] = (),
+) -> Plan:
+    """The plan of a run whose bots are known; `seed` and `house` are the host's to fill in.
+
+    Args:
+        run: what is to be played.
+        config: the file's limits, or what options made of them, and the settings of its games.
+        players: who takes part, in the order of entry.
+        teams: by name, of these and of others.
+        due_at: the moment it was due at, in Unix seconds; None if it had none.
+        bots: those of them that the arena launches.
+
+    Raises:
+        UsageError: settings that do not go together, or cannot be split so.
+    """
+    limits: dict[str, Any] = {**msgspec.structs.asdict(config.limits), **run.limits}
+    chosen = {**config.games.get(run.game, {}), **run.settings}
+    settings = competition_settings(run.rules, chosen)
+    return plan_of(
+        run.rules,
+        _split(run, settings),
+        players,
+        run.form,
+        matches=run.matches * run.split,
+        with_itself=run.with_itself,
+        limits=Limits(**limits),
+        wait_s=run.wait_s,
+        pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
+        teams={name: team for name, team in (teams or {}).items() if name in players},
+        run=run.name,
+        due_at=due_at,
+        bots=bots,
+    )
+
+
+def check(run: Run, config: Config) -> None:
+    """See that it can be played by those who are named, or by as many as must be there.
+
+    Raises:
+        UsageError: it cannot; the text starts with the field that is wrong.
+    """
+    _check_players(run)
+    _check_form(run)
+    known = house_bots(run.game)
+    for bot in run.house:
+        if bot not in known:
+            names = ", ".join(known) or "none is installed"
+            raise UsageError(
+                f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
+            )
+    players = run.players or tuple(f"bot-{n}" for n in range(1, run.least + 1))
+    plan_for(run, config, players)
+
+
+def _check_players(run: Run) -> None:
+    names = run.players
+    for name in names:
+        if not (0 < len(name) <= 64 and name.isprintable() and name == name.strip()):
+            raise UsageError(
+                f"players: expected names of 1 to 64 printable letters, got {name!r}"
+            )
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UsageError(f"players: expected every bot once, got {min(twice)!r} twice")
+    if names and run.least > len(names):
+        raise UsageError(
+            f"least: expected at most the {len(names)} that players names, got {run.least}"
+        )
+
+
+def _check_form(run: Run) -> None:
+    """The form, and the fields that only some forms have."""
+    try:
+        check_form(run.rules, run.form)
+    except UsageError as error:
+        raise UsageError(f"form: {error}") from None
+    form = run.form.value.replace("_", " ")
+    is_round_robin = run.form is Form.ROUND_ROBIN
+    if run.matches > 1 and not is_round_robin and run.form is not Form.LEAGUE:
+        raise UsageError(
+            f"matches: expected a round robin or a league, got a form without them: {form}"
+        )
+    if run.split > 1 and not is_round_robin:
+        raise UsageError(f"split: expected a round robin, got {form}")
+    if run.with_itself and not is_round_robin:
+        raise UsageError(f"with_itself: expected a round robin, got {form}")
+    if run.until is not None and run.form is not Form.LADDER:
+        raise UsageError(f"until: expected a ladder, got {form}")
+    if is_round_robin and run.least < 2 and not run.with_itself:
+        raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
+    if run.matches * run.split > MOST_MATCHES:
+        raise UsageError(
+            f"matches: expected at most {MOST_MATCHES} with those of split, got {run.matches * run.split}"
+        )
+
+
+def _split(run: Run, settings: Settings) -> Settings:
+    """The settings of one of the matches into which a match is split."""
+    n = run.split
+    if n == 1:
+        return settings
+    match settings:
+        case AceKingQueenSettings(hands=count):
+            field = "hands"
+        case GinRummySettings(games=count):
+            field = "games"
+        case _:
+            raise AssertionError("no other game is played as a round robin")
+    if count % n or not count:
+        raise UsageError(
+            f"split: expected a number that divides the {field}, {count}, got {n}"
+        )
+    changes: dict[str, Any] = {field: count // n}
+    return msgspec.structs.replace(settings, **changes)

@@ -1,0 +1,140 @@
+"""Results as CSV, for spreadsheets and for programs: what the columns are, and how a value is written.
+
+Numbers are written as numbers, with a point; what is unknown is empty. A text that a spreadsheet would take for a formula gets an
+apostrophe in front: bots choose their names themselves. Pure: rows in, text out; who writes it to a file does so with `newline=""`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from arena.schedule import Ranking
+from arena.store import Played
+from protocol.messages import Termination, Verdict
+
+__all__ = [
+    "MATCHES",
+    "cross_table",
+    "matches",
+    "ranking",
+    "standings",
+    "text",
+    "verdicts",
+]
+
+_FORMULAS = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+)  # what a spreadsheet does not take for text
+
+MATCHES = (
+    "match",
+    "pairing",
+    "counts",
+    "seat",
+    "name",
+    "score",
+    "points",
+    "kind",
+    "kind_seat",
+    "text",
+    "started_at",
+    "finished_at",
+    "digest",
+)
+"""The columns of `matches`: a row is a seat, from 0; `kind_seat` is the seat of whoever ended the match by an offence."""
+
+
+def text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV, lines ended as RFC 4180 has it."""
+    file = io.StringIO(newline="")
+    csv.writer(file).writerows([_cell(value) for value in row] for row in rows)
+    return file.getvalue()
+
+
+def standings(rows: Sequence[Any]) -> Iterator[Sequence[object]]:
+    """The table of any form, with the fields of its rows as columns; `eliminated` is a word, `eliminated_text` says more."""
+    names = rows[0].__struct_fields__
+    yield [*names, *(["eliminated_text"] if "eliminated" in names else [])]
+    for row in rows:
+        values = [getattr(row, name) for name in names]
+        if "eliminated" in names:
+            ended: Termination | None = row.eliminated
+            values[names.index("eliminated")] = None if ended is None else ended.kind
+            values.append(None if ended is None else ended.text)
+        yield values
+
+
+def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
+    """The scores of every bot, one a row, against every bot, one a column."""
+    yield ["name", *cells]
+    for name, row in cells.items():
+        yield [name, *(row[other].score if other in row else None for other in cells)]
+
+
+def ranking(places: Ranking) -> Iterator[Sequence[object]]:
+    """The places of an elimination, a bot a row."""
+    yield ["rank", "name", "stage", "offence"]
+    for placed in places:
+        for name in placed.names:
+            yield [placed.rank, name, placed.stage, placed.offence]
+
+
+def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
+    """Every elimination with all its evidence; the limits are one column, as JSON."""
+    yield Verdict.__struct_fields__
+    yield from map(msgspec.structs.astuple, found)
+
+
+def matches(played: Played) -> Iterator[Sequence[object]]:
+    """The rows of one match, a seat each; the columns are `MATCHES`."""
+    result = played.result
+    ended = result.termination
+    by_seat = zip(played.players, result.scores, result.points, strict=True)
+    for seat, (name, score, points) in enumerate(by_seat):
+        yield (
+            played.id,
+            played.pairing,
+            played.counts,
+            seat,
+            name,
+            score,
+            points,
+            ended.kind,
+            ended.seat,
+            ended.text,
+            played.started_at,
+            played.finished_at,
+            played.digest,
+        )
+
+
+def _cell(value: object) -> str | int | float:
+    """A value as it stands in the file."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return value
+        case Enum():
+            return _guarded(str(value.value))
+        case str():
+            return _guarded(value)
+        case _:
+            return _guarded(msgspec.json.encode(value).decode())
+
+
+def _guarded(said: str) -> str:
+    return f"'{said}" if said.startswith(_FORMULAS) else said

@@ -1,0 +1,219 @@
+"""Those who are connected and have not said who they are: how many there may be, and how much of the loop's time they may take.
+
+Whoever means well says `hello` at once and is read at once. Strangers from an address where many have failed lately stand in a
+line while matches are played: their sockets are read only in their turns, and all their turns together take at most a fifth of the
+loop's time. Nobody is refused for an address: a whole class may sit behind the one that somebody guesses tokens from, and
+who has a good token gets its turn like the others, within a second even if the line is full.
+
+Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
+a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from protocol.messages import Limits
+
+__all__ = ["Stranger", "Strangers"]
+
+_FAILURES = 10  # in a minute: a class has some in its first lesson
+_FAILURES_ANYWHERE = (
+    500  # then they may come from many addresses, and no longer count by
+)
+_MEMORY_S = 60.0
+_MOST_ADDRESSES = 4096  # remembered: more than that is `anywhere`
+_MOST = 4096  # from everywhere: a flood of them must not use up all sockets
+_SHARE = 0.2  # of the loop's time while matches are played
+_SAVED_S = 0.01  # what is not used does not gather: it would be a burst
+_TURNS = 8  # at once, as what one costs is known only afterwards
+_ACCEPT_S = 0.000_15
+"""What asyncio takes to accept a socket and to close it, which cannot be measured from here."""
+
+
+class Stranger(Protocol):
+    """A connection, as far as it matters here.
+
+    Attributes:
+        address: where connections of the same origin are counted together.
+        handshake_s: what serving it will cost at first beyond what is told to `was_read`.
+    """
+
+    address: str
+
+    @property
+    def handshake_s(self) -> float:
+        """See above."""
+
+    def hold(self) -> None:
+        """Read no more from it."""
+
+    def serve(self) -> None:
+        """Read on; what it has to say it must say soon."""
+
+    def cut(self) -> None:
+        """Close without a word."""
+
+
+_Queue: TypeAlias = "dict[_Place, None]"  # in order, and quick to leave
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    stranger: Stranger
+    queue: _Queue
+    has_failed: bool = False
+
+
+class Strangers:
+    """The strangers of one gateway.
+
+    Args:
+        limits: of their number.
+        is_busy: whether matches are played; else nobody has to wait.
+        clock: the loop's monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self, limits: Limits, is_busy: Callable[[], bool], clock: Callable[[], float]
+    ) -> None:
+        self._limits = limits
+        self._is_busy = is_busy
+        self._clock = clock
+        self._places: dict[object, _Place] = {}
+        self._near = Counter[str]()  # how many there are, by address
+        self._free: _Queue = {}  # are read at any time
+        self._line: _Queue = {}  # wait for their turns
+        self._turn: _Queue = {}  # have it
+        self._failures: dict[str, deque[float]] = {}  # when: the latest, by address
+        self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
+        self._credit_s = 0.0
+        self._ticked_at = clock()
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._places)
+
+    def met(self, stranger: Stranger) -> None:
+        """A new one: it is served at once, or gets into the line, or has no place."""
+        address = stranger.address
+        is_failing = self._is_failing(address)
+        waits = is_failing and self._is_busy()
+        queue = self._line if waits else self._turn if is_failing else self._free
+        place = self._places[stranger] = _Place(stranger, queue)
+        queue[place] = None
+        self._near[address] += 1
+        if is_failing:
+            self._credit_s -= _ACCEPT_S
+        if waits:
+            stranger.hold()
+        else:
+            stranger.serve()
+        if self._near[address] > self._limits.strangers or len(self) > _MOST:
+            self._make_room(place)
+
+    def was_read(self, stranger: object, took_s: float) -> None:
+        """Something that one said has been dealt with, in so many seconds."""
+        place = self._places.get(stranger)
+        if place is None:
+            return
+        if place.queue is self._free:
+            if not self._is_failing(place.stranger.address):
+                return
+            self._move(place, self._turn)
+        self._credit_s -= took_s
+        if self._is_busy():
+            self._queue(place)
+
+    def known(self, stranger: object) -> None:
+        """One has said who it is: it is none any more."""
+        place = self._places.pop(stranger, None)
+        if place is not None:
+            del place.queue[place]
+            address = place.stranger.address
+            self._near[address] -= 1
+            if not self._near[address]:
+                del self._near[address]
+
+    def failed(self, stranger: object) -> None:
+        """One was refused; until it has gone its words cost time."""
+        place = self._places.get(stranger)
+        if place is not None and not place.has_failed:
+            place.has_failed = True
+            self._count(place.stranger.address)
+
+    def gone(self, stranger: object) -> None:
+        """One has gone; without ever being known, that is a failure."""
+        self.failed(stranger)
+        self.known(stranger)
+
+    def tick(self) -> None:
+        """The next turns, as far as there is time for them."""
+        now = self._clock()
+        passed_s, self._ticked_at = now - self._ticked_at, now
+        if not self._is_busy():
+            self._credit_s = _SAVED_S
+            for place in tuple(self._line):
+                self._serve(place)
+            return
+        self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
+        for silent in tuple(self._turn):
+            self._queue(silent)
+        for place in tuple(self._line)[:_TURNS]:
+            if self._credit_s <= 0:
+                break
+            self._serve(place)
+
+    # --- within ---
+
+    def _make_room(self, newest: _Place) -> None:
+        """There is one too many, who must go.
+
+        Of those that are read at any time the oldest, as it had the time to say who it is. In the line the newest: those before it
+        have their turns soon, and if they went for whoever comes next, a flood would see to it that nobody ever gets there.
+        """
+        gone = newest
+        if newest.queue is not self._line:
+            address = newest.stranger.address
+            crowd = self._near[address] > self._limits.strangers
+            gone = next(
+                place
+                for place in self._places.values()
+                if not crowd or place.stranger.address == address
+            )
+        self.gone(gone.stranger)
+        gone.stranger.cut()
+
+    def _serve(self, place: _Place) -> None:
+        self._move(place, self._turn)
+        self._credit_s -= place.stranger.handshake_s
+        place.stranger.serve()
+
+    def _queue(self, place: _Place) -> None:
+        self._move(place, self._line)
+        place.stranger.hold()
+
+    def _move(self, place: _Place, queue: _Queue) -> None:
+        del place.queue[place]
+        queue[place] = None
+        place.queue = queue
+
+    def _is_failing(self, address: str) -> bool:
+        since = self._clock() - _MEMORY_S
+        here = self._failures.get(address)
+        return any(
+            times is not None and len(times) == times.maxlen and times[0] > since
+            for times in (here, self._anywhere)
+        )
+
+    def _count(self, address: str) -> None:
+        now = self._clock()
+        times = self._failures.pop(address, None) or deque(maxlen=_FAILURES)
+        times.append(now)
+        self._failures[address] = times  # as the latest
+        self._anywhere.append(now)
+        if len(self._failures) > _MOST_ADDRESSES:
+            del self._failures[next(iter(self._failures))]

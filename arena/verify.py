@@ -1,0 +1,239 @@
+"""Whether a match is what its record says: its seal, its commitment, its cards, its answers, its result (J6).
+
+Everything is reckoned again: the seed against the commitment, every deal from seed and nonces, every result from the deals and the
+answers. What does not fit is said in words that can stand behind `match 3f2a-17: `. A record is a stranger's here: whatever is wrong
+with it is a reason, and nothing is raised. Whether the matches of a competition are the right ones is `arena/audit.py`'s business;
+how another language does the same is in `protocol/README.md`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.chance import commitment
+from arena.games import game_named
+from arena.match import MatchResult, Record, Result, replay
+from arena.seal import sealed
+from arena.sheet import Sheet, is_dealt, reopened
+from protocol.errors import ArenaError, UsageError, in_words, one_line
+from protocol.messages import Termination
+from protocol.vocabulary import shorten
+
+__all__ = ["Checked", "Expected", "check", "check_record"]
+
+_SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
+_LONGEST_NONCE = 64  # what `ready` takes
+_MOST_REASONS = 4  # one flipped byte may bring about dozens
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What became of a check.
+
+    Attributes:
+        reasons: what does not fit, in words; empty if all does.
+        is_committed: whether the seats were told the hash of the seed before play.
+        is_dealt: whether there were any cards.
+    """
+
+    reasons: tuple[str, ...] = ()
+    is_committed: bool = False
+    is_dealt: bool = False
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """What the plan of its competition says of a match: the game, and the settings of all its matches."""
+
+    game: str
+    settings: dict[str, Any]
+
+
+def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
+    """Check a match with its rows; `expected` is what its competition's plan says, if that is known."""
+    raw = bytes(sheet.record)
+    reasons: list[str] = []
+    is_committed = has_cards = False
+    try:
+        record = sheet.read_record()
+    except UsageError as error:
+        reasons.append(str(error))
+    else:
+        is_committed, has_cards = record.commitment is not None, is_dealt(record)
+        reasons += _fitting(record, raw, sheet)
+        if expected is not None:
+            reasons += _planned(record, expected)
+    if not _is_sealed(sheet, raw):
+        reasons.append("its digest does not fit its rows and its record")
+    return Checked(_few(reasons), is_committed, has_cards)
+
+
+def check_record(record: Record) -> Checked:
+    """Check a record by itself: the commitment, the nonces, and that its cards and answers make its result."""
+    reasons = tuple(_fitting(record, record.to_json(), None))
+    return Checked(_few(reasons), record.commitment is not None, is_dealt(record))
+
+
+def _fitting(record: Record, raw: bytes, sheet: Sheet | None) -> Iterator[str]:
+    """What does not fit in a record, and in the rows that go with it if there are any."""
+    yield from _cards(record)
+    if sheet is not None:
+        yield from _rows(record, sheet)
+    try:
+        again = _again(record)
+    except ArenaError as error:
+        yield f"it cannot be played again: {one_line(str(error))}"
+    except Exception as error:  # a stranger's record may be broken in any way
+        yield f"it cannot be played again: {in_words(error)}"
+    else:
+        told = list(_results(record, again, "its record's"))
+        if sheet is not None:
+            rows = list(_results(_of_rows(sheet), again, "its"))
+            told = rows or told  # mostly the rows were made from the record
+        yield from told
+        if not told and not _is_same(again.record, record, raw):
+            yield "its record is not what its cards and answers make"
+        return
+    if sheet is not None:
+        yield from _results(_of_rows(sheet), record, "its", "the record says")
+
+
+def _again(record: Record) -> MatchResult:
+    """The match played again; one that ended before the cards were dealt is not dealt now either."""
+    if is_dealt(record):
+        return replay(record)
+    match = reopened(record)
+    match.times_ms.extend(record.times_ms)
+    match.end(*msgspec.structs.astuple(record.termination))
+    return match.result()
+
+
+def _cards(record: Record) -> Iterator[str]:
+    """What is wrong with what the cards come from, and with the times."""
+    if record.seed is not None:
+        if _SEED.fullmatch(record.seed) is None:
+            yield f"its seed is {shorten(record.seed)}, expected 64 digits of hex"
+        elif record.commitment not in (None, commitment(bytes.fromhex(record.seed))):
+            yield "its commitment is not the hash of its seed"
+    if record.times_ms or record.commitment is not None:
+        times, answers = len(record.times_ms), len(record.answers)
+        if times != answers:
+            yield f"it has {times:,} times for {answers:,} answers"
+    if record.commitment is not None or record.nonces:  # else nobody was asked
+        yield from _nonces(record)
+
+
+def _nonces(record: Record) -> Iterator[str]:
+    try:
+        seats = game_named(record.game).seats
+    except UsageError:
+        return  # its replay says so
+    if len(record.nonces) != seats:
+        yield f"it has {len(record.nonces)} nonces for {seats} seats"
+    for seat, nonce in enumerate(record.nonces, start=1):
+        if len(nonce) > _LONGEST_NONCE:
+            yield f"the nonce of seat {seat} has more than {_LONGEST_NONCE} characters"
+        elif not nonce and is_dealt(record):
+            yield f"cards were dealt without a nonce of seat {seat}"
+
+
+def _rows(record: Record, sheet: Sheet) -> Iterator[str]:
+    """What the rows say otherwise than the record, the result apart."""
+    if record.seed is None:
+        yield "its cards were given, expected a seed that they were drawn from"
+    if sheet.game != record.game:
+        yield f"its game says {shorten(sheet.game)}, the record {shorten(record.game)}"
+    if len(sheet.players) != len(record.scores):
+        yield f"it has {len(sheet.players)} players for {len(record.scores)} seats"
+
+
+def _planned(record: Record, expected: Expected) -> Iterator[str]:
+    """How the record differs from the plan."""
+    if record.game != expected.game:
+        yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
+    elif record.settings != expected.settings:
+        odd = sorted(
+            name
+            for name in {*record.settings, *expected.settings}
+            if record.settings.get(name, ...) != expected.settings.get(name, ...)
+        )
+        yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
+
+
+def _results(
+    said: Result | Record,
+    found: Result | Record,
+    whose: str,
+    by: str = "the answers make",
+) -> Iterator[str]:
+    """How one result differs from another, in words."""
+    yield from _numbers(said.scores, found.scores, f"{whose} score", by)
+    yield from _numbers(said.points, found.points, f"{whose} points", by)
+    if said.termination != found.termination:
+        mine, other = _ended(said.termination), _ended(found.termination)
+        yield f"{whose} ending says {mine}, {by} {other}"
+    ended, seats = said.termination, len(found.scores)
+    if ended.is_offence != (ended.seat is not None):
+        yield f"{whose} ending says {_ended(ended)}, which cannot be"
+    elif ended.seat is not None and not 0 <= ended.seat < seats:
+        yield f"{whose} ending says {_ended(ended)}, of {seats}"
+
+
+def _numbers(
+    said: Sequence[int], found: Sequence[int], what: str, by: str
+) -> Iterator[str]:
+    if len(said) != len(found):
+        yield f"{what} is of {len(said)} seats, {by} {len(found)}"
+        return
+    for seat, (one, other) in enumerate(zip(said, found, strict=True), start=1):
+        if one != other:
+            where = "" if len(said) == 1 else f" at seat {seat}"
+            yield f"{what}{where} says {shorten(one, 30)}, {by} {shorten(other, 30)}"
+
+
+def _ended(ended: Termination) -> str:
+    seat = "" if ended.seat is None else f" of seat {ended.seat + 1}"
+    text = f" ({one_line(ended.text, 80)})" if ended.text else ""
+    return f"{ended.kind.value}{seat}{text}"
+
+
+def _of_rows(sheet: Sheet) -> Result:
+    return Result(sheet.scores, sheet.points, sheet.termination)
+
+
+def _is_same(again: Record, record: Record, raw: bytes) -> bool:
+    """Whether a replay gives the very bytes; a record of before 0.2 has fewer fields."""
+    made = again.to_json()
+    if made == raw:
+        return True
+    is_old = "commitment" not in msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    return is_old and made == record.to_json()
+
+
+def _is_sealed(sheet: Sheet, raw: bytes) -> bool:
+    """Whether the digest fits."""
+    try:
+        digest = sealed(
+            match=sheet.match,
+            competition=sheet.competition,
+            pairing=sheet.pairing,
+            players=sheet.players,
+            result=_of_rows(sheet),
+            started_at=sheet.started_at,
+            finished_at=sheet.finished_at,
+            record=raw,
+        )
+    except (ValueError, OverflowError):  # what no arena has written
+        return False
+    return digest == sheet.digest
+
+
+def _few(reasons: Sequence[str]) -> tuple[str, ...]:
+    """The first reasons, and how many more there are; each once."""
+    reasons = tuple(dict.fromkeys(reasons))
+    if len(reasons) <= _MOST_REASONS:
+        return reasons
+    more = len(reasons) - _MOST_REASONS + 1
+    return (*reasons[: _MOST_REASONS - 1], f"and {more:,} reasons more")
