@@ -81,14 +81,14 @@ class Admission:
         before, self._access = self._access.players, access
         gone = []
         for player in self._players.values():
-            token = None if player.token is None else hashed(player.token)
+            token = hashed(player.token or "")
             name = stem(player.name)
             if token in before and access.players.get(token) != before[token]:
                 gone.append((player, "its token was revoked or replaced"))
             elif (
                 name in access.names
                 and player.name not in self._ours
-                and access.players.get(token or "") != name
+                and access.players.get(token) != name
             ):
                 gone.append((player, "its name is on the roster now"))
         return tuple(gone)

@@ -15,7 +15,7 @@ import msgspec
 from arena.forms import schedule_of
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking, Stage
-from protocol.errors import UsageError, one_line
+from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _scheduled(
             yield match.id, f"the schedule asks for no pairing {number}"
     if competition.state.value != "finished":
         return
-    missing = [pairing for pairing in run.missing if len(set(pairing.players)) > 1]
+    missing = [pairing for pairing in run.missing if not _alone(pairing)]
     for pairing in missing[:_SHOWN]:
         yield (
             None,
@@ -186,6 +186,8 @@ class _Run:
             self.ranking = end.value
         except UsageError as error:
             yield None, f"its schedule cannot be run again: {one_line(str(error))}"
+        except Exception as error:  # by results that no match can have
+            yield None, f"its schedule cannot be run again: {in_words(error)}"
 
     def _misplaced(self, stage: Stage) -> Said:
         for pairing in stage:
@@ -232,6 +234,11 @@ def _offender(match: Played) -> str | None:
     if not 0 <= ended.seat < len(match.players):
         return None  # its own check says so
     return match.players[ended.seat]
+
+
+def _alone(pairing: Pairing) -> bool:
+    """Whether a bot was to meet itself: it need not, if it has one table only."""
+    return len(pairing.players) > 1 and len(set(pairing.players)) == 1
 
 
 def _versus(players: Sequence[str]) -> str:

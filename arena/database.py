@@ -7,6 +7,8 @@ brought up to date by `arena/migration.py` when they are opened.
 from __future__ import annotations
 
 import logging
+import os
+import sqlite3
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -172,7 +174,7 @@ def open_database(
         name = shown(url)
         if url.get_backend_name() == "sqlite":
             _check_file(name, create=create)
-        engine = _engine(url)
+        engine = _engine(url, create=create)
         schema = _look(engine, name)
         if schema == 0 and not create:
             raise UsageError(f"expected an arena's database, {name} is empty")
@@ -186,7 +188,8 @@ def open_database(
             engine.dispose()
         if isinstance(error, UsageError):
             raise
-        raise UsageError(f"cannot open the database {name}: {_why(error)}") from error
+        reason = _where_not(Path(name), _why(error))
+        raise UsageError(f"cannot open the database {name}: {reason}") from error
     return engine, lock
 
 
@@ -226,14 +229,33 @@ def _check_file(file: str, *, create: bool) -> None:
         raise UsageError(f"expected an arena's database, found no file {file}")
 
 
-def _engine(url: sa.URL) -> sa.Engine:
-    if url.get_backend_name() == "sqlite":
+def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        # A server may have been restarted since the last query.
+        return sa.create_engine(url, pool_pre_ping=True)
+    file = Path(url.database or "")
+    if create or _can_write(file.parent) or _beside(file, "-wal").exists():
         engine = sa.create_engine(url)
-        sa.event.listen(engine, "connect", _set_up_sqlite)
-        sa.event.listen(engine, "begin", _begin_sqlite)
-        return engine
-    # A server may have been restarted since the last query.
-    return sa.create_engine(url, pool_pre_ping=True)
+    else:
+        # On a disk for reading only SQLite must be told that nobody changes it: it cannot put its own files beside it.
+        fixed = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
+        engine = sa.create_engine(
+            url,
+            creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False),
+        )
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _can_write(folder: Path) -> bool:
+    return os.access(
+        folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+    )
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:
@@ -304,8 +326,9 @@ def _prepare(engine: sa.Engine, name: str, schema: int, *, create: bool) -> None
     elif schema == 0:
         _make(engine, name)
     elif create and engine.dialect.name == "sqlite":
-        with changing(engine):
-            pass  # whether it can be written is better known now than after the first match
+        with changing(engine) as connection:
+            # Whether it can be written is better known now than after the first match.
+            connection.execute(META.delete().where(sa.false()))
 
 
 def _make(engine: sa.Engine, name: str) -> None:
@@ -332,3 +355,13 @@ def _why(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed: pip install 'card-arena[postgres]'"
     return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _where_not(file: Path, reason: str) -> str:
+    """What SQLite does not say: why a file cannot be opened."""
+    if reason != "unable to open database file" or file.is_dir():
+        return reason
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        return f"there is no directory {folder}"
+    return reason if _can_write(folder) else f"the directory {folder} cannot be written"

@@ -24,10 +24,9 @@ from arena.outboxes import Outboxes
 from arena.player import Player
 from arena.reception import Reception
 from arena.verdict import Finding
-from protocol.codec import Encoding, decode_from_bot, encode
+from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import (
     Malformed,
-    OutOfTurn,
     ProtocolError,
     one_line,
 )
@@ -36,20 +35,14 @@ from protocol.messages import (
     CLOSE_DONE,
     CLOSE_PROTOCOL,
     CLOSE_REFUSED,
-    CLOSE_REPLACED,
-    VERSION,
     Answer,
-    ArenaMessage,
     BotMessage,
     Ending,
     Goodbye,
-    Hello,
-    Instruct,
     Limits,
     Mechanism,
     Ready,
     Refused,
-    Welcome,
 )
 
 __all__ = ["Gateway"]
@@ -157,8 +150,7 @@ class Gateway:
     def connected(self, connection: Wire) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
-        if isinstance(connection, Connection):  # else we have launched it
-            self._reception.strangers.met(connection)
+        self._reception.met(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         """So much of the loop's time has gone to somebody who plays nothing."""

@@ -43,8 +43,8 @@ CAUTION = 3  # in sigmas; the true value is below `mu - 3 * sigma` once in 740 t
 EVEN = 0.5**0.5
 JUST_MET = EVEN  # so another one that is as much farther off is "about as near"
 MEMORY = 8  # tables; what was longer ago counts that much less, or cliques would form
-GAME_MORE = EVEN / 2  # for every match that it has had more than others that are free
-MOST_MORE = 2 * EVEN  # so that newcomers also meet those who have been there for long
+GAME_MORE = EVEN / 4  # for every match that it has had more than others that are free
+MOST_MORE = EVEN / 2  # below JUST_MET, or newcomers would stay among themselves
 
 
 class LadderRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from the competitions that have an end. Nobody is waited for, nobody is absent, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
@@ -147,7 +148,8 @@ class LadderStage:
             if not self._done.done():
                 self._done.set_exception(error)
             return
-        left = len(free) - sum(map(len, made))
+        seated = Counter(name for table in made for name in table)
+        left = sum(free[name] > seated[name] for name in free)
         if left >= seats and not rematch and not self._waits:
             self._waits = True
             self._later(_WAIT_S, self._rematch)

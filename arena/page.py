@@ -116,11 +116,7 @@ def _tables(summary: Summary) -> Iterator[str]:
             columns = ("rank", "bot", "matches", measure.title, "±", "score")
             yield _table(columns, (_league(row) for row in rows))
         case Form.LADDER:
-            columns = (
-                *("rank", "bot", "rating", "mu", "sigma"),
-                *("matches", "wins", "draws", "losses", "offences"),
-            )
-            yield _table(columns, (_ladder(row) for row in rows))
+            yield _table(_LADDER, (_ladder(row) for row in rows))
         case Form.ELIMINATION if summary.ranking:
             places = (
                 (placed.rank, name, placed.stage, "out" if placed.offence else "")
@@ -186,6 +182,10 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 _NUMBER = ' class="number"'
+_LADDER = (
+    *("rank", "bot", "rating", "mu", "sigma"),
+    *("matches", "wins", "draws", "losses", "offences"),
+)
 
 
 # ---- Who against whom

@@ -146,7 +146,7 @@ async def _arrived(host: Host, name: str, limits: Limits) -> Player | Failed:
                 if (why := host.ended.get(name)) is not None:
                     return Failed(why)
                 await host.wait_for_change()
-    player = host.gateway.players.get(name)
+    player: Player | None = host.gateway.players.get(name)
     if player is None:
         return Failed(f"did not say hello within {within_s:,.0f} s")
     return player

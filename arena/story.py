@@ -291,12 +291,13 @@ class _Blackjack(_Teller):
 
 def _evidence(verdict: Verdict) -> Iterator[str]:
     """What is kept of an elimination (J4), a line each."""
+    waited = verdict.waited_ms
     for what, said in (
         ("legal was", verdict.legal),
         ("it answered", verdict.got),
-        ("found by", verdict.mechanism.value),
-        ("it had waited, in ms,", verdict.waited_ms),
-        ("its bank had left, in ms,", verdict.bank_ms),
+        ("found out by", verdict.mechanism.value),
+        ("it took", None if waited is None else f"{waited:,.0f} ms"),
+        ("left in its bank", f"{verdict.bank_ms:,} ms"),
         ("held to", verdict.enforced),
         ("its process ended with", verdict.exit_status),
         ("it said last", (verdict.stderr or "").strip().rpartition("\n")[2] or None),

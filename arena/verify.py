@@ -208,8 +208,11 @@ def _is_same(again: Record, record: Record, raw: bytes) -> bool:
     made = again.to_json()
     if made == raw:
         return True
-    is_old = "commitment" not in msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    return is_old and made == record.to_json()
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeError):  # what was skipped over as a record
+        return False
+    return "commitment" not in fields and made == record.to_json()
 
 
 def _is_sealed(sheet: Sheet, raw: bytes) -> bool:

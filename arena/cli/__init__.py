@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all five games, between processes.",
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
+    "roster": "Say who may play here, and hand out tokens.",
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
     "odds": "Deal three card poker hands and compare with the exact odds.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import sys
 from collections.abc import Iterator
@@ -107,10 +106,13 @@ def command(
     if seed is not None and bot is None:
         raise UsageError("expected --bot with --seed")
     found = _find(match, db)
+    game = _game(found)
+    if seat is not None and seat > game.seats:
+        raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat}")
     if bot is not None and seat is not None:
         if round_number is not None:
             raise UsageError("expected no --round with --bot: it is asked everything")
-        _rehearse(found, seat - 1, bot, seed, as_json=as_json)
+        _rehearse(found, game, seat - 1, bot, seed, as_json=as_json)
     elif as_json:
         document = found.record if found.sheet is None else found.sheet
         click.echo(document.to_json())
@@ -196,14 +198,11 @@ def _show(lines: Iterator[str]) -> None:
 
 
 def _rehearse(
-    found: _Found, seat: int, bot: str, seed: str | None, *, as_json: bool
+    found: _Found, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
     """Ask the bot, and say what came of it."""
     from arena import rehearsal
 
-    game = _game(found)
-    if seat >= game.seats:
-        raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
     players = found.players if len(found.players) == game.seats else _unnamed(game)
     start = _program(game, bot, seed)
 

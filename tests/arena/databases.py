@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,10 +100,10 @@ class Server:
         """Start it, and wait until it answers."""
         # The shell ends it when the pipe from here is closed, be it because we have died.
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = process = subprocess.Popen(
                 [
                     *("sh", "-c", '"$@" & read _; kill -INT $!; wait $!', "sh"),
-                    *(self._bin / "postgres", "-D", "data", *self._options),
+                    *(str(self._bin / "postgres"), "-D", "data", *self._options),
                 ],
                 cwd=self.folder,
                 stdin=subprocess.PIPE,
@@ -113,7 +113,7 @@ class Server:
             )
         give_up_at = time.monotonic() + _READY_S
         while not self._is_ready():
-            assert self._process.poll() is None, (self.folder / "log").read_text()
+            assert process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < give_up_at, (self.folder / "log").read_text()
             time.sleep(0.05)
 
@@ -148,7 +148,7 @@ class Server:
             **self._as_user(),
         )
 
-    def _as_user(self) -> Mapping[str, Any]:
+    def _as_user(self) -> dict[str, Any]:
         return {} if self._user is None else {"user": self._user, "extra_groups": []}
 
 

@@ -259,6 +259,14 @@ def test_K4_who_has_just_met_meets_another_one_that_is_about_as_near() -> None:
     assert {"ann", "ben"} not in [set(table) for table in tables]
 
 
+def test_K4_of_those_who_are_as_near_the_one_met_longest_ago_is_next() -> None:
+    order_of_meeting = "ann dan,ben cem,ann cem,ben dan,ann ben,cem dan".split(",")
+    standings = ladder(*(outcome(pair, 1, 1) for pair in order_of_meeting))
+
+    tables = pairings(free(["ann", "ben", "cem", "dan"]), 2, standings)
+    assert [set(table) for table in tables] == [{"ann", "dan"}, {"ben", "cem"}]
+
+
 def test_K4_who_has_just_met_meets_again_if_all_others_are_far_away() -> None:
     standings = ladder(
         *[
@@ -447,14 +455,15 @@ def test_K4_when_all_are_free_at_the_same_time_all_have_played_as_often() -> Non
 
 
 def test_K4_who_comes_late_catches_up_and_also_meets_the_old_hands() -> None:
+    old = [f"old {number}" for number in range(6)]
+    new = [f"new {number}" for number in range(3)]
     standings = Ladder()
-    old = [f"bot {number}" for number in range(6)]
-    for number in range(90):
-        names = old if number < 60 else [*old, "new 1", "new 2"]
+    met: Counter[int] = Counter()
+    for number in range(120):
+        names = old if number < 90 else [*old, *new]
         table = next(pairings(free(names), 2, standings))
-        standings.add(outcome(table, number % 3, 1))
-    late = {row.name: row.played for row in standings.rows() if "new" in row.name}
-    among_themselves = sum(late.values()) - 30
+        met[len(set(table) & set(new))] += 1
+        standings.add(outcome(table, 1, 1))
 
-    assert sum(late.values()) >= 30, "it was always their turn"
-    assert among_themselves < 15
+    assert met[0] == 90, "since they came it has always been their turn"
+    assert met[1] >= met[2]

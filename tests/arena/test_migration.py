@@ -279,7 +279,7 @@ def test_two_who_open_it_at_once_bring_it_up_to_date_once(
     make_old(database)
     both = threading.Barrier(2)
     counts: list[int] = []
-    look = sys.modules["arena.database"]._look  # type: ignore[attr-defined]
+    look = sys.modules["arena.database"]._look
 
     def together(*args: Any) -> int:
         schema: int = look(*args)

@@ -1,114 +1,27 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
-import arena
 from arena.bracket import Stands
-from arena.games import GAMES, competition_settings
-from arena.match import MatchResult
-from arena.plan import Form, Plan, plan_of
+from arena.forms import schedule_of
+from arena.plan import Form
 from arena.results import Results
 from arena.schedule import Pairing, Placed
-from arena.store import Act, State, Store
-from bots.strategy import RandomMixin
+from arena.store import Store
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Limits, Termination, Verdict
-
-COMPLETED = Termination(Ending.COMPLETED)
-RECORD = arena.play(
-    "ace_king_queen", [RandomMixin(), RandomMixin()], settings={"hands": 1}, seed=1
-).record
-GAME_OF = {
-    Form.ROUND_ROBIN: "ace_king_queen",
-    Form.LEAGUE: "three_card_poker",
-    Form.ELIMINATION: "high_low",
-    Form.LADDER: "gin_rummy",
-}
-
-
-def plan(form: Form, players: Sequence[str], **more: Any) -> Plan:
-    game = GAMES[GAME_OF[form]]
-    if form is Form.ELIMINATION:
-        more = {"seed": "5eed", "house": ("x", "y", "z"), **more}
-    return plan_of(game, competition_settings(game, {}), tuple(players), form, **more)
-
-
-def names(count: int) -> tuple[str, ...]:
-    return tuple(f"bot-{n}" for n in range(count))
-
-
-class Course:
-    """A competition that is written as an arena would, at a time that goes on by ten seconds a match."""
-
-    def __init__(self, store: Store, plan: Plan) -> None:
-        self.store = store
-        self.plan = plan
-        self.id = "a-competition"
-        self.now = 1000.0
-        self.numbers = 0
-        store.competition_started(self.id, plan, self.now)
-        store.flush()
-
-    def plays(
-        self,
-        pairing: int,
-        players: Sequence[str],
-        scores: Sequence[int],
-        ended: Termination = COMPLETED,
-    ) -> str:
-        self.now += 10
-        self.numbers += 1
-        match = f"m-{self.numbers}"
-        points = (0,) * len(scores)
-        result = MatchResult(tuple(scores), points, ended, RECORD)
-        verdict = None
-        if ended.is_offence and ended.seat is not None:
-            verdict = Verdict(
-                kind=ended.kind,
-                match=match,
-                game=self.plan.game,
-                bot=players[ended.seat],
-                seat=ended.seat,
-                text=ended.text,
-                bank_ms=0,
-                limits=Limits(),
-            )
-        self.store.match_finished(
-            self.id, pairing, match, players, result, self.now - 9, self.now, verdict
-        )
-        self.store.flush()
-        return match
-
-    def act(self, what: str, **more: Any) -> Act:
-        return Act(competition=self.id, at=self.now, who="prof", what=what, **more)
-
-    def takes_back(self, match: str) -> None:
-        self.store.taken_back(self.id, match, self.act("void", match=match))
-        self.store.flush()
-
-    def removes(self, bot: str) -> None:
-        self.store.acted(self.act("remove", bot=bot, text="removed by prof"))
-        self.store.flush()
-
-    def ends(self, state: State = State.FINISHED, ranking: Any = ()) -> None:
-        self.store.competition_finished(self.id, self.now, ranking, state)
-        self.store.flush()
+from protocol.messages import Ending, Termination
+from tests.arena.course import COMPLETED, Course, names, offence, plan
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "arena.db") as store:
+def store(database: str) -> Iterator[Store]:
+    with Store(database) as store:
         yield store
-
-
-def offence(seat: int, kind: Ending = Ending.ILLEGAL) -> Termination:
-    return Termination(kind, seat, f"seat {seat + 1} offended")
 
 
 def seen(results: Results) -> tuple[Any, ...]:
@@ -169,7 +82,7 @@ def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None
     assert results.standings[-1].name == "bot-1"
     assert results.standings[-1].eliminated == offence(0)
     assert results.out == {"bot-1": offence(0)}
-    assert [verdict.match for verdict in results.verdicts] == ["m-2"]
+    assert [verdict.match for verdict in results.verdicts] == ["a-competition-2"]
     assert results.cross_table["bot-0"] == {}
     # its six, of twelve
     assert (results.progress.settled, results.progress.scheduled) == (6, 12)
@@ -239,8 +152,6 @@ def test_a_ladder_has_no_end_and_strikes_nobody(store: Store) -> None:
 
 
 def tables(course: Course) -> list[Pairing]:
-    from arena.forms import schedule_of
-
     return list(next(schedule_of(course.plan)))
 
 
@@ -346,7 +257,7 @@ def test_an_update_reads_what_is_new_and_no_more(
     course.plays(61, names(2), (1, -1))
     results.update()
     busy, counted[:] = tuple(counted), []
-    course.takes_back("m-3")
+    course.takes_back("a-competition-3")
     results.update()
 
     assert sum(idle) == 1  # the competition itself
@@ -448,9 +359,9 @@ def test_following_comes_to_the_same_as_counting_by_hand(
     assert len(out) > 0
 
 
-def test_another_process_sees_it_too(store: Store, tmp_path: Path) -> None:
+def test_another_process_sees_it_too(store: Store, database: str) -> None:
     course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
-    with Store(tmp_path / "arena.db", create=False) as other:
+    with Store(database, create=False) as other:
         results = Results(other, course.id)
         course.plays(1, ("ann", "ben"), (1, -1))
         course.ends()

@@ -1003,10 +1003,8 @@ def test_a_file_that_cannot_be_written_can_be_read(public: Path, mode: int) -> N
 
     with anybody(), Store(file, create=False) as store:
         assert store.played("m-1").players == ("ann", "ben")
+        start(store)
         with pytest.raises(StoreFailed, match="readonly database"):
-            start(store)
-            store.flush()
-        with pytest.raises(StoreFailed):
             store.close()
     unharmed(file, 1)
 
@@ -1051,7 +1049,7 @@ def test_a_full_disk_is_one_line_and_nothing_is_damaged(
         fill()
     with pytest.raises(StoreFailed):
         store.close()
-    assert durable > 50
+    assert durable > 5
     filler.unlink()
 
     unharmed(file, durable)

@@ -264,8 +264,7 @@ def test_a_bot_gives_up_when_its_patience_ends(
         await here(arena, "nash")
         for connection in tuple(arena.gateway._connections):
             connection.cut()
-        assert arena.gateway._server is not None
-        arena.gateway._server.close()
+        arena.gateway._listening.close()
         await asyncio.to_thread(programs[0].process.wait)
 
     in_arena(scenario)

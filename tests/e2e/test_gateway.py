@@ -1009,8 +1009,8 @@ def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
 
 def small_buffers(arena: Arena) -> None:
     """What is written to new connections soon waits in the arena, and not in the kernel."""
-    assert arena.gateway._server is not None
-    for listening in arena.gateway._server.sockets:  # those it accepts are like it
+    [server] = arena.gateway._listening
+    for listening in server.sockets:  # those it accepts are like it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
 
 

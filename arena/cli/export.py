@@ -1,0 +1,120 @@
+"""`arena export`: competitions as CSV, JSON and a web page, in a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import msgspec
+
+from arena.cli import Interrupted
+from arena.cli import _shared as shared
+from arena.config import Serve
+from arena.examine import count
+from arena.export import Exported, Options, export
+from arena.store import Store
+from protocol.errors import ArenaError
+
+__all__ = ["command"]
+
+
+@click.command(name="export")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--db",
+    type=click.Path(path_type=str),
+    default=Serve().db,
+    show_default=True,
+    metavar="FILE|URL",
+    help="The database.",
+)
+@click.option(
+    "--competition",
+    "chosen",
+    multiple=True,
+    metavar="ID",
+    help="Only this one: its id, how it begins, or the name of its run, of which it is the latest. May be repeated.",
+)
+@click.option(
+    "--matches/--no-matches",
+    default=True,
+    help="Write every match with its record, or none.",
+)
+@click.option(
+    "--unfinished",
+    is_flag=True,
+    help="Write the records of competitions that go on, too.",
+)
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace an earlier export; what others have put into the folder is never touched.",
+)
+@shared.json_option
+def command(
+    folder: Path,
+    db: str,
+    chosen: tuple[str, ...],
+    matches: bool,
+    unfinished: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write competitions into FOLDER, all of them or those named.
+
+    For each there are standings.csv, cross_table.csv or ranking.csv, verdicts.csv with all evidence, matches.csv with a row
+    for every seat, matches.jsonl with a match and its record in every line, which `arena verify` checks, and competition.json
+    with the plan, the standings, the verdicts and what instructors did. index.html shows all of it in a browser.
+
+    An export is the instructor's: a record has what players could not see, such as the cards of those who quit. What is over may
+    be handed to everybody; records of a competition that goes on are written with --unfinished only. No e-mail address and no
+    token is in it.
+
+    FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions: [{id, folder, files, matches}]}.
+    """
+    options = Options(matches=matches, unfinished=unfinished, force=force)
+    with Store(db if "://" in db else Path(db), create=False) as store:
+        if chosen:
+            ids = [store.find(text).id for text in chosen]
+        else:
+            ids = [one.id for one in store.competitions()]
+        if not ids:
+            raise ArenaError(f"expected competitions in {db}, found none")
+        total = sum(count(store, one) for one in ids) if matches else 0
+        try:
+            with _progress(total) as tick:
+                done = export(store, folder, ids, options, tick)
+        except KeyboardInterrupt:
+            raise Interrupted(f"interrupted; {folder} is as it was") from None
+    if as_json:
+        document = msgspec.to_builtins(done)
+        shared.print_json({"folder": str(folder), **document})
+    else:
+        _tell(folder, done)
+
+
+def _tell(folder: Path, done: Exported) -> None:
+    """What there is now."""
+    for one in done.competitions:
+        matches = f", {shared.plural(one.matches, 'match')}" if one.matches else ""
+        files = shared.plural(len(one.files), "file")
+        click.echo(f"{folder / one.folder}: {files}{matches}")
+    click.echo(f"{folder / done.files[0]} shows them")
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on stderr where that is a terminal and there is something to wait for."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("writing", total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,241 @@
+"""`arena roster`: who may play here, and with which tokens."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from arena.class_list import read_class
+from arena.cli import _shared as shared
+from arena.config import Serve
+from arena.database import open_database
+from arena.roster import Imported, Issued, Member, Roster
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_TOKEN_LETTERS = 32
+_PRIVATE = 0o600  # tokens are for who hands them out
+
+
+def _db_option(command: Command) -> Command:
+    return click.option(
+        "--db",
+        default=Serve().db,
+        show_default=True,
+        metavar="FILE|URL",
+        help="The arena's database: a file, or postgresql+psycopg://….",
+    )(command)
+
+
+@contextlib.contextmanager
+def _roster(db: str, *, create: bool = False) -> Iterator[Roster]:
+    engine, _ = open_database(db, create=create)
+    try:
+        yield Roster(engine)
+    finally:
+        engine.dispose()
+
+
+@click.group(name="roster", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Say who may play here, and hand out tokens.
+
+    A bot says its token in `hello`, and is then called as the roster says, or as it says itself if that begins with that name and a
+    slash: ann, ann/gin. Nobody else gets these names. The arena keeps no tokens, only their hashes: each is shown once, when it is
+    made. An arena that runs on the database takes note of a change within about a second.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@command.command(name="import")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the new tokens to a new CSV file, which only you can read, and do not show them.",
+)
+@_db_option
+@shared.json_option
+def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
+    """Add a class, and make a token for everybody who is new.
+
+    FILE is a CSV with the columns name and, if you like, email and team. Members of one team share no elimination table while that
+    can be avoided. Whoever is on the roster already keeps the token, and gets the e-mail and team of the file; nobody is removed.
+    If a line is wrong nothing is changed.
+
+    --json prints {new: [{name, email, team, token}], changed, same, revoked: [name]}; with --tokens every token is null.
+    """
+    students = read_class(file)
+    keep = (lambda issued: None) if tokens is None else _into(tokens)
+    with _roster(db, create=True) as roster, _taken_back(tokens):
+        done = roster.take(students, keep)
+    if as_json:
+        document = msgspec.to_builtins(done)
+        for one in document["new"] if tokens is not None else ():
+            one["token"] = None
+        shared.print_json(document)
+    else:
+        _show_import(done, tokens)
+
+
+@command.command(name="list")
+@_db_option
+@shared.json_option
+def list_(db: str, as_json: bool) -> None:
+    """Show who is on the roster; times are this machine's.
+
+    --json prints {members: [{name, email, team, made_at, revoked_at}]}, times in Unix seconds.
+    """
+    with _roster(db) as roster:
+        members = roster.members()
+    if as_json:
+        shared.print_json({"members": msgspec.to_builtins(members)})
+    else:
+        _show_members(members)
+
+
+@command.command()
+@click.argument("name")
+@_db_option
+@shared.json_option
+def rotate(name: str, db: str, as_json: bool) -> None:
+    """Give somebody another token.
+
+    It may be for one that was lost, seen by others, or revoked. The former one is good no longer: a bot that is connected with it is out of its matches.
+
+    --json prints {name, email, team, token}.
+    """
+    with _roster(db) as roster:
+        issued = roster.rotate(name)
+    if as_json:
+        shared.print_json(msgspec.to_builtins(issued))
+    else:
+        _show_tokens([issued])
+
+
+@command.command()
+@click.argument("name")
+@_db_option
+@shared.json_option
+def revoke(name: str, db: str, as_json: bool) -> None:
+    """Take somebody's token back; the name stays theirs.
+
+    A bot that is connected with it is out of its matches.
+
+    --json prints {revoked: name}.
+    """
+    with _roster(db) as roster:
+        roster.revoke(name)
+    if as_json:
+        shared.print_json({"revoked": name})
+    else:
+        click.echo(f"{name}'s token is good no longer")
+
+
+@command.command()
+@click.argument("name", default="instructor")
+@_db_option
+@shared.json_option
+def instructor(name: str, db: str, as_json: bool) -> None:
+    """Make an instructor's token, or another one.
+
+    It lets its owner pause, resume and stop competitions, void matches and remove bots. NAME is written down with what is done with it. A former token of that name is good no longer.
+
+    --json prints {name, token}.
+    """
+    with _roster(db, create=True) as roster:
+        token = roster.instructor(name)
+    if as_json:
+        shared.print_json({"name": name, "token": token})
+    else:
+        click.echo(f"the token of the instructor {name}, shown this once:", err=True)
+        click.echo(token)
+
+
+def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
+    """Write tokens to a file that was not there; they are on the disk when it returns."""
+
+    def write(issued: Sequence[Issued]) -> None:
+        try:
+            fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE)
+        except FileExistsError:
+            raise UsageError(
+                f"expected a new file for the tokens, {file} is there already"
+            ) from None
+        with open(fd, "w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(Issued.__struct_fields__)
+            writer.writerows(msgspec.structs.astuple(one) for one in issued)
+            out.flush()
+            os.fsync(fd)
+
+    return write
+
+
+@contextlib.contextmanager
+def _taken_back(file: Path | None) -> Iterator[None]:
+    """What was written to a file that was not there is removed again if it comes to nothing."""
+    was_there = file is not None and os.path.lexists(file)
+    try:
+        yield
+    except BaseException:
+        if file is not None and not was_there:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _show_import(done: Imported, tokens: Path | None) -> None:
+    new, old = len(done.new), done.changed + done.same
+    if done.new and tokens is None:
+        _show_tokens(done.new)
+    where = f", with tokens in {tokens}" if done.new and tokens is not None else ""
+    click.echo(f"{new:,} new{where}; {old:,} known, {done.changed:,} of them changed")
+    if done.revoked:
+        names = ", ".join(done.revoked)
+        click.echo(f"without a token, as before: {names}; see 'arena roster rotate'")
+
+
+def _show_tokens(issued: Sequence[Issued]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for column in ("name", "e-mail", "team"):
+        table.add_column(column, overflow="fold")
+    # However narrow the terminal is: it is not shown again.
+    table.add_column("token", no_wrap=True, min_width=_TOKEN_LETTERS)
+    for one in issued:
+        table.add_row(one.name, one.email or "", one.team or "", one.token)
+    shared.print_table("Tokens, shown this once", table)
+
+
+def _show_members(members: Sequence[Member]) -> None:
+    from rich.table import Table
+
+    table = Table()
+    for column in ("name", "e-mail", "team", "token"):
+        table.add_column(column)
+    for one in members:
+        revoked = one.revoked_at is not None
+        token = (
+            f"revoked {_day(one.revoked_at)}" if revoked else f"of {_day(one.made_at)}"
+        )
+        table.add_row(one.name, one.email or "", one.team or "", token)
+    shared.print_table(f"On the roster: {len(members):,}", table)
+
+
+def _day(at: float | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

@@ -1,0 +1,337 @@
+"""Checks of whole competitions: what is missing, double, in the wrong chairs, out and still there; each said of the right match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.audit import audit
+from arena.forms import schedule_of
+from arena.match import MatchResult, Result
+from arena.plan import Form, Plan
+from arena.schedule import Outcome, Pairing, Placed
+from arena.store import Act, Competition, Played, State
+from protocol.messages import Ending, Termination, Verdict
+from tests.arena.sample import plan, play, verdict_of, void
+
+replace = msgspec.structs.replace
+REMOVAL = Act(
+    competition="c-1", at=2.5, who="eva", what="remove", bot="ann", text="copied"
+)
+
+
+class Contest:
+    """A competition that was played, to be damaged."""
+
+    def __init__(self, of: Plan, offender_in: int | None = None) -> None:
+        self.matches: list[Played] = []
+        self.verdicts: list[Verdict] = []
+        self.acts: list[Act] = []
+        self.state = State.FINISHED
+        self.plan = of
+        self.ranking: tuple[Placed, ...] = ()
+        out: set[str] = set()
+        schedule = schedule_of(of)
+        try:
+            stage = next(schedule)
+            while True:
+                outcomes = []
+                for pairing in stage:
+                    result: MatchResult | None = None
+                    if out.isdisjoint(pairing.players):
+                        offends = 0 if pairing.number == offender_in else None
+                        result = play(of.game, pairing.number, offender=offends)
+                        self.add(pairing, result)
+                        if offends is not None and of.form is not Form.ELIMINATION:
+                            out.add(pairing.players[offends])
+                    outcomes.append(Outcome(pairing, result))
+                stage = schedule.send(tuple(outcomes))
+        except StopIteration as end:
+            self.ranking = end.value
+
+    def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> Played:
+        """One more match."""
+        number = len(self.matches) + 1
+        fields: dict[str, Any] = {"id": f"m-{number}", "counts": True, **more}
+        played = Played(
+            number=number,
+            competition="c-1",
+            pairing=pairing.number,
+            game=self.plan.game,
+            players=pairing.players,
+            result=Result(result.scores, result.points, result.termination),
+            started_at=float(number),
+            finished_at=number + 0.5,
+            digest="",
+            **fields,
+        )
+        self.matches.append(played)
+        if result.termination.is_offence:
+            self.verdicts.append(verdict_of(played.id, pairing.players, result))
+        return played
+
+    def change(self, number: int, **fields: Any) -> None:
+        """The n-th match says something else."""
+        self.matches[number - 1] = replace(self.matches[number - 1], **fields)
+
+    def said(self, *, is_old: bool = False) -> list[tuple[str | None, str]]:
+        """What does not fit."""
+        competition = Competition(
+            id="c-1",
+            plan=self.plan,
+            state=self.state,
+            revision=0,
+            started_at=0.0,
+            finished_at=None,
+            ranking=self.ranking,
+        )
+        found = audit(
+            competition, self.matches, self.verdicts, self.acts, is_old=is_old
+        )
+        return [(flaw.match, flaw.text) for flaw in found]
+
+
+@pytest.mark.parametrize(
+    "game", ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker"]
+)
+@pytest.mark.parametrize("offender_in", [None, 2])
+def test_a_competition_as_it_was_played_fits(
+    game: str, offender_in: int | None
+) -> None:
+    assert Contest(plan(game), offender_in).said() == []
+
+
+def test_a_larger_elimination_is_drawn_again() -> None:
+    players = tuple(f"p{number}" for number in range(1, 20))
+
+    played = Contest(plan("high_low", players=players), offender_in=3)
+
+    assert len(played.matches) > 5
+    assert played.said() == []
+
+
+def test_void_matches_and_those_taken_back_count_for_nothing() -> None:
+    played = Contest(plan("ace_king_queen"))
+    first = next(schedule_of(played.plan))[0]
+    played.add(first, void("ace_king_queen"), counts=False)
+    played.add(first, play("ace_king_queen", 9), counts=False)
+
+    assert played.said() == []
+
+
+def test_a_void_match_that_is_counted() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.change(2, result=void("ace_king_queen"))
+
+    assert ("m-2", "it is void, and is counted all the same") in played.said()
+
+
+def test_a_pairing_that_is_counted_twice() -> None:
+    played = Contest(plan("ace_king_queen"))
+    first = next(schedule_of(played.plan))[0]
+    played.add(first, play("ace_king_queen", 9))
+
+    assert played.said() == [("m-4", "pairing 1 is counted in match m-1 already")]
+
+
+def test_a_pairing_that_has_no_match() -> None:
+    played = Contest(plan("ace_king_queen"))
+    del played.matches[1]
+
+    [(match, text)] = played.said()
+
+    assert match is None
+    assert text.startswith("pairing 2, ")
+    assert text.endswith(", has no match")
+
+
+def test_so_many_that_only_some_are_named() -> None:
+    played = Contest(plan("three_card_poker", matches=3))
+    played.matches.clear()
+
+    *named, (_, rest) = played.said()
+
+    assert len(named) == 5
+    assert rest == "4 pairings more have no match"
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED, State.STOPPED])
+@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
+def test_nothing_is_missing_before_the_end(game: str, state: State) -> None:
+    played = Contest(plan(game))
+    played.state = state
+    del played.matches[-1]
+
+    assert played.said() == []
+
+
+def test_a_match_that_the_schedule_does_not_ask_for() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.add(Pairing(17, ("ann", "ben")), play("ace_king_queen", 9))
+
+    assert played.said() == [("m-4", "the schedule asks for no pairing 17")]
+
+
+def test_a_match_in_the_wrong_chairs() -> None:
+    played = Contest(plan("ace_king_queen"))
+    one, other = played.matches[0].players
+    played.change(1, players=(other, one))
+
+    assert played.said() == [
+        ("m-1", f"it is {other} v {one}, the schedule asks for {one} v {other}")
+    ]
+
+
+def test_a_bot_need_not_meet_itself() -> None:
+    played = Contest(plan("ace_king_queen", with_itself=True))
+    played.matches = [one for one in played.matches if len(set(one.players)) == 2]
+
+    assert played.said() == []
+
+
+def test_an_offender_that_plays_on() -> None:
+    played = Contest(plan("ace_king_queen"))
+    offence = play("ace_king_queen", 9, offender=0)
+    out = played.matches[0].players[0]
+    played.change(1, result=offence)
+    played.verdicts = [verdict_of("m-1", played.matches[0].players, offence)]
+
+    after = [one.id for one in played.matches[1:] if out in one.players]
+
+    assert after
+    assert played.said() == [(one, f"{out} was out since match m-1") for one in after]
+
+
+def test_a_removed_bot_that_plays_on() -> None:
+    played = Contest(plan("three_card_poker", matches=2))
+    played.acts = [REMOVAL]
+
+    assert played.said() == [("m-4", "ann had been removed before")]
+
+
+def test_a_removed_bot_misses_no_match() -> None:
+    played = Contest(plan("three_card_poker", matches=2))
+    played.acts = [REMOVAL]
+    del played.matches[3]
+
+    assert played.said() == []
+
+
+def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
+    of = plan("high_low")
+    played = Contest(of)
+    final = played.matches[-1]
+    seat = final.players.index("ann") if "ann" in final.players else 0
+    bot = final.players[seat]
+    removed = Result(
+        (0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, seat, "copied")
+    )
+    played.change(len(played.matches), result=removed)
+    played.acts = [replace(REMOVAL, bot=bot, at=final.started_at - 0.1)]
+    said = played.said()
+
+    assert (final.id, f"{bot} is out by removed, no verdict says so") in said
+    assert not any("had been removed" in text for _, text in said)
+
+
+def test_an_offence_without_its_verdict() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    bot = played.matches[1].players[0]
+    said = [("m-2", f"{bot} is out by illegal, no verdict says so")]
+
+    [verdict] = played.verdicts
+    for verdicts in (
+        [],
+        [replace(verdict, bot="zoe")],
+        [replace(verdict, kind=Ending.CRASH)],
+        [replace(verdict, match="m-1")],
+    ):
+        played.verdicts = verdicts
+
+        assert played.said() == said
+
+
+def test_a_ranking_that_the_matches_do_not_make() -> None:
+    played = Contest(plan("high_low"))
+    first, *rest = played.ranking
+    played.ranking = (replace(first, names=("zoe",)), *rest)
+
+    [(match, text)] = played.said()
+
+    assert match is None
+    assert text.startswith("its ranking says 1. zoe, ")
+    assert f"the matches make 1. {first.names[0]}" in text
+
+
+def test_tables_that_were_drawn_from_another_seed() -> None:
+    played = Contest(plan("high_low"))
+    played.plan = replace(played.plan, seed="18" * 16)
+
+    assert any("the schedule asks for" in text for _, text in played.said())
+
+
+def test_a_table_of_an_elimination_that_was_not_played() -> None:
+    players = tuple(f"p{number}" for number in range(1, 10))
+    played = Contest(plan("high_low", players=players))
+    del played.matches[0]
+
+    said = played.said()
+
+    assert said[-1][1].startswith("pairing 1, ")
+    # What later stages would ask for, nobody knows.
+    assert len([text for _, text in said if "asks for no pairing" in text]) > 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"seed": "zz"}, "expected the seed of an elimination in hex, got 'zz'"),
+        ({"house": ()}, "expected 3 house bots for free chairs in the final, got 0"),
+        ({"players": ("ann", "ann")}, "expected every bot once, got 'ann' twice"),
+    ],
+)
+def test_a_plan_that_cannot_be_played(fields: dict[str, Any], why: str) -> None:
+    played = Contest(plan("high_low"))
+    played.plan = replace(played.plan, **fields)
+
+    assert (None, f"its schedule cannot be run again: {why}") in played.said()
+
+
+def test_pairings_of_before_they_were_numbered_are_not_compared() -> None:
+    played = Contest(plan("high_low"))
+    played.plan = replace(played.plan, seed="")
+
+    assert played.said(is_old=True) == []
+
+
+def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=1)
+    played.plan = replace(played.plan, form=Form.LADDER)
+    last = played.matches[-1].pairing
+    pairing = Pairing(last + 1, played.matches[0].players)
+    played.add(pairing, play("ace_king_queen", 9))
+
+    assert played.said() == []
+
+
+def test_nothing_is_raised_whatever_seats_there_are() -> None:
+    changes: Sequence[Callable[[Contest], None]] = (
+        lambda played: played.change(1, players=()),
+        lambda played: played.change(1, players=("zoe",)),
+        lambda played: played.change(
+            1, result=Result((), (), Termination(Ending.CPU, 9))
+        ),
+        lambda played: played.change(
+            1, result=Result((), (), Termination(Ending.CPU, -3))
+        ),
+        lambda played: played.change(1, pairing=-5),
+    )
+    for game in ("ace_king_queen", "three_card_poker", "high_low"):
+        for change in changes:
+            played = Contest(plan(game))
+            change(played)
+
+            played.said()
