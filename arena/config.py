@@ -55,7 +55,7 @@ class Serve(Struct, frozen=True, kw_only=True):
         open: to let in whoever can reach the machine.
         tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
         tls_key: the file with its key.
-        log: a file to which a line is added for every match; None for none.
+        log: a file to which a line is added for every match, or `-` for stderr; None for none.
     """
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
@@ -181,8 +181,8 @@ def _serve(table: Mapping[str, object], folder: Path) -> Serve:
 
 
 def _is_address(where: str) -> bool:
-    """Whether it is a database elsewhere, and no path."""
-    return "://" in where
+    """Whether it is a database elsewhere, or `-` for a stream of ours, and no path."""
+    return "://" in where or where == "-"
 
 
 def _games(tables: Mapping[str, object]) -> dict[str, Mapping[str, object]]:

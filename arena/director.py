@@ -447,6 +447,7 @@ class Competition:
             except StopIteration as done:
                 ranking: Ranking = done.value
                 return ranking
+            self._flag(outcomes)
 
     async def _play(self, pairings: Stage) -> Outcomes:
         self.scheduled += len(pairings)
@@ -477,20 +478,22 @@ class Competition:
         now = self._wall()
         self.ledger.note(match, pairing, result, verdict, now - lasted_s, now)
         self._listener.matched(self, match, pairing, result)
-        if self.plan.form is Form.ELIMINATION and self.plan.teams:
-            for name in saved(pairing.players, result, self.plan.teams):
-                self._flag(match, pairing, result, name)
 
-    def _flag(
-        self, match: str, pairing: Pairing, result: MatchResult, name: str
-    ) -> None:
-        """Somebody goes on because a team-mate offended (K2): that is for the instructor to judge."""
-        seat = result.termination.seat
-        assert seat is not None, "there was an offence"
-        offender = pairing.players[seat]
-        text = f"the offence of {offender} in {match} saved its team-mate {name}"
-        self.ledger.acted(self._act("flag", text, match, offender))
-        self._listener.told(f"{self.title}: {text}")
+    def _flag(self, outcomes: Outcomes) -> None:
+        """Who goes on because a team-mate offended (K2): that is for the instructor to judge; told once, also after a restart."""
+        for pairing, result in ((one.pairing, one.result) for one in outcomes):
+            if result is None or not self.plan.teams:
+                continue
+            match = self.ledger.match_of(pairing)
+            for name in saved(pairing.players, result, self.plan.teams):
+                seat = result.termination.seat
+                assert seat is not None, "there was an offence"
+                offender = pairing.players[seat]
+                text = (
+                    f"the offence of {offender} in {match} saved its team-mate {name}"
+                )
+                if self.ledger.flag(self._act("flag", text, match, offender)):
+                    self._listener.told(f"{self.title}: {text}")
 
     def _act(
         self, what: str, text: str, match: str | None = None, bot: str | None = None

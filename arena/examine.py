@@ -27,7 +27,7 @@ from arena.sheet import sheet_of
 from arena.store import Competition, Played, Store
 from arena.verify import Checked, Expected, check
 from protocol.errors import ArenaError, StoreFailed, in_words
-from protocol.messages import Verdict
+from protocol.messages import Ending, Verdict
 
 __all__ = ["Examined", "count", "examine", "loose_ends"]
 
@@ -111,12 +111,14 @@ def _examined(
     plan = competition.plan
     expected = Expected(plan.game, plan.settings)
     outlines: list[Played] = []
+    made: list[Played] = []  # the same, with what their answers make
     reasons: dict[str, list[str]] = {}
     uncommitted: list[str] = []
     is_committed = False
     stored = _stream(store.sealed_matches(competition.id))
     for played, checked in checkers.check(stored, expected):
         outlines.append(played)
+        made.append(_corrected(played, checked))
         if checked.reasons:
             reasons[played.id] = list(checked.reasons)
         is_committed |= checked.is_committed
@@ -141,8 +143,13 @@ def _examined(
             store.verdicts(competition.id),
             store.actions(competition.id),
         )
+    found = list(audit(competition, outlines, verdicts, acts, is_old=is_old))
+    if reasons and found:
+        # What is wrong with one match is not to be said of those that came after it.
+        other = list(audit(competition, made, verdicts, acts, is_old=is_old))
+        found = min(found, other, key=len)
     flaws = []
-    for flaw in audit(competition, outlines, verdicts, acts, is_old=is_old):
+    for flaw in found:
         if flaw.match is None:
             flaws.append(flaw)
         else:
@@ -153,6 +160,14 @@ def _examined(
         for match in sorted(reasons, key=numbers.__getitem__)
     )
     return Examined(competition.id, len(outlines), (*of_matches, *flaws), tuple(notes))
+
+
+def _corrected(played: Played, checked: Checked) -> Played:
+    """A match with the result that its answers make, where the rows say another."""
+    if checked.made is None or len(checked.made.scores) != len(played.players):
+        return played
+    counts = checked.made.termination.kind is not Ending.VOID and played.counts
+    return msgspec.structs.replace(played, result=checked.made, counts=counts)
 
 
 # --- on all cores ---

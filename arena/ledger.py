@@ -56,6 +56,8 @@ class Ledger:
         self.verdicts = list(verdicts)
         self._store = store
         self._counted = {played.pairing: played for played in earlier}
+        acts = tuple(acts)
+        self._flags = {act.text for act in acts}
         self._removed = {
             act.bot: Termination(Ending.REMOVED, None, act.text)
             for act in acts
@@ -150,6 +152,18 @@ class Ledger:
         if verdict is not None and verdict.bot not in self.out:
             self.verdicts.append(verdict)
         self._count(played)
+
+    def match_of(self, pairing: Pairing) -> str:
+        """The id of the match that is a pairing's result."""
+        return self._counted[pairing.number].id
+
+    def flag(self, act: Act) -> bool:
+        """Have the instructor look at something; whether that is new."""
+        is_new = act.text not in self._flags
+        if is_new:
+            self._flags.add(act.text)
+            self._store.acted(act)
+        return is_new
 
     def of_match(self, match: str) -> Played | None:
         """What counts as the result of a match, if it does."""

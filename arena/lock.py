@@ -107,9 +107,8 @@ class _FileLock:
                     raise UsageError(_taken(name, _pid_in(fd)))
                 if self._is_there(fd):
                     os.ftruncate(fd, 0)
-                    os.pwrite(fd, b"%d\n" % os.getpid(), 0) if hasattr(
-                        os, "pwrite"
-                    ) else os.write(fd, b"%d\n" % os.getpid())
+                    os.lseek(fd, 0, os.SEEK_SET)
+                    os.write(fd, b"%d\n" % os.getpid())
                     return fd
             except BaseException:
                 os.close(fd)

@@ -244,7 +244,7 @@ def _verdicts(found: Sequence[Verdict]) -> str:
         f'<tr><th class="bot" scope="row">{_bot(verdict.bot)}</th>'
         f"<td>{_escaped(verdict.kind.value)}</td>"
         f'<td class="words">{_escaped(verdict.text)}'
-        f"<br><small>found by {_escaped(verdict.mechanism.value)}; {_escaped(verdict.advice)}</small></td>"
+        f"<br><small>{_escaped(_found(verdict))}</small></td>"
         f"<td>{_escaped(verdict.match)}</td></tr>"
         for verdict in found
     )
@@ -252,6 +252,12 @@ def _verdicts(found: Sequence[Verdict]) -> str:
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _found(verdict: Verdict) -> str:
+    """What found out, and what its author can do about it."""
+    found = f"found by {verdict.mechanism.value}"
+    return f"{found}; {verdict.advice}" if verdict.advice else found
 
 
 # ---- Texts

@@ -28,14 +28,7 @@ __all__ = [
     "verdicts",
 ]
 
-_FORMULAS = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-)  # what a spreadsheet does not take for text
+_FORMULAS = tuple("=+-@\t\r\n")  # what a spreadsheet may take for no text
 
 MATCHES = (
     "match",
@@ -63,15 +56,21 @@ def text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def standings(rows: Sequence[Any]) -> Iterator[Sequence[object]]:
-    """The table of any form, with the fields of its rows as columns; `eliminated` is a word, `eliminated_text` says more."""
-    names = rows[0].__struct_fields__
-    yield [*names, *(["eliminated_text"] if "eliminated" in names else [])]
+    """The table of any form, with the fields of its rows as columns; who was struck has a name and a reason, and no numbers."""
+    fields = rows[0].__struct_fields__
+    lead = [name for name in ("rank", "name") if name in fields]
+    names = [*lead, *(name for name in fields if name not in (*lead, "eliminated"))]
+    has_reasons = "eliminated" in fields
+    yield [*names, *(("eliminated", "eliminated_text") if has_reasons else ())]
     for row in rows:
-        values = [getattr(row, name) for name in names]
-        if "eliminated" in names:
+        is_struck = "rank" in fields and row.rank is None
+        values = [
+            None if is_struck and name != "name" else getattr(row, name)
+            for name in names
+        ]
+        if has_reasons:
             ended: Termination | None = row.eliminated
-            values[names.index("eliminated")] = None if ended is None else ended.kind
-            values.append(None if ended is None else ended.text)
+            values += (None, None) if ended is None else (ended.kind, ended.text)
         yield values
 
 

@@ -37,11 +37,13 @@ class Checked(msgspec.Struct, frozen=True):
         reasons: what does not fit, in words; empty if all does.
         is_committed: whether the seats were told the hash of the seed before play.
         is_dealt: whether there were any cards.
+        made: what the answers make, if something does not fit; None if they make nothing.
     """
 
     reasons: tuple[str, ...] = ()
     is_committed: bool = False
     is_dealt: bool = False
+    made: Result | None = None
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -56,6 +58,7 @@ def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
     raw = bytes(sheet.record)
     reasons: list[str] = []
     is_committed = has_cards = False
+    record = None
     try:
         record = sheet.read_record()
     except UsageError as error:
@@ -67,7 +70,8 @@ def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
             reasons += _planned(record, expected)
     if not _is_sealed(sheet, raw):
         reasons.append("its digest does not fit its rows and its record")
-    return Checked(_few(reasons), is_committed, has_cards)
+    made = _made(record) if reasons and record is not None else None
+    return Checked(_few(reasons), is_committed, has_cards, made)
 
 
 def check_record(record: Record) -> Checked:
@@ -108,6 +112,15 @@ def _again(record: Record) -> MatchResult:
     match.times_ms.extend(record.times_ms)
     match.end(*msgspec.structs.astuple(record.termination))
     return match.result()
+
+
+def _made(record: Record) -> Result | None:
+    """What comes of it when it is played again, if it can be."""
+    try:
+        again = _again(record)
+    except Exception:  # as when it was checked
+        return None
+    return Result(again.scores, again.points, again.termination)
 
 
 def _cards(record: Record) -> Iterator[str]:

@@ -129,7 +129,7 @@ def test_the_file_of_the_manual(read: Read) -> None:
 
 @pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
 def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
-    assert read(f'[serve]\ndb = "{db}"').serve.db == db
+    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == Serve(db=db, log="-")
 
 
 # ---- Runs

@@ -152,7 +152,11 @@ def test_points_and_endings_that_the_answers_do_not_make() -> None:
 
 def test_a_seat_row_that_is_missing() -> None:
     result = play("ace_king_queen")
-    rows = {"players": ("ann",), "scores": result.scores[:1], "points": (0,)}
+    rows: dict[str, Any] = {
+        "players": ("ann",),
+        "scores": result.scores[:1],
+        "points": (0,),
+    }
 
     found = check(sheet(result, **rows)).reasons
 

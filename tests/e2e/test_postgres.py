@@ -81,7 +81,7 @@ def test_a_database_that_cannot_hold_all_names_is_refused(server: Server) -> Non
     server.execute("DROP DATABASE IF EXISTS latin")
     server.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
 
-    with pytest.raises(UsageError, match="expected a database in UTF8, .* has LATIN1"):
+    with pytest.raises(UsageError, match=r"expected a database in UTF8, .* has LATIN1"):
         Store(server.url("latin"))
     assert rows(
         server.url("latin"),
@@ -179,7 +179,7 @@ def test_an_arena_whose_lock_another_has_taken_writes_nothing_more(
     drop(server, url)
     with Store(url, exclusive=True) as second:
         first.acted(FLAG)
-        with pytest.raises(StoreFailed, match="no other arena runs on, .* is in use"):
+        with pytest.raises(StoreFailed, match=r"no other arena runs on, .* is in use"):
             first.flush()
         with pytest.raises(StoreFailed):
             first.close()

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.export import export
+from arena.plan import Form
+from arena.store import Store
+from tests.arena.course import Course, plan, play
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    """Two competitions: one is over, one goes on."""
+    file = tmp_path / "class.db"
+    with Store(file) as store:
+        for id_, run in (("akq-1", "monday"), ("akq-2", "friday")):
+            course = Course(
+                store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run=run, matches=2), id_
+            )
+            course.notes(1, ("ann", "ben"), play(seed=1, hands=4))
+            if id_ == "akq-1":
+                course.notes(2, ("ben", "ann"), play(seed=2, hands=4))
+                course.ends()
+    return str(file)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def test_all_competitions(run: Run, db: str, folder: Path) -> None:
+    status, out, err = run("export", str(folder), "--db", db)
+
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        f"{folder / 'akq-1'}: 6 files, 2 matches",
+        f"{folder / 'akq-2'}: 5 files",
+        f"{folder / 'index.html'} shows them",
+    ]
+    assert (folder / "akq-2" / "matches.csv").is_file()
+    assert not (folder / "akq-2" / "matches.jsonl").exists()
+
+
+def test_those_that_are_named(run: Run, db: str, folder: Path) -> None:
+    argv = ("export", str(folder), "--db", db, "--unfinished", "--json")
+    document = run(*argv, "--competition", "friday").document
+
+    assert document["folder"] == str(folder)
+    assert document["files"] == ["index.html", "export.json"]
+    [one] = document["competitions"]
+    assert (one["id"], one["folder"], one["matches"]) == ("akq-2", "akq-2", 1)
+    assert json.loads((folder / "export.json").read_text())["competitions"] == [one]
+
+
+def test_arena_verify_takes_what_is_written(run: Run, db: str, folder: Path) -> None:
+    run("export", str(folder), "--db", db)
+    lines = folder / "akq-1" / "matches.jsonl"
+    good = run("verify", str(lines))
+    text = lines.read_text()
+    lines.write_text(text.replace('"score', '"s0re', 1))
+    bad = run("verify", str(lines))
+
+    assert good.status == 0
+    assert "2 matches: all fit" in good.out
+    assert bad.status == 1
+
+
+def test_an_earlier_export(run: Run, db: str, folder: Path) -> None:
+    argv = ("export", str(folder), "--db", db, "--no-matches")
+    assert run(*argv).status == 0
+    said = run(*argv).refusal()
+
+    assert said == f"{folder} has an export already; expected --force to replace it"
+    assert run(*argv, "--force").status == 0
+
+
+def test_nothing_to_write(run: Run, tmp_path: Path, folder: Path) -> None:
+    with Store(tmp_path / "empty.db"):
+        pass
+    argv = ("export", str(folder), "--db")
+
+    said = run(*argv, str(tmp_path / "empty.db")).refusal(1)
+    assert said.startswith("expected competitions in ")
+    assert "found no file" in run(*argv, str(tmp_path / "none.db")).refusal()
+    assert not folder.exists()
+
+
+def test_a_competition_that_is_not_there(run: Run, db: str, folder: Path) -> None:
+    said = run("export", str(folder), "--db", db, "--competition", "tcp").refusal()
+
+    assert said.startswith("expected the id of a competition")
+    assert not folder.exists()
+
+
+def test_a_place_that_cannot_be_written(run: Run, db: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = run("export", str(tmp_path / "file" / "x"), "--db", db).refusal(1)
+
+    assert "file" in said
+
+
+def test_ctrl_c_leaves_everything_as_it_was(
+    run: Run, db: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write: Callable[..., Any] = export
+
+    def interrupted(*args: Any) -> Any:
+        def tick() -> None:
+            raise KeyboardInterrupt
+
+        return write(*args[:-1], tick)
+
+    monkeypatch.setattr("arena.cli.export.export", interrupted)
+    said = run("export", str(folder), "--db", db).refusal(130)
+
+    assert said == f"interrupted; {folder} is as it was"
+    assert {path.suffix for path in folder.parent.iterdir()} <= {
+        ".db",
+        ".db-wal",
+        ".db-shm",
+    }

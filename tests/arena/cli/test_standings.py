@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.cli import standings
+from arena.forms import schedule_of
+from arena.plan import Form
+from arena.results import Results
+from arena.store import Store
+from tests.arena.course import Course, names, offence, plan
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return str(tmp_path / "class.db")
+
+
+@pytest.fixture
+def store(db: str) -> Iterator[Store]:
+    with Store(db) as store:
+        yield store
+
+
+def akq(store: Store, id_: str = "akq-1", **more: Any) -> Course:
+    players = ("ann", "ben", "cem")
+    course = Course(store, plan(Form.ROUND_ROBIN, players, matches=2, **more), id_)
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.plays(2, ("ann", "cem"), (3, -3))
+    return course
+
+
+def test_the_only_competition(run: Run, store: Store, db: str) -> None:
+    akq(store, run="monday")
+    status, out, err = run("standings", "--db", db)
+
+    assert (status, err) == (0, "")
+    title, *lines = out.splitlines()
+    assert title == (
+        "akq-1 · monday · Ace-King-Queen: round robin, 2 matches, 20.0 s · "
+        "running, 2 of 6, about 40 s left"
+    )
+    rows = [line.replace("│", " ").split() for line in lines]
+    assert ["1", "ann", "2", "0", "0", "+8", "+3", "+5"] in rows
+    assert ["3", "ben", "0", "0", "1", "-5", "-5"] in rows
+
+
+def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) -> None:
+    course = akq(store)
+    course.plays(3, ("ben", "cem"), (0, 0), offence(1))
+    course.ends()
+    *_, last = run("standings", "--db", db).out.splitlines()
+
+    assert last == (
+        "cem eliminated: seat 2 offended (illegal; match akq-1-3, seat 2; found by rules; 0 ms left in the bank)"
+    )
+
+
+def test_as_json(run: Run, store: Store, db: str) -> None:
+    course = akq(store)
+    course.ends()
+    document = run("standings", "akq-1", "--db", db, "--json").document
+
+    assert document["competition"] == "akq-1"
+    assert document["state"] == "finished"
+    assert [row["name"] for row in document["standings"]] == ["ann", "cem", "ben"]
+    assert document["cross_table"]["ann"]["ben"]["score"] == 5
+    assert (document["progress"]["settled"], document["progress"]["scheduled"]) == (
+        6,
+        6,
+    )
+
+
+def test_several_are_listed(run: Run, store: Store, db: str) -> None:
+    akq(store, "akq-1", run="monday").ends()
+    akq(store, "akq-2", run="monday")
+    out = run("standings", "--db", db).out
+    listed = run("standings", "--db", db, "--json").document
+
+    assert out.startswith("2 competitions\n")
+    assert "finished, 6 of 6" in out
+    assert [(one["competition"], one["state"]) for one in listed] == [
+        ("akq-1", "finished"),
+        ("akq-2", "running"),
+    ]
+    latest = run("standings", "monday", "--db", db, "--json").document
+    assert latest["competition"] == "akq-2"
+
+
+def test_none_is_a_list_of_none(run: Run, store: Store, db: str) -> None:
+    assert run("standings", "--db", db, "--json").document == []
+
+
+def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
+    league = Course(store, plan(Form.LEAGUE, ("ann", "ben")), "tcp-1")
+    league.plays(1, ("ann",), (1000,))
+    ladder = Course(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
+    ladder.plays(1, ("ann", "ben"), (1, 0))
+    bracket = Course(store, plan(Form.ELIMINATION, names(9)), "high-low-1")
+    first, _ = next(schedule_of(bracket.plan))
+    bracket.plays(1, first.players, (4, 3, 2, -9))
+    final = Course(store, plan(Form.ELIMINATION, names(4)), "high-low-2")
+    (table,) = next(schedule_of(final.plan))
+    final.plays(1, table.players, (4, 3, 2, -9))
+    final.ends(ranking=Results(store, final.id).ranking)
+
+    def shown(id_: str) -> str:
+        status, out, err = run("standings", id_, "--db", db)
+        assert (status, err) == (0, "")
+        return str(out)
+
+    assert "100.0 %" in shown("tcp-1")
+    assert "rating" in shown("gin-1")
+    assert "of" not in shown("gin-1").splitlines()[0].rpartition("·")[2]
+    still = shown("high-low-1")
+    assert still.count("out") == 2
+    assert still.count("through") == 2
+    assert still.count("bye") == 1
+    assert "reached stage" in shown("high-low-2")
+
+
+def test_a_cross_table_too_wide_for_a_terminal_is_left_out(
+    run: Run, store: Store, db: str
+) -> None:
+    Course(store, plan(Form.ROUND_ROBIN, names(12)), "small")
+    Course(store, plan(Form.ROUND_ROBIN, names(13)), "large")
+
+    assert "v bot-0" in run("standings", "small", "--db", db).out
+    assert "v bot-0" not in run("standings", "large", "--db", db).out
+
+
+def test_what_is_not_there(run: Run, store: Store, db: str, tmp_path: Path) -> None:
+    said = run("standings", "monday", "--db", db).refusal()
+    assert said.startswith("expected the id of a competition")
+
+    said = run("standings", "--db", str(tmp_path / "none.db")).refusal()
+    assert "found no file" in said
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_following_ends_with_the_competition(
+    run: Run,
+    store: Store,
+    db: str,
+    monkeypatch: pytest.MonkeyPatch,
+    is_terminal: bool,
+) -> None:
+    course = akq(store)
+    looked = threading.Event()
+
+    def play_on(seconds: float) -> None:
+        """Instead of waiting: what happens meanwhile."""
+        assert seconds == standings.INTERVAL_S
+        if looked.is_set():
+            course.ends()
+        else:
+            course.plays(3, ("ben", "cem"), (7, -7))
+            looked.set()
+
+    monkeypatch.setattr("arena.cli.standings.time.sleep", play_on)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
+    out = run("standings", "--db", db, "--follow").out
+
+    assert "about" in out or not is_terminal
+    assert "finished, 6 of 6" in out
+    assert "+7" in out
+
+
+def test_ctrl_c_while_following_disturbs_nobody(
+    run: Run, store: Store, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    akq(store)
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("arena.cli.standings.time.sleep", interrupted)
+    said = run("standings", "--db", db, "--follow").refusal(130)
+
+    assert said == "interrupted; akq-1 goes on without us"

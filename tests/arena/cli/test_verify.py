@@ -1,0 +1,179 @@
+"""`arena verify`: databases and documents, one line for each flaw, and the exit status."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.sheet import sheet_of
+from arena.store import Store
+from tests.arena.sample import play, write
+
+if TYPE_CHECKING:
+    from tests.arena.cli.conftest import Run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write(tmp_path / "arena.db", ("ace_king_queen", "three_card_poker"))
+
+
+def change(file: Path, statement: str, *values: Any) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
+def sheets(file: Path) -> list[bytes]:
+    with Store(file, create=False) as store:
+        return [sheet_of(*stored).to_json() for stored in store.sealed_matches()]
+
+
+def test_a_database_that_fits(run: Run, file: Path) -> None:
+    assert run("verify", str(file)) == (0, "7 matches of 2 competitions: all fit\n", "")
+
+
+def test_a_match_that_does_not_fit(run: Run, file: Path) -> None:
+    change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
+
+    ran = run("verify", str(file))
+
+    assert ran.status == 1
+    [line] = ran.out.splitlines()
+    assert line.startswith(
+        "match three_card_poker-3: its score says 30, the answers make "
+    )
+    assert ran.err == ("arena: 7 matches of 2 competitions: 1 match not as recorded\n")
+
+
+def test_a_competition_that_does_not_fit(run: Run, file: Path) -> None:
+    change(file, "DELETE FROM seats WHERE match = 'three_card_poker-3'")
+    change(file, "DELETE FROM matches WHERE id = 'three_card_poker-3'")
+
+    ran = run("verify", str(file))
+
+    assert ran.status == 1
+    assert ran.out == (
+        "competition three_card_poker-00000001: pairing 3, cem, has no match\n"
+    )
+
+
+def test_one_competition_of_several(run: Run, file: Path) -> None:
+    change(file, "UPDATE seats SET score = 30 WHERE match = 'three_card_poker-3'")
+
+    assert run("verify", str(file), "--competition", "ace").out == (
+        "3 matches of 1 competition: all fit\n"
+    )
+    assert run("verify", str(file), "--competition", "three").status == 1
+    assert "expected the id of a competition" in run(
+        "verify", str(file), "--competition", "none"
+    ).refusal(2)
+
+
+def test_a_document_for_programs(run: Run, file: Path) -> None:
+    assert run("verify", str(file), "--json").document == {
+        "matches": 7,
+        "competitions": 2,
+        "failed": [],
+        "notes": [],
+    }
+
+
+def test_matches_that_were_exported(run: Run, file: Path, tmp_path: Path) -> None:
+    one, *rest = sheets(file)
+    (tmp_path / "one.json").write_bytes(one)
+    (tmp_path / "all.jsonl").write_bytes(b"\n".join([one, *rest]))
+
+    assert run("verify", str(tmp_path / "one.json")).out == "1 match: fits\n"
+    assert run("verify", str(tmp_path / "all.jsonl")).out == "7 matches: all fit\n"
+    assert (
+        run("verify", *(str(tmp_path / name) for name in ("one.json", "all.jsonl"))).out
+        == "8 matches: all fit\n"
+    )
+
+
+def test_one_exported_match_that_was_changed(
+    run: Run, file: Path, tmp_path: Path
+) -> None:
+    lines = sheets(file)
+    lines[4] = lines[4].replace(b'"pairing":', b'"pairing":1')
+    (tmp_path / "all.jsonl").write_bytes(b"\n".join([*lines, b"{}"]))
+
+    ran = run("verify", str(tmp_path / "all.jsonl"))
+
+    assert ran.status == 1
+    assert ran.out.splitlines() == [
+        "match three_card_poker-1: its digest does not fit its rows and its record",
+        f"match {tmp_path / 'all.jsonl'}, line 8: its record cannot be read: "
+        "object missing required field `game`",
+    ]
+
+
+def test_a_bare_record(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(play("gin_rummy").record.to_json())
+
+    assert run("verify", str(path)).out == "1 match: fits\n"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"nothing", b"\0\0\0", b"SQLite format 3\0 and no more"]
+)
+def test_a_file_that_is_neither(run: Run, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "odd"
+    path.write_bytes(content)
+
+    assert str(path) in run("verify", str(path)).refusal(2)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"{\xff}", b'{"record":', b"{\0"])
+def test_a_document_that_is_none(run: Run, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+
+    ran = run("verify", str(path))
+
+    assert ran.status == 1
+    [line] = ran.out.splitlines()
+    assert line.startswith(f"match {path}: ")
+
+
+def test_a_file_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    assert "found no file" in run("verify", str(tmp_path / "none.db")).refusal(2)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:1000],
+        lambda raw: raw[:20000] + bytes(len(raw) - 20000),
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: raw.replace(b"CREATE TABLE", b"CREATE TRBLE"),
+        lambda raw: raw.replace(b"ann", b"a\0n"),
+        lambda raw: raw.replace(b"ann", b"\xff\xfen"),
+    ],
+)
+def test_a_damaged_file_is_a_line_or_a_list(
+    run: Run, file: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    file.write_bytes(damage(file.read_bytes()))
+
+    ran = run("verify", str(file))
+
+    assert ran.status in (1, 2)
+    [line] = ran.err.splitlines()
+    assert line.startswith("arena: ")
+
+
+def test_as_a_process(run_process: Run, file: Path) -> None:
+    assert (
+        run_process("verify", str(file)).out == "7 matches of 2 competitions: all fit\n"
+    )
