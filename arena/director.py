@@ -135,6 +135,8 @@ class Competition:
         self._names = frozenset((*self.plan.players, *self.plan.house))
         self._stage: RunningStage | LadderStage | None = None
         self._stopped_by: Act | None = None
+        self._is_closed = False
+        self._first = 1  # the number of the present stage's first pairing
 
     @property
     def title(self) -> str:
@@ -240,8 +242,9 @@ class Competition:
                 self._stage.offended(name)
 
     def is_in(self, name: str) -> bool:
-        """Whether a bot takes part and has not been eliminated."""
-        return name in self._names and name not in self.ledger.out
+        """Whether a bot takes part and has neither been eliminated nor removed."""
+        ledger = self.ledger
+        return name in self._names - ledger.out.keys() - ledger.removed.keys()
 
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
@@ -265,8 +268,7 @@ class Competition:
         """Go on, also with what was void too often."""
         self.ledger.state_changed(State.RUNNING, act)
         self.is_paused = False
-        if self._stage is not None:
-            self._stage.reopen()
+        self._reopen()
 
     def stop(self, act: Act) -> None:
         """End it here and now: what is being played is void, the standings stay as they are."""
@@ -276,6 +278,7 @@ class Competition:
 
     def close(self) -> None:
         """A ladder's time is over."""
+        self._is_closed = True
         if isinstance(self._stage, LadderStage):
             self._stage.close()
 
@@ -295,12 +298,11 @@ class Competition:
             self.ledger.acted(act)
             self._gateway.conduct.void(table, act.text)
             return
-        played = self.ledger.take_back(match, act)
+        played = self.ledger.take_back(match, act, self._first)
         seat = played.result.termination.seat
-        if seat is not None:
+        if seat is not None and played.players[seat] not in self.ledger.removed:
             self._findings.pop(played.players[seat], None)
-        if self._stage is not None:
-            self._stage.reopen()
+        self._reopen()
 
     def remove(self, name: str, act: Act) -> None:
         """Take a bot out, like an offender.
@@ -308,8 +310,9 @@ class Competition:
         Raises:
             UsageError: it is not in it, or not any more.
         """
-        if not self.is_in(name):
+        if not self.is_in(name) or name in self.house:
             raise UsageError(f"expected a bot that is in {self.id}, got {name!r}")
+        self.ledger.acted(act)
         finding = _removed(act.text)
         self._findings[name] = finding
         tables = () if self._stage is None else self._stage.tables
@@ -318,9 +321,8 @@ class Competition:
             self._gateway.conduct.offence(player, finding, tables)
         if self._stage is not None:
             self._stage.offended(name)
-        self.ledger.remove(name, act)
-        if self._stage is not None:
-            self._stage.reopen()
+        self.ledger.remove(name, act.text)
+        self._reopen()
 
     # --- what a stage asks for ---
 
@@ -428,11 +430,20 @@ class Competition:
 
     # --- within ---
 
+    def _reopen(self) -> None:
+        """Go on with what has no result any more; whom the instructor has removed does not play in it."""
+        if self._stage is not None:
+            self._stage.reopen(tuple(self.ledger.removed))
+
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:
             self._stage = ladder = LadderStage(
                 self, self.ledger.ladder, self.ledger.last_pairing + 1
             )
+            if self._stopped_by is not None:
+                ladder.stop()
+            elif self._is_closed:
+                ladder.close()
             try:
                 await ladder.outcomes()
             finally:
@@ -451,6 +462,7 @@ class Competition:
 
     async def _play(self, pairings: Stage) -> Outcomes:
         self.scheduled += len(pairings)
+        self._first = pairings[0].number
         for pairing in pairings:
             for name in pairing.players:
                 if name in self.house and self.known(pairing) is None:

@@ -121,7 +121,7 @@ class LadderStage:
     def paused(self) -> None:
         """What is being played goes on."""
 
-    def reopen(self) -> None:
+    def reopen(self, _removed: Sequence[str] = ()) -> None:
         """Go on after a pause."""
         self.seat(())
 

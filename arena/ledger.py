@@ -53,9 +53,10 @@ class Ledger:
         self.id = competition
         self.plan = plan
         self.out: dict[str, Termination] = {}
-        self.verdicts = list(verdicts)
         self._store = store
         self._counted = {played.pairing: played for played in earlier}
+        matches = {played.id for played in self._counted.values()}
+        self.verdicts = [one for one in verdicts if one.match in matches]
         acts = tuple(acts)
         self._flags = {act.text for act in acts}
         self._removed = {
@@ -172,8 +173,13 @@ class Ledger:
                 return played
         return None
 
-    def take_back(self, match: str, act: Act) -> Played:
+    def take_back(self, match: str, act: Act, first: int = 1) -> Played:
         """A result does not count any more; what it brought about is undone.
+
+        Args:
+            match: its id.
+            act: whose wish it is.
+            first: the number of the first pairing of the stage that is being played.
 
         Raises:
             UsageError: no such result counts, or later stages have been drawn by it.
@@ -188,7 +194,7 @@ class Ledger:
             for number, other in self._counted.items()
             if other is not played
         }
-        if beyond(self.plan, left):
+        if played.pairing < first or beyond(self.plan, left):
             raise UsageError(
                 f"expected a match of the latest stage, got {match!r}: what came after it was drawn by its result"
             )
@@ -198,10 +204,9 @@ class Ledger:
         self._recount()
         return played
 
-    def remove(self, name: str, act: Act) -> None:
-        """The instructor takes a bot out."""
-        self._store.acted(act)
-        ended = Termination(Ending.REMOVED, None, act.text)
+    def remove(self, name: str, text: str) -> None:
+        """The instructor takes a bot out, as has been written down."""
+        ended = Termination(Ending.REMOVED, None, text)
         self._removed.setdefault(name, ended)
         if self.plan.form is not Form.ELIMINATION:
             self._strike(name, ended)

@@ -89,7 +89,7 @@ class RunningStage:
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
             result = referee.known(pairing)
-            if result is None:
+            if result is None and not referee.is_out(pairing):
                 self._list(pairing)
             else:
                 self._outcomes[pairing.number] = Outcome(pairing, result)
@@ -106,6 +106,10 @@ class RunningStage:
         return tuple(self._expected)
 
     @property
+    def _is_complete(self) -> bool:
+        return len(self._outcomes) == len(self._pairings)
+
+    @property
     def settled(self) -> int:
         """How many pairings have their outcome."""
         return len(self._outcomes)
@@ -120,6 +124,8 @@ class RunningStage:
         self.seat(tuple(self._waiting))
         try:
             await self._done
+            while not self._is_complete:
+                await self._done  # a result was taken back just now
         finally:
             self._done.cancel()  # nothing is opened any more
             for timer in self._expected.values():
@@ -139,11 +145,10 @@ class RunningStage:
             timer.cancel()
         self._expected.clear()
 
-    def reopen(self) -> None:
-        """Go on after a pause, or after results were taken back: what has no result any more is played."""
+    def reopen(self, removed: Sequence[str] = ()) -> None:
+        """Go on after a pause, or after results were taken back: what has no result any more is played, but not by the removed."""
         for pairing in self._pairings:
-            outcome = self._outcomes.get(pairing.number)
-            if outcome is None or self._done.done():
+            if pairing.number not in self._outcomes:
                 continue
             result = self._referee.known(pairing)
             if result is None and not self._referee.is_out(pairing):
@@ -151,10 +156,16 @@ class RunningStage:
                 self._list(pairing)
             elif result is None:
                 self._outcomes[pairing.number] = Outcome(pairing, None)
+        done = self._done
+        if done.done() and not done.cancelled() and done.exception() is None:
+            self._done = self._loop.create_future()
+            self._end_if_all_settled()
         for pairing in self._stuck.values():
             self._voids[pairing.number] = 0
             self._list(pairing)
         self._stuck.clear()
+        for name in removed:
+            self._forfeit(name)
         self.seat(tuple(self._waiting))
 
     def offended(self, name: str) -> None:
@@ -224,21 +235,20 @@ class RunningStage:
         del self._expected[name]
         if self._here(name) is not None:
             return
-        others = [
-            one for one in self._waiting.get(name, {}).values() if not _alone(one)
-        ]
-        if others:
+        waiting = tuple(self._waiting.get(name, {}).values())
+        if all(map(_alone, waiting)):  # only with itself, which would count for nobody
+            for pairing in waiting:
+                self._settle(pairing, None)
+        else:
             self._forfeit(name)
-        else:  # only with itself, which would count for nobody
-            self._strike(name)
 
     def _forfeit(self, name: str) -> None:
         """A bot does not play any of the matches that wait for it."""
-        waiting = self._waiting.get(name)
+        waiting = self._of(name)
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = next(iter(waiting.values()))
+            pairing = waiting[0]
             seat = pairing.players.index(name)
             self._settle(pairing, self._referee.forfeit(pairing, seat))
             self._strike(name)
@@ -282,10 +292,13 @@ class RunningStage:
                 chair.player.name for chair in table.chairs
             ):
                 self._referee.void_table(table, f"{name} has been eliminated")
-        waiting = (*self._waiting.get(name, {}).values(), *self._stuck.values())
-        for pairing in waiting:
-            if name in pairing.players:
-                self._settle(pairing, None)
+        for pairing in self._of(name):
+            self._settle(pairing, None)
+
+    def _of(self, name: str) -> tuple[Pairing, ...]:
+        """A bot's pairings that wait, for tables or for the instructor."""
+        stuck = (one for one in self._stuck.values() if name in one.players)
+        return (*self._waiting.get(name, {}).values(), *stuck)
 
     def _settle(self, pairing: Pairing, result: Result | None) -> None:
         self._unlist(pairing)
@@ -294,7 +307,7 @@ class RunningStage:
         self._end_if_all_settled()
 
     def _end_if_all_settled(self) -> None:
-        if len(self._outcomes) == len(self._pairings) and not self._done.done():
+        if self._is_complete and not self._done.done():
             self._done.set_result(None)
 
     def _list(self, pairing: Pairing) -> None:
@@ -303,7 +316,10 @@ class RunningStage:
 
     def _unlist(self, pairing: Pairing) -> None:
         for name in pairing.players:
-            self._waiting.get(name, {}).pop(pairing.number, None)
+            waiting = self._waiting.get(name, {})
+            waiting.pop(pairing.number, None)
+            if not waiting and (timer := self._expected.pop(name, None)):
+                timer.cancel()  # nothing waits for it any more
 
 
 def _alone(pairing: Pairing) -> bool:

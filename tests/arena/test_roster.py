@@ -1,0 +1,303 @@
+"""Who is on the roster, in either kind of database, and whose token is good."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+import sqlalchemy as sa
+
+from arena.access import Access, hashed
+from arena.class_list import Student
+from arena.database import open_database
+from arena.roster import Issued, Roster
+from arena.roster_watch import RosterWatch
+from protocol.errors import StoreFailed, UsageError
+from tests.arena.databases import rows
+
+ANN = Student(name="ann", email="ann@school", team="red")
+BEN = Student(name="ben", email="", team="")
+NOW = 1000.0
+
+
+@pytest.fixture
+def engine(database: str) -> Iterator[sa.Engine]:
+    engine, _ = open_database(database, create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def roster(engine: sa.Engine) -> Roster:
+    return Roster(engine, lambda: NOW)
+
+
+def tokens(issued: Sequence[Issued]) -> dict[str, str]:
+    return {one.name: one.token for one in issued}
+
+
+# --- a class comes ---
+
+
+def test_a_new_class_gets_a_token_each(roster: Roster) -> None:
+    done = roster.take([ANN, BEN])
+    ann, ben = done.new
+
+    assert (ann.name, ann.email, ann.team) == ("ann", "ann@school", "red")
+    assert (ben.name, ben.email, ben.team) == ("ben", None, None)
+    assert len({ann.token, ben.token}) == 2
+    assert len(ann.token) == 32
+    assert (done.changed, done.same, done.revoked) == (0, 0, ())
+    access = roster.access()
+    assert access.names == {"ann", "ben"}
+    assert access.players == {hashed(ann.token): "ann", hashed(ben.token): "ben"}
+    assert roster.teams() == {"ann": "red"}
+    assert [(one.name, one.made_at) for one in roster.members()] == [
+        ("ann", NOW),
+        ("ben", NOW),
+    ]
+
+
+def test_only_hashes_are_kept(roster: Roster, database: str) -> None:
+    [ann] = roster.take([ANN]).new
+    instructor = roster.instructor()
+    kept = repr(
+        [
+            rows(database, f"SELECT * FROM {table}")
+            for table in ("roster", "instructors", "meta")
+        ]
+    )
+
+    assert hashed(ann.token) in kept
+    assert hashed(instructor) in kept
+    assert ann.token not in kept
+    assert instructor not in kept
+
+
+def test_the_same_class_again_keeps_its_tokens(roster: Roster) -> None:
+    roster.take([ANN, BEN])
+    before = roster.access()
+    done = roster.take([BEN, ANN])
+
+    assert (done.new, done.changed, done.same) == ((), 0, 2)
+    assert roster.access().players == before.players
+
+
+def test_a_later_list_adds_and_updates_and_removes_nobody(roster: Roster) -> None:
+    first = tokens(roster.take([ANN, BEN]).new)
+    cem = Student(name="cem", team="blue")
+    done = roster.take([Student(name="ann", email="new@school", team=""), cem])
+
+    assert [one.name for one in done.new] == ["cem"]
+    assert (done.changed, done.same) == (1, 0)
+    by_name = {one.name: one for one in roster.members()}
+    assert by_name.keys() == {"ann", "ben", "cem"}
+    assert (by_name["ann"].email, by_name["ann"].team) == ("new@school", None)
+    players = roster.access().players
+    assert players[hashed(first["ann"])] == "ann"
+    assert players[hashed(first["ben"])] == "ben"
+
+
+def test_what_a_list_does_not_have_stays(roster: Roster) -> None:
+    roster.take([ANN])
+    done = roster.take([Student(name="ann")])
+
+    assert (done.changed, done.same) == (0, 1)
+    assert roster.teams() == {"ann": "red"}
+
+
+def test_tokens_that_cannot_be_handed_out_are_not_made(roster: Roster) -> None:
+    before = roster.revision()
+
+    def fails(issued: Sequence[Issued]) -> None:
+        raise UsageError("no room")
+
+    with pytest.raises(UsageError, match="no room"):
+        roster.take([ANN], fails)
+    assert roster.members() == ()
+    assert roster.revision() == before
+
+
+def test_nothing_is_handed_out_if_nobody_is_new(roster: Roster) -> None:
+    handed: list[Sequence[Issued]] = []
+    first = roster.take([ANN], handed.append).new
+    roster.take([ANN], handed.append)
+
+    assert handed == [first]
+
+
+# --- tokens change ---
+
+
+def test_a_token_that_is_rotated_is_good_no_longer(roster: Roster) -> None:
+    [old] = roster.take([ANN]).new
+    new = roster.rotate("ann")
+
+    assert (new.name, new.email, new.team) == ("ann", "ann@school", "red")
+    assert roster.access().players == {hashed(new.token): "ann"}
+    assert new.token != old.token
+
+
+def test_a_token_that_is_revoked_leaves_the_name_behind(roster: Roster) -> None:
+    roster.take([ANN, BEN])
+    roster.revoke("ann")
+    access = roster.access()
+
+    assert list(access.players.values()) == ["ben"]
+    assert access.names == {"ann", "ben"}
+    assert [one.revoked_at for one in roster.members()] == [NOW, None]
+    with pytest.raises(UsageError, match="'ann' is revoked already"):
+        roster.revoke("ann")
+
+
+def test_who_was_revoked_stays_so_until_there_is_another_token(roster: Roster) -> None:
+    roster.take([ANN])
+    roster.revoke("ann")
+    done = roster.take([ANN])
+
+    assert (done.new, done.revoked) == ((), ("ann",))
+    assert roster.access().players == {}
+
+    new = roster.rotate("ann")
+
+    assert roster.access().players == {hashed(new.token): "ann"}
+    assert roster.members()[0].revoked_at is None
+
+
+def test_nobody_of_that_name(roster: Roster) -> None:
+    before = roster.revision()
+    for change in (roster.rotate, roster.revoke):
+        with pytest.raises(UsageError, match="a name on the roster, got 'zed'"):
+            change("zed")
+    assert roster.revision() == before
+
+
+def test_an_instructors_token_is_apart_from_those_of_players(roster: Roster) -> None:
+    roster.take([ANN])
+    first = roster.instructor()
+    other = roster.instructor("prof")
+    second = roster.instructor()
+    access = roster.access()
+
+    assert access.instructors == {hashed(second): "instructor", hashed(other): "prof"}
+    assert hashed(first) not in access.players
+    assert list(access.players.values()) == ["ann"]
+    with pytest.raises(UsageError, match="without '/'"):
+        roster.instructor("a/b")
+
+
+def test_every_change_raises_the_revision(roster: Roster) -> None:
+    seen = [roster.revision()]
+    for change in (
+        lambda: roster.take([ANN]),
+        lambda: roster.rotate("ann"),
+        lambda: roster.revoke("ann"),
+        lambda: roster.instructor(),
+    ):
+        change()
+        seen.append(roster.revision())
+
+    assert seen == sorted(set(seen))
+    assert roster.access().revision == seen[-1]
+
+
+def test_changes_at_the_same_time_wait_for_each_other(
+    engine: sa.Engine, database: str
+) -> None:
+    Roster(engine).take([ANN])
+    revision = Roster(engine).revision()
+    failures: list[Exception] = []
+
+    def rotate() -> None:
+        mine, _ = open_database(database, create=False)
+        try:
+            for _ in range(10):
+                Roster(mine).rotate("ann")
+        except Exception as error:
+            failures.append(error)
+        finally:
+            mine.dispose()
+
+    threads = [threading.Thread(target=rotate) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+    assert Roster(engine).revision() == revision + 40
+    assert len(Roster(engine).access().players) == 1
+
+
+def test_a_database_that_cannot_be_read_is_told_in_one_line(
+    roster: Roster, engine: sa.Engine
+) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE roster")
+    with pytest.raises(StoreFailed, match=r"^cannot read the database .*roster") as why:
+        roster.access()
+    assert "\n" not in str(why.value)
+    with pytest.raises(StoreFailed, match=r"^cannot write the database .*roster"):
+        roster.take([ANN])
+
+
+# --- somebody watches ---
+
+
+def test_a_change_is_seen_once(roster: Roster) -> None:
+    seen: list[Access] = []
+
+    async def main() -> None:
+        watch = RosterWatch(roster, seen.append, seen=roster.revision())
+        await watch.look()
+        assert seen == []
+        roster.take([ANN])
+        await watch.look()
+        await watch.look()
+
+    asyncio.run(main())
+    assert seen == [roster.access()]
+
+
+def test_it_looks_again_and_again(roster: Roster) -> None:
+    async def main() -> None:
+        changed = asyncio.Event()
+        watch = RosterWatch(roster, lambda _: changed.set(), 0, every_s=0.01)
+        watching = asyncio.create_task(watch.run())
+        for _ in range(2):
+            changed.clear()
+            await asyncio.to_thread(roster.instructor)
+            await asyncio.wait_for(changed.wait(), 10)
+        watching.cancel()
+
+    asyncio.run(main())
+
+
+def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
+    roster: Roster,
+    engine: sa.Engine,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    seen: list[Access] = []
+    roster.take([ANN])
+
+    async def main() -> None:
+        watch = RosterWatch(roster, seen.append, roster.revision())
+        _execute(engine, "ALTER TABLE meta RENAME TO gone")
+        await watch.look()
+        await watch.look()
+        _execute(engine, "ALTER TABLE gone RENAME TO meta")
+        roster.revoke("ann")
+        await watch.look()
+
+    asyncio.run(main())
+    assert [access.players for access in seen] == [{}]
+    [record] = caplog.records
+    assert record.getMessage().startswith("the roster stays as it was: cannot read")
+
+
+def _execute(engine: sa.Engine, statement: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql(statement)
