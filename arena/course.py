@@ -94,7 +94,9 @@ class Course:
         ends = {run.name: run for run in runs}
         for written in self._host.unfinished():
             competition = self._resumed(written)
-            before[competition.title] = self.play(competition)
+            played = self.play(competition)
+            if not written.plan.run:
+                before[written.plan.game] = played
             if written.plan.run in ends:
                 run = ends[written.plan.run]
                 self._until(run, competition, written.started_at)
@@ -159,18 +161,20 @@ class Course:
         """All competitions of one run, each at its time."""
         if run.at is None:
             earlier = self._earlier(run)
-            if earlier:
+            if earlier and earlier[-1].finished_at is not None:
                 self._tell(
                     f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
                 )
-            elif await self._enough(run):
+            elif not earlier and await self._enough(run):
                 await self._play_run(run, None)
             return
+        tried: set[float] = set()  # also those that came to nothing
         while True:
-            moments = due(run.at, _now(), self._moments(run))
+            moments = due(run.at, _now(), self._moments(run) | tried)
             for skipped in moments.skipped:
                 self._tell(f"{run.name} was not played at {skipped:%a %d %b %H:%M}")
             if moments.start is not None:
+                tried.add(moments.start.timestamp())
                 if await self._enough(run):
                     await self._play_run(run, moments.start.timestamp())
                 continue

@@ -99,6 +99,7 @@ class Instructor:
         self, message: Instruct, match: str, who: str, text: str
     ) -> str:
         """The match is one of a competition that is over, which goes on for it."""
+        self._store.flush()  # it may have ended just now
         written = self._store.competition(self._store.played(match).competition)
         if written.state is not State.FINISHED:
             raise UsageError(

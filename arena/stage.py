@@ -248,7 +248,7 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = waiting[0]
+            pairing = min(waiting, key=_alone)  # one that counts, if there is any
             seat = pairing.players.index(name)
             self._settle(pairing, self._referee.forfeit(pairing, seat))
             self._strike(name)

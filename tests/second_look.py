@@ -348,14 +348,15 @@ def standings(
 def _fits(what: str, row: dict[str, Any], name: str, mine: list[Match]) -> Iterator[str]:
     counted: Counter[str] = Counter()
     for match in mine:
-        own = match.scores[match.players.index(name)]
-        # One seat against the dealer wins or loses what its score says.
-        best = max((s for s in match.scores if len(mine) and s != own), default=own)
+        seat = match.players.index(name)
+        own = match.scores[seat]
         counted["played"] += 1
         counted["score"] += own
-        counted["wins"] += own > min(match.scores) and own >= best
-        counted["losses"] += own < max(match.scores)
-        counted["draws"] += len(set(match.scores)) == 1
+        if len(match.scores) == 2:
+            other = match.scores[1 - seat]
+            counted["wins"] += own > other
+            counted["losses"] += own < other
+            counted["draws"] += own == other
     for field in ("played", "score", "wins", "losses", "draws"):
         if field in row and row[field] != counted[field]:
             yield f"{what}: {field} {row[field]}, the matches make {counted[field]}"

@@ -444,7 +444,7 @@ def test_a_seal_is_over_all_that_is_stored(store: Store) -> None:
 def test_sealed_matches_come_with_their_records_however_many(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.store._BATCH", 4)
+    monkeypatch.setattr("arena.archive._BATCH", 4)
     competition, other = start(store), start(store)
     for number in range(9):
         finish_match(store, competition, f"m-{number}", number)
