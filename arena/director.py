@@ -11,24 +11,25 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
-from arena.conduct import MOST_VOIDS, OnOver, Table
+from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
 from arena.forms import expected_matches, schedule_of
 from arena.gateway import Gateway
 from arena.ladder_stage import LadderStage
 from arena.ledger import Ledger
 from arena.match import Match, MatchResult, Result
-from arena.plan import Form, Plan
+from arena.plan import WAIT_S, Form, Plan
 from arena.player import Player
 from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
 from arena.stage import RunningStage, Stopped
 from arena.store import Act, State
 from arena.verdict import Finding, advice
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Ending, Mechanism, Progress, Verdict
+from protocol.messages import Ending, Mechanism, Progress, Termination, Verdict
 
 __all__ = ["ARENA", "Competition", "Listener", "Report"]
 
@@ -136,6 +137,7 @@ class Competition:
         self._stage: RunningStage | LadderStage | None = None
         self._stopped_by: Act | None = None
         self._is_closed = False
+        self._calls: set[asyncio.Task[None]] = set()
         self._first = 1  # the number of the present stage's first pairing
 
     @property
@@ -236,6 +238,8 @@ class Competition:
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
+        if name in self.house:
+            return  # another one is started in its place
         if self.is_in(name):
             self._findings.setdefault(name, finding)
             if self._stage is not None:
@@ -326,10 +330,14 @@ class Competition:
 
     # --- what a stage asks for ---
 
-    @property
-    def patience_ms(self) -> int:
-        """How long a bot that is away is waited for."""
-        return int(self.plan.wait_s * 1000)
+    def awaited(self, name: str) -> float:
+        """A bot is away and its matches wait; for how long, in seconds. A house bot that has gone is started again."""
+        if name not in self.house:
+            return self.plan.wait_s
+        task = self._loop.create_task(self._call_again(name))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+        return max(self.plan.wait_s, WAIT_S)
 
     def known(self, pairing: Pairing) -> Result | None:
         """Its result, if there is one."""
@@ -370,7 +378,11 @@ class Competition:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
         return self._gateway.conduct.open(
-            self._rules, self._settings, players, self.plan.limits, on_over
+            self._rules,
+            self._settings,
+            players,
+            self.plan.limits,
+            partial(self._over, pairing, on_over),
         )
 
     def note(
@@ -397,15 +409,20 @@ class Competition:
         limits, game = self.plan.limits, self._rules
         match = Match(game, self._settings, seed=secrets.token_bytes(32), start=False)
         name = pairing.players[seat]
+        match_id = f"{self.id}-{pairing.number}-{secrets.token_hex(2)}"
+        if name in self.house:
+            match.end(Ending.VOID, None, FAULT)
+            self._note(match_id, pairing, match.result(), None)
+            return match.result()
         finding = self._findings.get(name) or Finding(
             kind=Ending.ABSENT,
-            text=f"did not come within {self.patience_ms:,} ms",
+            text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms",
             mechanism=Mechanism.SESSION,
         )
         match.end(finding.kind, seat, finding.text)
         verdict = Verdict(
             kind=finding.kind,
-            match=f"{self.id}-{pairing.number}-{secrets.token_hex(2)}",
+            match=match_id,
             game=game.name,
             bot=name,
             seat=seat,
@@ -478,6 +495,26 @@ class Competition:
             self._settled += stage.settled
             self._stage = None
 
+    async def _call_again(self, name: str) -> None:
+        try:
+            await self._call_house(self.plan.game, name)
+        except ArenaError as error:
+            self._listener.told(f"{name}: {error}")
+
+    def _over(
+        self,
+        pairing: Pairing,
+        on_over: OnOver,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """A match has ended; if a house bot in a final's free chair is to blame, that is the arena's own fault (J5)."""
+        seat = result.termination.seat
+        if seat is not None and pairing.players[seat] in self.house:
+            result, verdict = _voided(result), None
+        on_over(table, result, verdict)
+
     def _note(
         self,
         match: str,
@@ -519,6 +556,12 @@ class Competition:
             bot=bot,
             text=text,
         )
+
+
+def _voided(result: MatchResult) -> MatchResult:
+    void = Termination(Ending.VOID, None, FAULT)
+    record = msgspec.structs.replace(result.record, termination=void)
+    return msgspec.structs.replace(result, termination=void, record=record)
 
 
 def _removed(text: str) -> Finding:

@@ -349,6 +349,8 @@ class Host:
                 self._stop(name, gone)
 
     async def _call_house(self, game: str, name: str) -> None:
+        if name in self._ours:
+            return  # it is on its way
         bots = tuple(house_bots(game))
         await self.launch((game, bots[0]), name)
 

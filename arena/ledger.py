@@ -243,11 +243,9 @@ class Ledger:
 
     def _count(self, played: Played) -> None:
         pairing = Pairing(played.pairing, played.players)
-        strikes = self.plan.form is not Form.LADDER  # there it is only a loss (J3)
-        if self._standings is not None and not (
-            strikes and any(name in self.out for name in pairing.players)
-        ):
+        if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, played.result))
+        strikes = self.plan.form is not Form.LADDER  # there it is only a loss (J3)
         ended = played.result.termination
         if ended.is_offence and ended.seat is not None and strikes:
             self.out.setdefault(pairing.players[ended.seat], ended)

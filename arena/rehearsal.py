@@ -62,11 +62,13 @@ class Failed(msgspec.Struct, frozen=True):
         text: why, in a line.
         number: which of this seat's questions waited, from 1; 0 if none did.
         question: what it was.
+        stderr: the end of what it wrote there, if it has ended.
     """
 
     text: str
     number: int = 0
     question: Question[Any] | None = None
+    stderr: str = ""
 
 
 class Rehearsed(msgspec.Struct, frozen=True):
@@ -257,7 +259,8 @@ class Rehearsal:
         for chair in player.chairs.values():
             question = None if chair.ask is None else chair.ask.question
             waited = 0 if question is None else chair.asked
-            self._end(Failed(finding.text, waited, question))
+            said = finding.stderr or ""
+            self._end(Failed(finding.text, waited, question, said))
 
     def void(self, table: Table, text: str) -> None:
         """The arena itself has failed."""

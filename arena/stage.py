@@ -27,10 +27,6 @@ class Referee(Protocol):
     """What a stage asks of its competition."""
 
     @property
-    def patience_ms(self) -> int:
-        """How long a bot that is away is waited for."""
-
-    @property
     def is_paused(self) -> bool:
         """Whether no match is to be opened now."""
 
@@ -58,8 +54,14 @@ class Referee(Protocol):
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
+    def awaited(self, name: str) -> float:
+        """A bot is away and its matches wait; for how long, in seconds."""
+
     def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
-        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
+        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that.
+
+        It is void if that is the arena's own fault (J5).
+        """
 
     def void_table(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
@@ -211,7 +213,7 @@ class RunningStage:
         if player is None:
             idle = self._done.done() or self._referee.is_paused
             if name not in self._expected and not idle:
-                wait_s = self._referee.patience_ms / 1000
+                wait_s = self._referee.awaited(name)
                 self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
             return 0
         timer = self._expected.pop(name, None)
@@ -250,8 +252,14 @@ class RunningStage:
         with self._failing():
             pairing = min(waiting, key=_alone)  # one that counts, if there is any
             seat = pairing.players.index(name)
-            self._settle(pairing, self._referee.forfeit(pairing, seat))
-            self._strike(name)
+            result = self._referee.forfeit(pairing, seat)
+            if result.termination.kind is Ending.VOID:
+                self._unlist(pairing)
+                self._repeat(pairing)
+                self.seat(pairing.players)
+            else:
+                self._settle(pairing, result)
+                self._strike(name)
 
     def _over(
         self,

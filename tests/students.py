@@ -15,17 +15,19 @@ import contextlib
 import json
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from bots.client import Client, StrategyFailed
 from bots.rogues import rogue
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, Unreachable
 from protocol.strategy import find
 
 __all__ = ["client_of", "main", "student"]
 
 _PATIENCE_S = 120.0  # for an arena that is away
+_PAUSE_S = 0.5
 
 
 def student(
@@ -54,12 +56,21 @@ def client_of(student: dict[str, Any], url: str) -> Client:
 
 async def _play(student: dict[str, Any], url: str) -> bool:
     """Play until the arena closes; whether it went well."""
-    try:
-        await client_of(student, url).run()
-    except (ArenaError, StrategyFailed) as error:
-        print(f"{student['name']}: {error}", file=sys.stderr, flush=True)
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            await client_of(student, url).run()
+        except Unreachable as error:  # it may be killed before it has ever been reached
+            if time.monotonic() < end:
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            why: Exception = error
+        except (ArenaError, StrategyFailed) as error:
+            why = error
+        else:
+            return True
+        print(f"{student['name']}: {why}", file=sys.stderr, flush=True)
         return False
-    return True
 
 
 async def _play_all(students: list[dict[str, Any]], url: str) -> bool:

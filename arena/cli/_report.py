@@ -236,7 +236,7 @@ def table_of(report: Report) -> Table:
 
 def _round_robin(table: Table, report: Report) -> None:
     """Ranks, wins and scores, and every pairing's score beside them."""
-    _columns(table, "rank", "bot", "wins", "draws", "losses", "score")
+    _columns(table, "rank", "bot", "wins", "draws", "losses", "score", "per match")
     rows = report.standings
     remaining = [row.name for row in rows if row.rank is not None]
     columns = remaining if len(remaining) <= _WIDEST else []
@@ -246,11 +246,12 @@ def _round_robin(table: Table, report: Report) -> None:
         cells = report.cross_table.get(row.name, {})
         against = [_score(cells.get(other)) for other in columns]
         if row.rank is None:
-            table.add_row("–", row.name, "out", "", "", "")
+            table.add_row("–", row.name, "out", "", "", "", "")
         else:
             counts = (str(n) for n in (row.wins, row.draws, row.losses))
             score = shared.signed(row.score)
-            table.add_row(str(row.rank), row.name, *counts, score, *against)
+            mean = shared.with_error(shared.signed(row.mean, 1), row.error, 1)
+            table.add_row(str(row.rank), row.name, *counts, score, mean, *against)
 
 
 def _league(table: Table, report: Report) -> None:

@@ -31,6 +31,7 @@ __all__ = ["command"]
 
 _LAST = "last"
 _LONGEST_LINE = 2000
+_TAIL_LINES = 20  # a traceback, and some of what was printed before
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -99,7 +100,7 @@ def command(
     they did. It stops at the first answer that differs. The exit status is 0 if all were the same, 1 if one differed or the bot failed.
 
     --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs, failed}, where `differs` is null or
-    {number, question, recorded, given} and `failed` null or {text, number, question}.
+    {number, question, recorded, given} and `failed` null or {text, number, question, stderr}.
     """
     if bot is not None and seat is None:
         raise UsageError("expected --seat with --bot: whose questions it is to get")
@@ -229,6 +230,8 @@ def _rehearse(
         said = {"recorded": ended.recorded, "given": ended.given}
     else:
         what, said = f"the bot failed: {ended.text}", {}
+        for line in ended.stderr.splitlines()[-_TAIL_LINES:]:
+            click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
     if not as_json:
         click.echo(f"{same} as recorded")
         if ended.question is not None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from arena.admission import Admission, Unwelcome
+from arena.access import Access, hashed
+from arena.admission import TOKEN_NEEDED, Admission, Unwelcome
 from arena.player import Player
-from protocol.messages import VERSION, Hello, Limits
+from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 
 if TYPE_CHECKING:
     from tests.arena.conftest import House
@@ -307,3 +308,205 @@ def test_a_session_that_never_was_is_not_resumed(door: Door, session: str) -> No
 
     with pytest.raises(Unwelcome, match="no such session"):
         door.resumes("ann", session)
+
+
+# --- a roster ---
+
+ANN, BEN = "ann's token", "ben's token"
+ROSTER = Access(
+    names=frozenset({"ann", "ben", "revoked"}),
+    players={hashed(ANN): "ann", hashed(BEN): "ben"},
+    instructors={hashed("the instructor's"): "prof"},
+)
+NEEDED = ("token", TOKEN_NEEDED)
+
+
+@pytest.fixture
+def listed(door: Door) -> Door:
+    """On this machine: names of the roster need their tokens."""
+    door.admission = Admission(door.players, LIMITS, ROSTER)
+    return door
+
+
+@pytest.fixture
+def closed(door: Door) -> Door:
+    """Elsewhere: everybody needs a token."""
+    door.admission = Admission(door.players, LIMITS, ROSTER, requires_token=True)
+    return door
+
+
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        ("ann", "ann"),
+        ("whatever", "ann"),
+        ("ben", "ann"),
+        ("ben/gin", "ann"),
+        ("ann/", "ann"),
+        ("anna/gin", "ann"),
+        ("ann/gin", "ann/gin"),
+        ("ann/gin/2", "ann/gin/2"),
+    ],
+)
+def test_a_token_of_the_roster_names_the_bot(
+    closed: Door, said: str, called: str
+) -> None:
+    assert closed.asks(said, token=ANN) == (called, None)
+
+
+@pytest.mark.parametrize("token", [None, "", "guessed", BEN.upper(), hashed(ANN)])
+@pytest.mark.parametrize("name", ["ann", "nobody"])
+def test_where_tokens_are_required_all_others_are_told_the_same(
+    closed: Door, token: str | None, name: str
+) -> None:
+    closed.comes("nobody")
+    for more in ({}, {"protocol": 7}, {"games": ("chess",)}, {"resume": "x"}):
+        greets = hello(name, token=token, **more)
+        check = closed.admission.resumed if greets.resume else closed.admission.admitted
+        with pytest.raises(Unwelcome) as why:
+            check(greets)
+        assert (why.value.code, str(why.value)) == NEEDED
+
+
+def test_a_good_token_learns_what_else_is_wrong(closed: Door) -> None:
+    closed.comes("ann")
+
+    assert closed.refuses("x", token=ANN, protocol=7)[0] == "version"
+    assert closed.refuses("x", token=ANN, games=("chess",))[0] == "games"
+    assert closed.refuses("x", token=ANN) == (
+        "name",
+        "a bot named 'ann' is here already; call this one 'ann/…'",
+    )
+    with pytest.raises(Unwelcome, match="no such session"):
+        closed.resumes("ann", "0" * 32, ANN)
+
+
+@pytest.mark.parametrize("name", ["ann", "ann/gin", "revoked"])
+def test_a_name_of_the_roster_needs_its_token_on_this_machine_too(
+    listed: Door, name: str
+) -> None:
+    assert listed.refuses(name) == NEEDED
+    assert listed.refuses(name, token="guessed") == NEEDED
+
+
+def test_other_names_are_free_on_this_machine(listed: Door) -> None:
+    assert listed.asks("zed") == ("zed", None)
+    assert listed.asks("anna", token="my own word") == ("anna", None)
+
+
+def test_a_bot_that_the_arena_has_launched_needs_only_its_own_token(
+    closed: Door, house: House
+) -> None:
+    process = house.launched("x").process
+    closed.admission.expect("mine", "secret", process)
+
+    assert closed.asks("x", token="secret") == ("mine", process)
+    assert closed.admission.admitted(hello("x"), ("piped", None)) == ("piped", None)
+
+
+def test_so_many_connections_may_be_open_with_a_token_of_the_roster(
+    closed: Door,
+) -> None:
+    closed.comes("ann", ANN)
+    closed.comes("ann/gin", ANN)
+
+    assert closed.refuses("ann/21", token=ANN)[0] == "token"
+    assert closed.asks("ben", token=BEN) == ("ben", None)
+
+
+def test_with_a_roster_a_word_of_ones_own_is_no_token_that_counts(
+    door: Door,
+) -> None:
+    limits = msgspec.structs.replace(LIMITS, per_address=1)
+    door.admission = Admission(door.players, limits, ROSTER)
+    door.comes("ann", ANN)
+    door.admission.admitted(hello("zed"), address="10.0.0.1")
+    door.comes("zed", "a word")
+
+    for token in (None, "another"):
+        again = hello("eve", token=token)
+        with pytest.raises(Unwelcome, match="at most 1 connections without a token"):
+            door.admission.admitted(again, address="10.0.0.1")
+    ben = hello("ben", token=BEN)
+    assert door.admission.admitted(ben, address="10.0.0.1") == ("ben", None)
+
+
+# --- the roster changes ---
+
+
+def changed(**fields: Any) -> Access:
+    return msgspec.structs.replace(ROSTER, **fields)
+
+
+def test_whose_token_was_revoked_or_replaced_has_to_go(listed: Door) -> None:
+    ann, gin = listed.comes("ann", ANN), listed.comes("ann/gin", ANN)
+    listed.comes("ben", BEN)
+    listed.comes("zed", "a word")
+    text = "its token was revoked or replaced"
+    players = {hashed("new"): "ann", hashed(BEN): "ben"}
+
+    assert listed.admission.change(changed(players=players)) == (
+        (ann, text),
+        (gin, text),
+    )
+    assert listed.refuses("ann", token=ANN) == NEEDED
+    del listed.players["ann"]  # the gateway does
+    with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
+        listed.resumes("ann", ann.secret, ANN)
+
+
+def test_who_is_on_the_roster_still_may_stay(listed: Door) -> None:
+    listed.comes("ann", ANN)
+    listed.comes("ben/gin", BEN)
+    more = {**ROSTER.players, hashed("cem's"): "cem"}
+
+    assert listed.admission.change(changed(players=more)) == ()
+
+
+def test_who_has_a_name_that_is_somebodys_now_has_to_go(
+    listed: Door, house: House
+) -> None:
+    listed.admission.expect("cem/launched", "secret")
+    listed.comes("cem/launched", "secret")
+    cem = listed.comes("cem/gin", "a word")
+    listed.comes("zed")
+    names = ROSTER.names | {"cem"}
+    players = {**ROSTER.players, hashed("cem's"): "cem"}
+
+    gone = listed.admission.change(changed(names=names, players=players))
+    assert gone == ((cem, "its name is on the roster now"),)
+
+
+# --- instructors ---
+
+
+def instruct(token: str, protocol: int = VERSION) -> Instruct:
+    return Instruct(protocol, token, Action.STATUS)
+
+
+def test_an_instructor_is_known_by_the_token(listed: Door) -> None:
+    assert listed.admission.instructs(instruct("the instructor's")) == "prof"
+    assert listed.admission.is_instructors("the instructor's")
+
+
+@pytest.mark.parametrize("token", ["", "guessed", ANN])
+def test_nobody_else_instructs(listed: Door, token: str) -> None:
+    for protocol in (VERSION, 7):
+        with pytest.raises(Unwelcome) as why:
+            listed.admission.instructs(instruct(token, protocol))
+        assert (why.value.code, str(why.value)) == NEEDED
+
+
+def test_an_instructor_of_another_version_is_told_so(listed: Door) -> None:
+    with pytest.raises(Unwelcome, match="expected protocol 1, got 7") as why:
+        listed.admission.instructs(instruct("the instructor's", 7))
+    assert why.value.code == "version"
+
+
+def test_an_instructors_token_is_none_of_a_player(closed: Door) -> None:
+    assert closed.refuses("prof", token="the instructor's") == NEEDED
+
+
+def test_without_a_roster_nobody_instructs(door: Door) -> None:
+    with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
+        door.admission.instructs(instruct(""))

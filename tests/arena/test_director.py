@@ -1,274 +1,36 @@
-"""Competitions without sockets: the bots answer in this process, one turn of the event loop later."""
+"""Competitions from their beginning to their end: who plays, who is out, whom nobody waits for, faults of the arena's own."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
-from arena.director import Competition, Listener, Report
 from arena.games import GAMES
-from arena.gateway import Gateway
-from arena.ledger import Ledger
-from arena.match import MatchResult, Result
-from arena.plan import Form, form_of, plan_of
-from arena.player import Player
-from arena.store import Act, Played, State, Store
+from arena.plan import Form, form_of
 from arena.verdict import Finding
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
-from protocol.messages import (
-    Answer,
-    Ask,
-    Ending,
-    Limits,
-    Match,
-    Mechanism,
-    Ready,
-    Verdict,
+from protocol.messages import Ask, Ending, Limits, Mechanism
+from tests.arena.hall import (
+    SOON,
+    TIMEOUT_S,
+    Hall,
+    act,
+    failing,
+    first_legal,
+    illegal,
+    in_time,
+    run,
+    silent,
+    turns,
 )
-from protocol.vocabulary import Range
 
 if TYPE_CHECKING:
     from tests.arena.conftest import Bot, House
-
-Plays = Callable[[Ask], object]
-
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 4},
-    "gin_rummy": {"max_rounds": 1},
-    "high_low": {"max_shuffles": 1},
-    "three_card_poker": {"rounds": 3},
-    "blackjack": {"hands": 3},
-}
-SOON = 0.001
-"""For bots that do not come: nobody waits for them."""
-
-TIMEOUT_S = 20.0
-
-
-def first_legal(ask: Ask) -> object:
-    legal = ask.question.choices
-    return legal.min if isinstance(legal, Range) else legal[0]
-
-
-def illegal(ask: Ask) -> object:
-    return "all in"
-
-
-class Book:
-    """Stands in for the store: keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.matches: list[tuple[tuple[str, ...], MatchResult]] = []
-        self.verdicts: list[Verdict] = []
-        self.rows: list[Played] = []
-        self.acts: list[Act] = []
-        self.finished: list[Any] = []
-        self.fails_at: int | None = None
-        self.on_match: Callable[[], None] = lambda: None
-
-    def match_finished(
-        self,
-        competition: str,
-        pairing: int,
-        match: str,
-        players: tuple[str, ...],
-        result: MatchResult,
-        started_at: float,
-        finished_at: float,
-        verdict: Verdict | None = None,
-    ) -> None:
-        if len(self.matches) == self.fails_at:
-            raise StoreFailed("the disk is full")
-        self.matches.append((players, result))
-        self.rows.append(
-            Played(
-                number=len(self.rows) + 1,
-                id=match,
-                competition=competition,
-                pairing=pairing,
-                counts=result.termination.kind is not Ending.VOID,
-                game=result.record.game,
-                players=players,
-                result=Result(result.scores, result.points, result.termination),
-                started_at=started_at,
-                finished_at=finished_at,
-                digest="",
-            )
-        )
-        if verdict is not None:
-            self.verdicts.append(verdict)
-        self.on_match()
-
-    def competition_finished(self, *row: Any) -> None:
-        self.finished.append(row)
-
-    def acted(self, act: Act) -> None:
-        self.acts.append(act)
-
-    def state_changed(self, competition: str, state: State, act: Act) -> None:
-        self.acts.append(act)
-
-    def taken_back(self, competition: str, match: str, act: Act) -> None:
-        self.acts.append(act)
-        self.rows = [
-            msgspec.structs.replace(row, counts=row.counts and row.id != match)
-            for row in self.rows
-        ]
-
-    def results(self) -> list[Played]:
-        """Those that count."""
-        return [row for row in self.rows if row.counts]
-
-    def counted(self) -> Counter[tuple[str, ...]]:
-        """How often which bots have met in a match that ran its course."""
-        return Counter(
-            tuple(sorted(players))
-            for players, result in self.matches
-            if result.termination.kind is Ending.COMPLETED
-        )
-
-
-class _Heard(Listener):
-    """Keeps what a competition tells."""
-
-    def __init__(self, hall: Hall) -> None:
-        self._hall = hall
-
-    def ruled(self, verdict: Verdict) -> None:
-        self._hall.told.append(verdict)
-
-    def told(self, text: str) -> None:
-        self._hall.lines.append(text)
-
-
-class Hall:
-    """Bots that are connected, and the competitions that they play."""
-
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.players: dict[str, Player] = {}
-        self.book = Book()
-        self.competition: Competition | None = None
-        self.most_chairs: Counter[str] = Counter()
-        self.called: list[str] = []
-        self.heard: list[str] = []
-        self.told: list[Verdict] = []
-        self.lines: list[str] = []
-        self._plays: dict[Player, tuple[Bot, Plays]] = {}
-
-    def comes(
-        self, name: str, plays: Plays = first_legal, tables: int = 1, there: bool = True
-    ) -> Bot:
-        """A bot connects."""
-        bot = self.house.bot(name, tables=tables, on_dirty=self._serve_soon)
-        self._plays[bot.player] = (bot, plays)
-        self.players[name] = bot.player
-        self._serve_soon(bot.player)
-        if self.competition is not None:
-            self.competition.changed()
-        return bot
-
-    def offends(self, name: str, finding: Finding) -> None:
-        """A bot is gone for good by an offence that was not found at a table, as the gateway would rule."""
-        player = self.players[name]
-        player.leaving = True
-        self.house.conduct.offence(player, finding)
-        del self.players[name]
-        if self.competition is not None:
-            self.competition.offended(name, finding)
-            self.competition.changed()
-
-    def compete(
-        self,
-        *names: str,
-        game: str = "ace_king_queen",
-        call_house: Callable[[str, str], Awaitable[None]] | None = None,
-        **plan: Any,
-    ) -> Competition:
-        rules = GAMES[game]
-        settings = rules.vocabulary.read_settings(
-            {**SHORT[game], **(plan.pop("settings", {}))}
-        )
-        if rules.seats == 4:
-            plan = {
-                "seed": "5" * 64,
-                "house": ("house-0", "house-1", "house-2"),
-                **plan,
-            }
-        state = {name: plan.pop(name, ()) for name in ("earlier", "acts", "verdicts")}
-        is_attended = plan.pop("is_attended", False)
-        gateway = SimpleNamespace(players=self.players, conduct=self.house.conduct)
-        ledger = Ledger(
-            "c",
-            plan_of(rules, settings, names, **plan),
-            cast(Store, self.book),
-            **state,
-        )
-        self.competition = Competition(
-            ledger,
-            cast(Gateway, gateway),
-            lambda: 0.0,
-            call_house or self._call_house,
-            _Heard(self),
-            is_attended=is_attended,
-        )
-        return self.competition
-
-    async def play(self, *names: str, **plan: Any) -> Report:
-        async with asyncio.timeout(TIMEOUT_S):
-            return await self.compete(*names, **plan).run()
-
-    async def _call_house(self, game: str, name: str) -> None:
-        self.called.append(name)
-        self.comes(name)
-
-    def _serve_soon(self, player: Player) -> None:
-        asyncio.get_running_loop().call_soon(self._serve, player)
-
-    def _serve(self, player: Player) -> None:
-        if player not in self._plays:
-            return  # it is being made
-        bot, plays = self._plays[player]
-        self.most_chairs[player.name] = max(
-            self.most_chairs[player.name], len(player.chairs)
-        )
-        for message in bot.reads():
-            if isinstance(message, Match):
-                self.house.say(bot, Ready(message.match, "nonce"))
-            elif isinstance(message, Ask):
-                self.heard.append(player.name)
-                value = plays(message)
-                if value is not None:
-                    answer = Answer(message.match, message.ask, cast(Any, value))
-                    self.house.say(bot, answer)
-
-
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def main() -> None:
-        await scenario()
-
-    asyncio.run(main())
-
-
-def failing(times: int) -> Any:
-    """Ace-King-Queen whose first matches fail."""
-    sound, left = GAMES["ace_king_queen"], [times]
-
-    def rules(*arguments: Any) -> Any:
-        if left[0]:
-            left[0] -= 1
-            raise KeyError("a fault in the rules")
-        return (yield from sound.rules(*arguments))
-
-    return msgspec.structs.replace(sound, rules=rules)
 
 
 # --- forms ---
@@ -528,8 +290,7 @@ def test_who_goes_between_matches_may_come_back(house: House) -> None:
         task = asyncio.create_task(hall.play("ann", "ben", matches=3))
         await asyncio.sleep(0)
         bot.comes_back()
-        assert hall.competition is not None
-        hall.competition.changed()
+        hall.changed()
         await task
 
         assert hall.book.counted() == {("ann", "ben"): 3}
@@ -694,7 +455,6 @@ def test_an_offence_of_somebody_else_is_nothing_here(house: House) -> None:
             hall.comes(name)
         hall.compete("ann", "ben")
         hall.offends("guest", CRASHED)
-        assert hall.competition is not None
         report = await hall.competition.run()
 
         assert report.verdicts == ()
@@ -823,5 +583,302 @@ def test_stopping_a_competition_voids_what_is_being_played(house: House) -> None
         assert house.conduct.tables == ()
         [(_, result)] = hall.book.matches
         assert result.termination.kind is Ending.VOID
+
+    run(scenario)
+
+
+def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on(
+    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        hall.leaves("cem")  # so that it is ann and ben who have bad luck
+        competition, task = await hall.begin("ann", "ben", "cem", is_attended=True)
+        hall.comes("cem")
+        await turns(400)
+
+        assert not task.done()
+        assert hall.book.counted() == {("ann", "cem"): 1, ("ben", "cem"): 1}
+        assert competition.settled == 2
+        [flag] = hall.book.acts
+        assert (flag.who, flag.what, flag.competition) == ("the arena", "flag", "c")
+        [line] = hall.lines
+        assert "void 3 times by faults of the arena and waits" in line
+        assert "`arena resume c`" in line
+
+        competition.resume(act("resume"))
+        report = await in_time(task)
+
+        assert hall.book.counted()["ann", "ben"] == 1
+        assert report.verdicts == ()
+        assert [one.what for one in hall.book.acts] == ["flag", "resume"]
+
+    run(scenario)
+
+
+def test_J5_what_is_void_three_times_again_waits_again(
+    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        monkeypatch.setitem(GAMES, "ace_king_queen", failing(6))
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition, task = await hall.begin("ann", "ben", is_attended=True)
+        competition.resume(act("resume"))
+        await turns()
+
+        assert len(hall.book.matches) == 6
+        assert [one.what for one in hall.book.acts] == ["flag", "resume", "flag"]
+
+        competition.resume(act("resume"))
+        await in_time(task)
+
+        assert hall.book.counted() == {("ann", "ben"): 1}
+
+    run(scenario)
+
+
+def test_J5_who_offends_while_its_match_waits_for_the_instructor_is_out_for_that(
+    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        _, task = await hall.begin("ann", "ben", is_attended=True)
+        hall.offends("ben", CRASHED)
+        report = await in_time(task)
+
+        assert [verdict.kind for verdict in report.verdicts] == [Ending.CRASH]
+
+    run(scenario)
+
+
+def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=silent)
+        competition, task = await hall.begin("ann", "ben")
+        for _ in range(5):
+            [table] = house.conduct.tables
+            competition.void(table.id, act("void", match=table.id))
+            await turns()
+        hall.plays("ann", first_legal)
+        hall.plays("ben", first_legal)
+        await in_time(task)
+
+        assert hall.book.kinds() == {Ending.VOID: 5, Ending.COMPLETED: 1}
+        assert [one.what for one in hall.book.acts] == ["void"] * 5
+
+    run(scenario)
+
+
+# --- teams and house bots in eliminations ---
+
+EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
+
+
+def test_K2_an_offence_that_saves_nobody_is_not_flagged(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*EIGHT[:-1])
+        hall.comes("rogue", illegal)
+        teams = dict.fromkeys(EIGHT, "red")
+        report = await hall.play(*EIGHT, game="high_low", teams=teams)
+
+        assert report.ranking[-1].names == ("rogue",)
+        assert hall.book.acts == [], "all were level, so all would have advanced"
+
+    run(scenario)
+
+
+def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
+    house: House,
+) -> None:
+    """One bot spoils its table's match when somebody is clearly behind there; both are of one team."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        rng = random.Random(4)
+        spoilt: list[str] = []
+
+        def plays(ask: Ask) -> object:
+            [match] = [
+                table.match
+                for table in house.conduct.tables
+                if ask.match in [chair.id for chair in table.chairs]
+            ]
+            assert match is not None
+            assert match.pending is not None
+            mine = match.scores[match.pending.seat]
+            if not spoilt and len(set(match.scores)) == 4 and mine == max(match.scores):
+                spoilt.append(ask.match)
+                return "all in"
+            return choose(ask.question.choices, rng)
+
+        hall.come(*EIGHT, plays=plays)
+        teams = dict.fromkeys(EIGHT, "red")
+        settings = {"max_shuffles": 50}
+        report = await hall.play(
+            *EIGHT, game="high_low", teams=teams, settings=settings
+        )
+
+        [verdict] = report.verdicts
+        [row] = [row for row in hall.book.rows if row.result.termination.is_offence]
+        assert len(hall.book.acts) == 2, "the third and the fourth of its table"
+        for flag, line in zip(hall.book.acts, hall.lines, strict=True):
+            assert (flag.who, flag.what) == ("the arena", "flag")
+            assert (flag.bot, flag.match) == (verdict.bot, row.id)
+            saved = flag.text.rpartition(" ")[2]
+            place = sorted(row.result.scores).index(
+                row.result.scores[row.players.index(saved)]
+            )
+            assert place < 2
+            assert flag.text in line
+
+        again = hall.compete(
+            *EIGHT,
+            game="high_low",
+            teams=teams,
+            settings=settings,
+            earlier=hall.book.results(),
+            acts=tuple(hall.book.acts),
+        )
+        await in_time(again.run())
+
+        assert len(hall.book.acts) == len(hall.lines) == 2, "not after a restart"
+
+    run(scenario)
+
+
+def test_K2_in_a_final_nobody_is_saved(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        hall.comes("rogue", illegal)
+        names = ("ann", "ben", "cem", "rogue")
+        teams = dict.fromkeys(names, "red")
+        report = await hall.play(*names, game="high_low", teams=teams)
+
+        assert report.ranking[-1].names == ("rogue",)
+        assert hall.book.acts == []
+        assert hall.lines == []
+
+    run(scenario)
+
+
+class Houses:
+    """House bots, the first of which do not do as they should."""
+
+    def __init__(self, hall: Hall, *bad: str) -> None:
+        self.hall = hall
+        self.bad = list(bad)
+        self.called = 0
+
+    async def __call__(self, game: str, name: str) -> None:
+        if name in self.hall.players:
+            return  # as the host does: it is on its way
+        self.called += 1
+        match self.bad.pop(0) if self.bad else "plays":
+            case "is absent":
+                pass
+            case "cannot be started":
+                raise ArenaError("no memory")
+            case "is illegal":
+                self.hall.comes(name, illegal)
+            case "crashes":
+                self.hall.comes(name, silent)
+            case _:
+                self.hall.comes(name)
+
+
+def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        houses = Houses(hall, "crashes")
+        _, task = await hall.begin(
+            "ann", "ben", "cem", game="high_low", call_house=houses, limits=Limits()
+        )
+        for name in ("ann", "ben", "cem"):
+            hall.plays(name, silent)
+        await turns()
+        hall.offends("house-0", CRASHED)
+        for name in ("ann", "ben", "cem"):
+            hall.plays(name, first_legal)
+        report = await in_time(task)
+
+        assert hall.book.kinds() == {Ending.VOID: 1, Ending.COMPLETED: 1}
+        assert houses.called == 2
+        assert report.verdicts == ()
+        placed = sorted(name for place in report.ranking for name in place.names)
+        assert placed == ["ann", "ben", "cem"]
+
+    run(scenario)
+
+
+def test_J5_a_house_bot_that_offends_three_times_is_for_the_instructor(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        houses = Houses(hall, "is illegal")
+        competition, task = await hall.begin(
+            "ann", "ben", "cem", game="high_low", call_house=houses, is_attended=True
+        )
+        await turns(2000)
+
+        assert hall.book.kinds() == {Ending.VOID: 3}
+        assert "void 3 times" in hall.lines[-1]
+
+        hall.plays("house-0", first_legal)
+        competition.resume(act("resume"))
+        report = await in_time(task)
+
+        assert report.verdicts == ()
+        assert hall.book.kinds() == {Ending.VOID: 3, Ending.COMPLETED: 1}
+
+    run(scenario)
+
+
+def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_absent(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        monkeypatch.setattr("arena.director.WAIT_S", SOON)
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        houses = Houses(hall, "is absent", "cannot be started")
+        report = await hall.play(
+            *("ann", "ben", "cem"), game="high_low", call_house=houses, wait_s=0.0
+        )
+
+        assert houses.called == 3
+        assert hall.lines == ["house-0: no memory"]
+        assert hall.book.kinds() == {Ending.VOID: 1, Ending.COMPLETED: 1}
+        assert report.verdicts == ()
+
+    run(scenario)
+
+
+def test_a_house_bot_that_cannot_be_started_at_all_ends_the_competition(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        houses = Houses(hall, "cannot be started")
+
+        with pytest.raises(ArenaError, match="no memory"):
+            await hall.play("ann", "ben", "cem", game="high_low", call_house=houses)
 
     run(scenario)

@@ -1,0 +1,235 @@
+"""`arena replay`: finding a match, showing it, handing it on, and putting its questions to a bot."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import arena
+from arena.cli import replay
+from arena.sheet import Sheet
+from bots.ace_king_queen import Honest
+from tests.arena.sample import play, write
+
+if TYPE_CHECKING:
+    from tests.arena.cli.conftest import Run
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("replay")
+    return str(write(folder / "arena.db", ("gin_rummy", "ace_king_queen")))
+
+
+@pytest.fixture
+def honest(tmp_path: Path) -> str:
+    """The record of a match that two bots played that do the same again."""
+    bots = [Honest(), Honest()]
+    result = arena.play("ace_king_queen", bots, settings={"hands": 60}, seed=1)
+    path = tmp_path / "honest.json"
+    path.write_bytes(result.record.to_json())
+    return str(path)
+
+
+def test_a_match_by_its_id(run: Run, file: str) -> None:
+    lines = run("replay", "ace_king_queen-2", "--db", file).out.splitlines()
+
+    assert lines[:3] == [
+        "match ace_king_queen-2 of ace_king_queen-00000001, pairing 2",
+        "Ace-King-Queen: seat 1 ann, seat 2 ben",
+        "settings: hands 4",
+    ]
+    assert lines[-3].startswith("scores: ann ")
+    [out] = [line for line in lines if line.startswith("ann is out: illegal: seat 1 ")]
+    assert lines[lines.index(out) + 2] == "  it answered: 'no'"
+
+
+def test_the_last_match(run: Run, file: str) -> None:
+    shown = run("replay", "last", "--db", file).out
+
+    with closing(sqlite3.connect(file)) as connection:
+        [(last,)] = connection.execute(
+            "SELECT id FROM matches ORDER BY number DESC LIMIT 1"
+        )
+    assert shown.startswith(f"match {last} of ace_king_queen-00000001, ")
+
+
+def test_one_seat_and_one_round(run: Run, file: str) -> None:
+    def shown(*options: str) -> list[str]:
+        return run("replay", "gin_rummy-1", "--db", file, *options).out.splitlines()
+
+    whole, seat, round_ = shown(), shown("--seat", "2"), shown("--round", "1")
+
+    assert "as " in seat[3]
+    assert len(seat) < len(whole)
+    assert round_[0].startswith("round 1 of game 1: ")
+    assert round_ == whole[3 : 3 + len(round_)]
+    assert set(shown("--seat", "2", "--round", "1")) < set(seat)
+
+
+def test_a_match_that_is_handed_on(run: Run, file: str, tmp_path: Path) -> None:
+    sheet = run("replay", "gin_rummy-1", "--db", file, "--json").out
+    (tmp_path / "match.json").write_text(sheet, encoding="utf-8")
+
+    assert Sheet.from_json(sheet.encode()).match == "gin_rummy-1"
+    assert run("verify", str(tmp_path / "match.json")).status == 0
+    assert (
+        run("replay", str(tmp_path / "match.json")).out
+        == run("replay", "gin_rummy-1", "--db", file).out
+    )
+
+
+def test_a_bare_record(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(play("blackjack").record.to_json())
+
+    assert run("replay", str(path)).out.startswith(
+        "Blackjack: seat 1\nsettings: bankroll 100, hands 5, shuffle uniform\n"
+        "Shuffling the deck\nHand 1 bankroll 100\n"
+    )
+    assert run("replay", str(path), "--json").out.encode() == path.read_bytes() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--seat", "3"), "expected a seat from 1 to 2, got 3"),
+        (("--round", "99"), "expected a round of the match, got 99"),
+        (
+            ("--bot", "honest"),
+            "expected --seat with --bot: whose questions it is to get",
+        ),
+        (("--seed", "1"), "expected --bot with --seed"),
+        (
+            ("--seat", "1", "--bot", "honest", "--round", "1"),
+            "expected no --round with --bot: it is asked everything",
+        ),
+        (
+            ("--seat", "1", "--bot", "./none", "--seed", "1"),
+            "expected a house bot or a FILE.py with --seed",
+        ),
+    ],
+)
+def test_what_cannot_be_shown(
+    run: Run, file: str, options: tuple[str, ...], why: str
+) -> None:
+    assert run("replay", "ace_king_queen-1", "--db", file, *options).refusal() == why
+
+
+def test_a_match_that_is_nowhere(run: Run, file: str, tmp_path: Path) -> None:
+    assert run("replay", "none", "--db", file).refusal() == (
+        "expected the id of a match or `last` in the database, got 'none'"
+    )
+    assert (
+        "found no file"
+        in run("replay", "last", "--db", str(tmp_path / "none.db")).refusal()
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda raw: raw[:50],
+        lambda raw: b"\xff" + raw,
+        lambda raw: raw.replace(b"ace_king_queen", b"poker"),
+        lambda raw: raw.replace(b'"bet"', b'"bit"').replace(b'"check"', b'"chick"'),
+        lambda raw: b"{}",
+    ],
+)
+def test_a_damaged_document_is_a_line(
+    run: Run, tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "odd.json"
+    path.write_bytes(damage(play("ace_king_queen").record.to_json()))
+
+    ran = run("replay", str(path))
+
+    assert ran.status == 1
+    [line] = ran.err.splitlines()
+    assert line.startswith("arena: ")
+
+
+def test_a_damaged_match_of_a_database_is_a_line(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "arena.db", ("ace_king_queen",))
+    for damage in ("record = X'FF'", "kind = 'odd'", "record = substr(record, 1, 99)"):
+        with closing(sqlite3.connect(file)) as connection:
+            connection.execute(
+                f"UPDATE matches SET {damage} WHERE id = 'ace_king_queen-1'"
+            )
+            connection.commit()
+
+        ran = run("replay", "ace_king_queen-1", "--db", str(file))
+
+        assert (ran.status, ran.out) == (1, "")
+        assert len(ran.err.splitlines()) == 1
+
+
+def test_on_a_terminal_a_long_text_goes_through_a_pager(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+
+    replay._show(iter(["one line"]))
+    assert paged == []
+    replay._show(iter(["a line"] * 500))
+
+    assert paged == ["\n".join(["a line"] * 500)]
+
+
+# ---- With a bot
+
+
+@pytest.mark.e2e
+def test_a_bot_that_answers_the_same(run_process: Run, honest: str) -> None:
+    ran = run_process("replay", honest, "--seat", "2", "--bot", "honest")
+
+    assert ran.status == 0
+    assert ran.out.endswith(" answers, all as recorded\n")
+
+
+@pytest.mark.e2e
+def test_a_bot_that_answers_otherwise(run_process: Run, honest: str) -> None:
+    ran = run_process("replay", honest, "--seat", "1", "--bot", "bluffer")
+
+    assert ran.status == 1
+    lines = ran.out.splitlines()
+    assert lines[0].endswith(" as recorded")
+    assert lines[1].startswith("question ")
+    assert lines[2] in ("legal: bet, check", "legal: call, fold")
+    assert [line.partition(": ")[0] for line in lines[3:]] == ["recorded", "given"]
+    assert ran.err.splitlines()[-1].endswith(" is answered in another way")
+
+
+@pytest.mark.e2e
+def test_a_bot_in_a_file_that_fails(
+    run_process: Run, honest: str, bot_file: Callable[..., str]
+) -> None:
+    bot = bot_file(answer="1 / 0")
+
+    ran = run_process("replay", honest, "--seat", "1", "--bot", bot, "--json")
+
+    assert ran.status == 1
+    document = json.loads(ran.out)
+    assert document["same"] == 0
+    assert document["differs"] is None
+    assert document["failed"]["text"] == "crashed: exit status 1"
+    assert document["failed"]["number"] == 1
+    assert "ZeroDivisionError" in document["failed"]["stderr"]
+    assert "seat-1: ZeroDivisionError: division by zero" in ran.err.splitlines()
+    assert ran.err.splitlines()[-1] == ("arena: the bot failed: crashed: exit status 1")
+
+
+@pytest.mark.e2e
+def test_a_bot_that_cannot_be_found(run_process: Run, honest: str) -> None:
+    ran = run_process("replay", honest, "--seat", "1", "--bot", "./none.py")
+
+    assert ran.status == 2
+    assert len(ran.err.splitlines()) == 1

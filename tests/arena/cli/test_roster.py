@@ -1,0 +1,247 @@
+"""`arena roster`: tokens are made, shown once, and taken back."""
+
+from __future__ import annotations
+
+import csv
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.access import hashed
+from tests.arena.databases import rows
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def at(tmp_path: Path, run: Run) -> Run:
+    """Run a subcommand on a database of the test's."""
+
+    def call(*argv: str) -> Any:
+        return run("roster", *argv, "--db", str(tmp_path / "arena.db"))
+
+    return call
+
+
+@pytest.fixture
+def class_csv(tmp_path: Path) -> str:
+    file = tmp_path / "class.csv"
+    file.write_text("name,email,team\nann,ann@school,red\nben,,\n")
+    return str(file)
+
+
+def hashes(folder: Path, table: str = "roster") -> dict[str, str]:
+    query = f"SELECT name, token_hash FROM {table}"
+    return dict(rows(folder / "arena.db", query))
+
+
+# --- import ---
+
+
+def test_a_class_is_shown_with_its_tokens(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    status, out, err = at("import", class_csv)
+
+    assert (status, err) == (0, "")
+    assert "2 new; 0 known, 0 of them changed" in out
+    known = hashes(tmp_path)
+    lines = [line.split() for line in out.splitlines() if "│" in line]
+    shown = {line[1]: line[-2] for line in lines}
+    assert {name: hashed(token) for name, token in shown.items()} == known
+
+    status, out, err = at("import", class_csv)
+
+    assert (status, out, err) == (0, "0 new; 2 known, 0 of them changed\n", "")
+    assert hashes(tmp_path) == known
+
+
+def test_as_json(at: Run, class_csv: str, tmp_path: Path) -> None:
+    done = at("import", class_csv, "--json").document
+
+    assert (done["changed"], done["same"], done["revoked"]) == (0, 0, [])
+    ann, ben = done["new"]
+    assert (ann["name"], ann["email"], ann["team"]) == ("ann", "ann@school", "red")
+    assert {one["name"]: hashed(one["token"]) for one in (ann, ben)} == hashes(tmp_path)
+
+
+def test_tokens_go_to_a_new_file_for_its_owner_alone(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "tokens.csv"
+    old = os.umask(0)
+    try:
+        status, out, err = at("import", class_csv, "--tokens", str(file))
+    finally:
+        os.umask(old)
+
+    assert (status, err) == (0, "")
+    assert out == f"2 new, with tokens in {file}; 0 known, 0 of them changed\n"
+    if sys.platform != "win32":
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with file.open(newline="") as text:
+        table = list(csv.DictReader(text))
+    assert [list(row) for row in table] == [["name", "email", "team", "token"]] * 2
+    assert {row["name"]: hashed(row["token"]) for row in table} == hashes(tmp_path)
+
+
+def test_with_a_file_for_tokens_the_document_has_none(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "tokens.csv")
+    done = at("import", class_csv, "--tokens", file, "--json").document
+
+    assert [one["token"] for one in done["new"]] == [None, None]
+
+
+def test_a_file_that_is_there_is_not_written_over(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "tokens.csv"
+    file.write_text("mine")
+    line = at("import", class_csv, "--tokens", str(file)).refusal()
+
+    assert line == f"expected a new file for the tokens, {file} is there already"
+    assert file.read_text() == "mine"
+    assert hashes(tmp_path) == {}
+
+
+def test_a_folder_that_is_not_there_changes_nothing(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    line = at("import", class_csv, "--tokens", str(tmp_path / "no/t.csv")).refusal(1)
+
+    assert line.endswith("t.csv: No such file or directory")
+    assert hashes(tmp_path) == {}
+
+
+def test_tokens_that_do_not_count_are_not_left_behind(
+    at: Run, class_csv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    line = at("import", class_csv, "--tokens", str(tmp_path / "t.csv")).refusal(1)
+
+    assert line == "No space left on device"
+    assert not (tmp_path / "t.csv").exists()
+    assert hashes(tmp_path) == {}
+
+
+def test_a_list_that_is_wrong_changes_nothing(at: Run, tmp_path: Path) -> None:
+    file = tmp_path / "class.csv"
+    file.write_text("name\nann\nben\nann\n")
+    line = at("import", str(file)).refusal()
+
+    assert line == f"{file}:4: 'ann' is in line 2 already"
+    assert not (tmp_path / "arena.db").exists()
+
+
+def test_no_such_list(at: Run, tmp_path: Path) -> None:
+    line = at("import", str(tmp_path / "no.csv")).refusal(1)
+
+    assert line == f"{tmp_path / 'no.csv'}: No such file or directory"
+
+
+def test_who_was_revoked_is_named(at: Run, class_csv: str) -> None:
+    at("import", class_csv)
+    at("revoke", "ann")
+    _, out, _ = at("import", class_csv)
+
+    assert out.splitlines() == [
+        "0 new; 2 known, 0 of them changed",
+        "without a token, as before: ann; see 'arena roster rotate'",
+    ]
+
+
+# --- list ---
+
+
+def test_the_roster_is_shown_without_tokens(at: Run, class_csv: str) -> None:
+    at("import", class_csv)
+    at("revoke", "ben")
+    _, out, _ = at("list")
+    ann, ben = at("list", "--json").document["members"]
+
+    assert "On the roster: 2" in out
+    assert "ann@school" in out
+    assert "revoked 20" in out
+    assert set(ann) == {"name", "email", "team", "made_at", "revoked_at"}
+    assert (ann["name"], ann["team"], ann["revoked_at"]) == ("ann", "red", None)
+    assert ben["revoked_at"] >= ben["made_at"]
+
+
+@pytest.mark.parametrize("argv", [["list"], ["rotate", "ann"], ["revoke", "ann"]])
+def test_nothing_is_made_where_there_is_no_arena(
+    at: Run, tmp_path: Path, argv: list[str]
+) -> None:
+    line = at(*argv).refusal()
+
+    assert line.startswith("expected an arena's database, found no file")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- rotate, revoke ---
+
+
+def test_another_token(at: Run, class_csv: str, tmp_path: Path) -> None:
+    at("import", class_csv)
+    before = hashes(tmp_path)
+    issued = at("rotate", "ann", "--json").document
+
+    after = {**before, "ann": hashed(issued["token"])}
+    assert hashes(tmp_path) == after != before
+    _, out, _ = at("rotate", "ann")
+    assert "Tokens, shown this once" in out
+
+
+def test_a_token_is_shown_whole_however_narrow_the_terminal_is(
+    at: Run, class_csv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "50")
+    at("import", class_csv)
+    _, out, _ = at("rotate", "ann")
+
+    words = {hashed(word) for word in out.split()}
+    assert hashes(tmp_path)["ann"] in words
+
+
+def test_a_token_is_taken_back_once(at: Run, class_csv: str) -> None:
+    at("import", class_csv)
+
+    assert at("revoke", "ann").out == "ann's token is good no longer\n"
+    assert at("revoke", "ben", "--json").document == {"revoked": "ben"}
+    assert at("revoke", "ann").refusal() == "the token of 'ann' is revoked already"
+    assert at("rotate", "zed").refusal() == "expected a name on the roster, got 'zed'"
+
+
+# --- instructor ---
+
+
+def test_an_instructors_token(at: Run, tmp_path: Path) -> None:
+    status, out, err = at("instructor")
+
+    assert status == 0
+    assert err == "the token of the instructor instructor, shown this once:\n"
+    assert hashes(tmp_path, "instructors") == {"instructor": hashed(out.strip())}
+
+    made = at("instructor", "prof", "--json").document
+
+    assert made["name"] == "prof"
+    assert hashes(tmp_path, "instructors")["prof"] == hashed(made["token"])
+    assert "without '/'" in at("instructor", "a/b").refusal()
+
+
+def test_alone_it_says_what_there_is(run: Run) -> None:
+    status, out, err = run("roster")
+
+    assert (status, err) == (0, "")
+    for name in ("import", "list", "rotate", "revoke", "instructor"):
+        assert f"  {name} " in out

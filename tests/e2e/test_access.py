@@ -1,0 +1,526 @@
+"""Tokens on a real socket: who is let in and under which name, what strangers learn, and who has to go when the roster changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.access import Access, hashed
+from arena.admission import TOKEN_NEEDED
+from arena.class_list import Student
+from arena.conduct import Conduct
+from arena.database import open_database
+from arena.gateway import Gateway
+from arena.roster import Roster
+from arena.roster_watch import RosterWatch
+from protocol.errors import UsageError
+from protocol.messages import Done, Instruct, Limits, Progress
+from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena
+from tests.rogues.guessing import attack
+
+pytestmark = pytest.mark.e2e
+
+ANN, BEN, PROF = "ann's token", "ben's token", "the instructor's token"
+ROSTER = Access(
+    names=frozenset({"ann", "ben", "revoked"}),
+    players={hashed(ANN): "ann", hashed(BEN): "ben"},
+    instructors={hashed(PROF): "prof"},
+)
+WITHOUT_ANN = msgspec.structs.replace(ROSTER, players={hashed(BEN): "ben"})
+REFUSED = {
+    "type": "refused",
+    "code": "token",
+    "text": TOKEN_NEEDED,
+    "match": None,
+    "ask": None,
+    "legal": None,
+}
+
+
+def in_arena(
+    scenario: Callable[[Arena], Any],
+    access: Access | None = ROSTER,
+    limits: Limits = LIMITS,
+    **options: Any,
+) -> None:
+    """Run a scenario in an arena of its own."""
+
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            async with opened(access, limits, **options) as arena:
+                await scenario(arena)
+
+    asyncio.run(main())
+
+
+@asynccontextmanager
+async def opened(
+    access: Access | None, limits: Limits, **options: Any
+) -> AsyncIterator[Arena]:
+    arenas: list[Arena] = []
+    gateway = Gateway(
+        Conduct(asyncio.get_running_loop().time),
+        limits,
+        lambda: arenas[0].changed(),
+        access=access,
+        **options,
+    )
+    arenas.append(Arena(gateway, await gateway.open("127.0.0.1", 0)))
+    try:
+        yield arenas[0]
+    finally:
+        await gateway.close()
+        await asyncio.sleep(0)
+
+
+async def refuses(arena: Arena, **fields: Any) -> tuple[Any, int | None]:
+    """All that a stranger hears, and how it is closed."""
+    async with arena.stranger() as bot:
+        await bot.say(**bot.a_hello(**fields))
+        return await bot.hear(), await bot.closed()
+
+
+# --- coming in ---
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"token": "guessed"},
+        {"token": "", "name": "nobody"},
+        {"token": PROF},
+        {"token": "guessed", "resume": "0" * 32},
+        {"resume": "0" * 32},
+        {"token": "guessed", "protocol": 7},
+        {"games": ["chess"]},
+    ],
+)
+def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+
+            assert await refuses(arena, **fields) == (REFUSED, 4001)
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_a_stolen_session_is_no_good_without_its_token() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            for token in (None, "guessed"):
+                stolen = {"token": token, "resume": ann.session}
+                assert await refuses(arena, **stolen) == (REFUSED, 4001)
+            said, code = await refuses(arena, token=BEN, resume=ann.session)
+
+            assert (said["code"], code) == ("session", 4001)
+
+    in_arena(scenario, requires_token=True)
+
+
+@pytest.mark.parametrize(
+    ("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")]
+)
+def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger(said) as bot:
+            welcome = await bot.hello(token=ANN)
+
+            assert welcome["bot"] == called
+            assert list(arena.gateway.players) == [called]
+            await bot.vanish()
+        async with arena.stranger(said) as back:
+            assert (await back.hello(token=ANN, resume=bot.session))["bot"] == called
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_a_program_per_game_plays_with_one_token() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann/akq") as one, arena.stranger("ben") as two:
+            await one.hello(token=ANN)
+            await two.hello(token=BEN)
+            async with arena.stranger("ann/gin") as other:
+                await other.hello(token=ANN)
+                table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
+                await asyncio.gather(one.play(), two.play())
+                result, _ = await arena.result(table)
+
+                assert result.termination.kind == "completed"
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
+    async def scenario(arena: Arena) -> None:
+        assert await refuses(arena, name="ann") == (REFUSED, 4001)
+        assert await refuses(arena, name="ben/gin", token=ANN[:-1]) == (REFUSED, 4001)
+        async with arena.bot("zed"), arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            await arena.still_plays()
+
+    in_arena(scenario)
+
+
+# --- the roster changes ---
+
+
+def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+            await asyncio.gather(ann.ready(), ben.ready())
+            arena.gateway.roster_changed(WITHOUT_ANN)
+            result, verdict = await arena.result(table)
+            heard = [await ann.hear()]
+            while heard[-1]["type"] != "over":
+                heard.append(await ann.hear())
+
+            text = "its token was revoked or replaced"
+            ended = result.termination
+            assert (ended.kind, ended.seat, ended.text) == ("removed", 0, text)
+            assert verdict is not None
+            assert (verdict.kind, verdict.mechanism) == ("removed", "instructor")
+            assert {**REFUSED, "text": text} in heard
+            assert heard[-1]["verdict"]["text"] == text
+            assert await ann.closed() == 4001
+            while (over := await ben.hear())["type"] != "over":
+                pass
+            assert (over["termination"]["kind"], over["verdict"]) == ("removed", None)
+            for more in ({}, {"resume": ann.session}):
+                assert await refuses(arena, name="ann", token=ANN, **more) == (
+                    REFUSED,
+                    4001,
+                )
+            async with arena.stranger("ben/2") as again:
+                await again.hello(token=BEN)
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+            await asyncio.gather(ann.ready(), ben.ready())
+            await ann.vanish()
+            await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+            arena.gateway.roster_changed(WITHOUT_ANN)
+            result, _ = await arena.result(table)
+
+            assert result.termination.kind == "removed"
+            said = {"name": "ann", "token": ANN, "resume": ann.session}
+            assert await refuses(arena, **said) == (REFUSED, 4001)
+
+    in_arena(scenario)
+
+
+def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) -> None:
+    engine, _ = open_database(tmp_path / "arena.db", create=True)
+    roster = Roster(engine)
+    tokens = {
+        one.name: one.token
+        for one in roster.take([Student(name="ann"), Student(name="ben")]).new
+    }
+
+    async def scenario(arena: Arena) -> None:
+        watch = RosterWatch(roster, arena.gateway.roster_changed, roster.revision())
+        watching = asyncio.create_task(watch.run())
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=tokens["ann"])
+            await ben.hello(token=tokens["ben"])
+            began = time.monotonic()
+            done = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "arena", "roster", "revoke", "ann"),
+                *("--db", str(tmp_path / "arena.db")),
+                stdout=asyncio.subprocess.DEVNULL,
+            )
+            assert await done.wait() == 0
+            revoked_s = time.monotonic() - began
+            said = await ann.hear()
+
+            assert (said["type"], said["code"]) == ("refused", "token")
+            assert await ann.closed() == 4001
+            assert time.monotonic() - began - revoked_s < 5.0
+            assert list(arena.gateway.players) == ["ben"]
+        watching.cancel()
+
+    try:
+        in_arena(scenario, access=roster.access(), requires_token=True)
+    finally:
+        engine.dispose()
+
+
+# --- instructors ---
+
+
+class Office:
+    """Does what instructors want, and remembers it."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Instruct]] = []
+
+    def __call__(self, message: Instruct, who: str) -> Done:
+        self.heard.append((who, message))
+        if message.action == "void":
+            raise UsageError("expected a match, got none")
+        if message.action == "stop":
+            raise RuntimeError("a fault of ours")
+        progress = Progress("akq-1", "monday", "ace_king_queen", "x", "on", 1, 2, None)
+        return Done(f"{message.action} is done", (progress,))
+
+
+def word(action: str = "status", **fields: Any) -> dict[str, Any]:
+    """An instructor's word."""
+    said = {"type": "instruct", "protocol": 1, "token": PROF, "action": action}
+    return said | fields
+
+
+@pytest.mark.parametrize("encoding", ["json", "msgpack"])
+@pytest.mark.parametrize("requires_token", [False, True])
+def test_an_instructor_is_heard_as_often_as_needed(
+    encoding: str, requires_token: bool
+) -> None:
+    office = Office()
+
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger(encoding=encoding) as prof:
+            await prof.say(**word("pause", competition="monday"))
+            done = await prof.hears("done")
+
+            assert done["text"] == "pause is done"
+            assert done["competitions"][0]["run"] == "monday"
+
+            await prof.say(**word("void"))
+
+            refused = await prof.hears("refused")
+            assert refused["code"] == "instruct"
+            assert refused["text"] == "expected a match, got none"
+
+            await prof.say(**word())
+
+            assert (await prof.hears("done"))["text"] == "status is done"
+        assert [(who, said.action) for who, said in office.heard] == [
+            ("prof", "pause"),
+            ("prof", "void"),
+            ("prof", "status"),
+        ]
+        assert arena.gateway.players == {}
+
+    in_arena(scenario, on_instruct=office, requires_token=requires_token)
+
+
+@pytest.mark.parametrize("token", ["", "guessed", ANN])
+def test_nobody_else_is_heard(token: str) -> None:
+    office = Office()
+
+    async def scenario(arena: Arena) -> None:
+        for fields in ({}, {"protocol": 7}, {"action": "stop"}):
+            async with arena.stranger() as stranger:
+                await stranger.say(**word(token=token, **fields))
+
+                assert await stranger.hear() == REFUSED
+                assert await stranger.closed() == 4001
+        async with arena.stranger() as prof:
+            await prof.say(**word())
+            await prof.hears("done")
+            await prof.say(**word(token=token))
+
+            assert (await prof.refused())[::2] == ("token", 4001)
+        assert len(office.heard) == 1
+
+    in_arena(scenario, on_instruct=office)
+
+
+def test_another_version_is_told_to_an_instructor() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as prof:
+            await prof.say(**word(protocol=7))
+
+            assert await prof.refused() == (
+                "version",
+                "expected protocol 1, got 7",
+                4001,
+            )
+
+    in_arena(scenario, on_instruct=Office())
+
+
+def test_an_arena_without_competitions_takes_no_instructions() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as prof:
+            await prof.say(**word())
+
+            assert (await prof.hears("refused"))["code"] == "instruct"
+
+    in_arena(scenario)
+
+
+def test_without_a_roster_there_is_no_instructor() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as prof:
+            await prof.say(**word())
+
+            assert await prof.hear() == REFUSED
+
+    in_arena(scenario, access=None, on_instruct=Office())
+
+
+def test_a_player_does_not_instruct() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            await ann.say(**word())
+
+            assert await ann.refused() == (
+                "malformed",
+                "instruct may not be sent in state open",
+                1002,
+            )
+
+    in_arena(scenario, on_instruct=Office())
+
+
+def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as prof, arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            await prof.say(**word())
+            await prof.hears("done")
+            new = {hashed("another"): "prof"}
+            arena.gateway.roster_changed(
+                msgspec.structs.replace(ROSTER, instructors=new)
+            )
+
+            assert await prof.closed() == 4001
+            async with arena.stranger() as again:
+                await again.say(**word(token="another"))
+                await again.hears("done")
+            assert list(arena.gateway.players) == ["ann"]
+
+    in_arena(scenario, on_instruct=Office())
+
+
+def test_a_fault_of_ours_is_not_the_instructors(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger() as prof:
+            await prof.say(**word("stop"))
+
+            assert await prof.closed() == 1011
+        await arena.still_plays()
+
+    in_arena(scenario, on_instruct=Office())
+    assert "the arena failed at a frame" in caplog.text
+
+
+# --- guessing ---
+
+
+@pytest.mark.parametrize("is_playing", [False, True])
+def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
+    is_playing: bool,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            playing = None
+            if is_playing:
+                arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
+                playing = asyncio.gather(ann.play(), ben.play())
+            guesses = await attack(arena.port, 300, at_once=50)
+            attacking = asyncio.create_task(attack(arena.port, 10_000, at_once=50))
+            await asyncio.sleep(0)
+            async with arena.stranger("ann/2") as good:
+                began = time.monotonic()
+                await good.hello(token=ANN)
+                took_s = time.monotonic() - began
+            attacking.cancel()
+            if playing is not None:
+                assert not playing.done()
+                playing.cancel()
+                await asyncio.gather(playing, return_exceptions=True)
+            await asyncio.gather(attacking, return_exceptions=True)
+
+            assert [json.loads(said) for said in guesses] == [REFUSED]
+            assert guesses.total() == 300
+            assert took_s < 5.0
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_who_waits_in_the_line_is_cut_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.strangers._TURNS", 0)  # nobody's turn ever comes
+
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            await attack(arena.port, 20, at_once=1)
+            arena.open("ace_king_queen", "ann", "ben", hands=1)
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+
+            assert await reader.read() == b""
+            writer.close()
+
+    limits = msgspec.structs.replace(LIMITS, hello_ms=200)
+    in_arena(scenario, requires_token=True, limits=limits)
+
+
+# --- more than one address ---
+
+
+def test_the_same_arena_may_listen_on_several_addresses() -> None:
+    async def scenario(arena: Arena) -> None:
+        second = Arena(arena.gateway, await arena.gateway.open("127.0.0.1", 0))
+        assert second.port != arena.port
+        async with arena.bot("zed") as one, second.bot("yve") as two:
+            table = arena.open("ace_king_queen", "zed", "yve", hands=3)
+            await asyncio.gather(one.play(), two.play())
+            await arena.result(table)
+            await arena.gateway.close()
+
+            assert await one.closed() == await two.closed() == 1000
+        for port in (arena.port, second.port):
+            with pytest.raises(OSError, match="refused"):
+                await asyncio.open_connection("127.0.0.1", port)
+
+    in_arena(scenario)
+
+
+def test_nothing_is_logged_when_strangers_come_and_go(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.bot("zed") as zed:
+            arena.open("blackjack", "zed", hands=1)
+            for _ in range(30):
+                reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+                writer.write(b"GET / HTTP/1.1\r\n")
+                writer.transport.abort()
+            await zed.play()
+        await arena.still_plays()
+
+    with caplog.at_level(logging.WARNING):
+        in_arena(scenario)
+    assert caplog.records == []

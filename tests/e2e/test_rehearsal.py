@@ -1,0 +1,193 @@
+"""Rehearsals with bots as processes, over a WebSocket and over pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import arena
+from arena.match import Record
+from arena.program import Program
+from arena.rehearsal import Differs, Failed, Rehearsed, program_of, rehearse
+from protocol.messages import Limits
+from protocol.strategy import find
+
+pytestmark = pytest.mark.e2e
+
+LIMITS = Limits(start_ms=4_000, hello_ms=4_000, wall_ms=4_000)
+STEADY = {  # house bots that do the same again, and one that does not do as they do
+    "ace_king_queen": ("honest", "bluffer"),
+    "gin_rummy": ("simple", "patient"),
+    "high_low": ("timid", "bold"),
+    "three_card_poker": ("q64", "doubler"),
+    "blackjack": ("simple", "counting"),
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ace_king_queen": {"hands": 40},
+    "gin_rummy": {},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 40},
+    "blackjack": {"hands": 200},
+}
+
+PIPED = """
+import json, sys
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+say(type="hello", protocol=1, name="x", games={games})
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "match":
+        say(type="ready", match=message["match"], nonce="mine")
+    elif message["type"] == "ask":
+        {when_asked}
+        say(type="answer", match=message["match"], ask=message["ask"], value={value})
+    elif message["type"] == "over":
+        print("over", message["scores"], file=sys.stderr)
+"""
+
+
+def recorded(game: str, seed: int = 3) -> Record:
+    """A match between bots that do the same again."""
+    seats = arena.games.GAMES[game].seats
+    bots = [find(game, STEADY[game][0])() for _ in range(seats)]
+    return arena.play(game, bots, settings=SETTINGS[game], seed=seed).record
+
+
+def rehearsed(
+    record: Record,
+    start: Callable[[str, str], Program],
+    seat: int = 0,
+    limits: Limits = LIMITS,
+) -> Rehearsed:
+    names = ("ann", "ben", "cem", "dee")[: len(record.scores)]
+    return asyncio.run(rehearse(record, seat, names, start, limits))
+
+
+def piped(
+    tmp_path: Path,
+    value: str = "message['legal'][0]",
+    when_asked: str = "pass",
+    games: str = "['ace_king_queen']",
+) -> Callable[[str, str], Program]:
+    """A bot without a library."""
+    file = tmp_path / "bot.py"
+    file.write_text(PIPED.format(value=value, when_asked=when_asked, games=games))
+    program = Program((sys.executable, "bot.py"), stdio=True, folder=tmp_path)
+    return lambda url, name: program
+
+
+@pytest.mark.parametrize("game", STEADY)
+def test_the_same_bot_answers_the_same(game: str) -> None:
+    record = recorded(game)
+    seat = len(record.scores) - 1
+
+    done = rehearsed(record, program_of(game, STEADY[game][0]), seat)
+
+    assert done.ended is None
+    assert done.same > 5
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "blackjack"])
+def test_another_bot_differs_somewhere(game: str) -> None:
+    done = rehearsed(recorded(game), program_of(game, STEADY[game][1]))
+
+    assert isinstance(done.ended, Differs)
+    assert done.ended.number == done.same + 1
+    assert done.ended.recorded != done.ended.given
+
+
+def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
+    record = recorded("high_low")
+    start = program_of("high_low", "random", "7")
+
+    one, other = (rehearsed(record, start) for _ in range(2))
+
+    assert one == other
+    assert isinstance(one.ended, Differs)
+
+
+def test_a_file_is_a_bot(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "class Mine:\n"
+        "    game = 'ace_king_queen'\n"
+        "    def decide(self, question): return question.legal[0]\n"
+        "    def hear(self, news): pass\n"
+        "    def reset(self): pass\n"
+    )
+
+    done = rehearsed(
+        recorded("ace_king_queen"), program_of("ace_king_queen", str(file))
+    )
+
+    assert isinstance(done.ended, Differs)
+    assert done.ended.given in ("bet", "call")
+
+
+def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
+    """It plays as `honest` does: bet and call with the ace; what it lacks, only news could tell."""
+    value = "message['legal'][0 if message['card'] == 'A' else 1]"
+    record = recorded("ace_king_queen")
+
+    done = rehearsed(record, piped(tmp_path, value), seat=1)
+
+    assert done == rehearsed(record, program_of("ace_king_queen", "honest"), seat=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"value": "'raise'"}, "answered 'raise' to "),
+        ({"when_asked": "sys.exit(3)"}, "crashed: exit status 3"),
+        ({"when_asked": "say(type='nonsense')"}, "sent what cannot be accepted: "),
+        ({"when_asked": "say(type='goodbye')"}, "said goodbye in the middle"),
+        ({"games": "['gin_rummy']"}, "said hello for gin_rummy, expected ace_king"),
+        ({"games": "['poker']"}, "its hello was refused: unknown game 'poker'"),
+    ],
+)
+def test_a_bot_that_fails(tmp_path: Path, options: dict[str, str], text: str) -> None:
+    done = rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
+
+    assert isinstance(done.ended, Failed)
+    assert done.ended.text.startswith(text)
+    assert done.same == 0
+
+
+def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
+    program = Program((sys.executable, "-c", "raise SystemExit('no such book')"))
+
+    done = rehearsed(recorded("ace_king_queen"), lambda url, name: program)
+
+    assert isinstance(done.ended, Failed)
+    assert done.ended.text == "crashed: exit status 1; it said: no such book"
+
+
+def test_a_bot_that_never_answers(tmp_path: Path) -> None:
+    start = piped(tmp_path, when_asked="sys.stdin.read()")
+
+    done = rehearsed(
+        recorded("ace_king_queen"), start, limits=Limits(wall_ms=300, hello_ms=4_000)
+    )
+
+    assert isinstance(done.ended, Failed)
+    assert done.ended.text == "did not answer within 300 ms"
+    assert done.ended.number == 1
+
+
+def test_a_bot_that_never_says_hello() -> None:
+    program = Program((sys.executable, "-c", "input()"), stdio=True)
+    limits = Limits(start_ms=200, hello_ms=300)
+
+    done = rehearsed(
+        recorded("ace_king_queen"), lambda url, name: program, limits=limits
+    )
+
+    assert isinstance(done.ended, Failed)
