@@ -7,7 +7,7 @@ gets what a database says and returns what does not fit, in words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -46,6 +46,7 @@ def audit(
     verdicts: Sequence[Verdict],
     acts: Sequence[Act],
     *,
+    undealt: Collection[str] = (),
     is_old: bool = False,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
@@ -55,14 +56,16 @@ def audit(
         matches: all of it, in the order in which they were written.
         verdicts: its eliminations.
         acts: what was done to it from outside.
+        undealt: the ids of matches that ended before there were cards: nobody has played there.
         is_old: it was played before pairings had numbers: then its schedule says nothing.
     """
+    played = [match for match in matches if match.counts and match.id not in undealt]
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
             *_ruled(matches, verdicts),
             *_counting(matches),
-            *([] if is_old else _afterwards(competition.plan, matches, acts)),
+            *([] if is_old else _afterwards(competition.plan, played, acts)),
             *([] if is_old else _scheduled(competition, matches, acts)),
         )
     )
@@ -99,14 +102,12 @@ def _counting(matches: Sequence[Played]) -> Said:
 
 
 def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> Said:
-    """Whoever is out does not play any more (J3), but on a ladder."""
+    """Whoever is out does not play any more (J3), but on a ladder; of what was played and counts."""
     if plan.form is Form.LADDER:
         return
     out: dict[str, str] = {}
     removed = _removed(acts)
     for match in matches:
-        if not match.counts:
-            continue
         offender = _offender(match)
         for bot in dict.fromkeys(match.players):
             if bot in out:

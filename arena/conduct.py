@@ -219,7 +219,8 @@ class Conduct:
             return
         self.decisions += 1
         try:
-            took_ms = int((arrived - chair.asked_at) * 1000)
+            # Whoever guesses what it will be asked has answered before.
+            took_ms = max(0, int((arrived - chair.asked_at) * 1000))
             match.answer(message.value, message.note, took_ms)
         except IllegalAnswer as error:
             finding = Finding(

@@ -83,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None  # for `hello`, or to close
         self._handshaking: asyncio.Task[None] | None = None
+        self._early = bytearray()  # came before asyncio gave us the encrypted transport
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._is_watched = True  # a stranger, or closing: what it says takes our time
@@ -203,6 +204,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """The peer sends no more."""
+        if self._handshaking is not None:
+            return False  # nothing can be written yet, and need not be any more
         self._websocket.receive_eof()
         self._dispatch(self._loop.time())
         return False
@@ -242,14 +245,22 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = encrypted
         if self._is_held:
             encrypted.pause_reading()
+        early, self._early = bytes(self._early), bytearray()
+        if early:
+            self._attend(early)
 
     def _watched(self, nbytes: int) -> None:
         """The same for who is no player, or no longer: its owner learns how long it took."""
         if self._closing and self.useless > _TRIFLES and self._transport is not None:
             self._transport.pause_reading()  # the rest of a flood; it is cut in a moment
-            return
+        elif self._handshaking is not None:  # has just ended, and we have not heard
+            self._early += self._buffer[:nbytes]
+        else:
+            self._attend(bytes(self._buffer[:nbytes]))
+
+    def _attend(self, data: bytes) -> None:
         began_s = time.perf_counter()
-        self._websocket.receive_data(bytes(self._buffer[:nbytes]))
+        self._websocket.receive_data(data)
         self._dispatch(self._loop.time())
         self._owner.was_read(self, time.perf_counter() - began_s)
 

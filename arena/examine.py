@@ -7,38 +7,23 @@ all cores. Of a competition only the outlines of its matches are kept. Nothing i
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
 from arena.audit import Flaw, audit
+from arena.checkers import Checkers, Stored
 from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
-from arena.plan import Form
-from arena.sheet import sheet_of
+from arena.plan import Form, Plan
 from arena.store import Competition, Played, Store
-from arena.verify import Checked, Expected, check
+from arena.verify import Checked, Expected
 from protocol.errors import ArenaError, StoreFailed, in_words
 from protocol.messages import Ending, Verdict
 
-__all__ = ["Examined", "count", "examine", "loose_ends"]
-
-_CHUNK_BYTES = 256 * 1024  # of records that are checked in one go
-_CHUNK_MATCHES = 100
-_ALONE_BYTES = (
-    1024 * 1024
-)  # what is checked before other processes are worth their start
-_MOST_WORKERS = 8
-
-Stored: TypeAlias = tuple[Played, bytes]
+__all__ = ["Examined", "count", "examine", "loose_ends", "named", "opened"]
 
 
 class Examined(msgspec.Struct, frozen=True):
@@ -55,6 +40,28 @@ class Examined(msgspec.Struct, frozen=True):
     matches: int
     flaws: tuple[Flaw, ...]
     notes: tuple[str, ...]
+
+
+def opened(where: str) -> Store:
+    """The database, to be read.
+
+    Raises:
+        UsageError: it is not there, or no arena's.
+        StoreFailed: it is so damaged that it cannot be opened.
+    """
+    with _reading():
+        return Store(where, create=False)
+
+
+def named(store: Store, text: str) -> str:
+    """The id of a competition as people name it.
+
+    Raises:
+        UsageError: there is none, or more than one.
+        StoreFailed: the database is so damaged that it cannot be read.
+    """
+    with _reading():
+        return store.find(text).id
 
 
 def count(store: Store, competition: str | None = None) -> int:
@@ -88,7 +95,7 @@ def examine(
             if competition is None
             else (store.competition(competition),)
         )
-    with _Checkers() as checkers:
+    with Checkers() as checkers:
         for one in found:
             yield _examined(store, one, checkers, tick)
 
@@ -102,64 +109,107 @@ def loose_ends(store: Store) -> tuple[Flaw, ...]:
     return (*_seats(store), *_orphans(store), *_columns(store))
 
 
+class _Gathered:
+    """What the matches of a competition have come to, one by one.
+
+    Attributes:
+        rows: the matches, as the rows say.
+        made: the same with what their answers make.
+        reasons: what does not fit, by match.
+        undealt: those without cards.
+        uncommitted: those with cards, but without a commitment.
+        is_committed: whether there is any with one.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Played] = []
+        self.made: list[Played] = []
+        self.reasons: dict[str, list[str]] = {}
+        self.undealt: set[str] = set()
+        self.uncommitted: list[str] = []
+        self.is_committed = False
+
+    def add(self, played: Played, checked: Checked) -> None:
+        """One more."""
+        self.rows.append(played)
+        self.made.append(_corrected(played, checked))
+        if checked.reasons:
+            self.reasons[played.id] = list(checked.reasons)
+        self.is_committed |= checked.is_committed
+        if not checked.is_dealt:
+            self.undealt.add(played.id)
+        elif not checked.is_committed:
+            self.uncommitted.append(played.id)
+
+    def blame(self, match: str, text: str) -> None:
+        """Something more does not fit."""
+        self.reasons.setdefault(match, []).append(text)
+
+    def flaws(self, competition: str) -> list[Flaw]:
+        """A line for every match that does not fit."""
+        return [
+            Flaw(competition, played.id, "; ".join(self.reasons[played.id]))
+            for played in self.rows
+            if played.id in self.reasons
+        ]
+
+
 def _examined(
     store: Store,
     competition: Competition,
-    checkers: _Checkers,
+    checkers: Checkers,
     tick: Callable[[], None],
 ) -> Examined:
-    plan = competition.plan
-    expected = Expected(plan.game, plan.settings)
-    outlines: list[Played] = []
-    made: list[Played] = []  # the same, with what their answers make
-    reasons: dict[str, list[str]] = {}
-    uncommitted: list[str] = []
-    is_committed = False
+    plan, gathered = competition.plan, _Gathered()
     stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in checkers.check(stored, expected):
-        outlines.append(played)
-        made.append(_corrected(played, checked))
-        if checked.reasons:
-            reasons[played.id] = list(checked.reasons)
-        is_committed |= checked.is_committed
-        if checked.is_dealt and not checked.is_committed:
-            uncommitted.append(played.id)
+    for played, checked in checkers.check(stored, Expected(plan.game, plan.settings)):
+        gathered.add(played, checked)
         tick()
+    notes = tuple(_notes(plan, gathered))
+    with _reading():
+        verdicts = store.verdicts(competition.id)
+        acts = store.actions(competition.id)
+    # What is wrong with one match is not to be said of those that came after it: the
+    # results are those of the rows, or what the answers make, whichever fits better.
+    found = min(
+        (
+            list(
+                audit(
+                    competition,
+                    matches,
+                    verdicts,
+                    acts,
+                    undealt=gathered.undealt,
+                    is_old=bool(notes),
+                )
+            )
+            for matches in (gathered.rows, gathered.made)
+        ),
+        key=len,
+    )
+    others = []
+    for flaw in found:
+        if flaw.match is None:
+            others.append(flaw)
+        else:
+            gathered.blame(flaw.match, flaw.text)
+    flaws = (*gathered.flaws(competition.id), *others)
+    return Examined(competition.id, len(gathered.rows), flaws, notes)
 
-    notes = []
-    if uncommitted and is_committed:  # so this arena could
+
+def _notes(plan: Plan, gathered: _Gathered) -> Iterator[str]:
+    """What cannot be checked; a match without a commitment among others that have one is a flaw."""
+    uncommitted = gathered.uncommitted
+    if uncommitted and gathered.is_committed:
         for match in uncommitted:
-            reasons.setdefault(match, []).append("it was dealt without a commitment")
+            gathered.blame(match, "it was dealt without a commitment")
     elif uncommitted:
-        notes.append(
+        yield (
             f"{len(uncommitted):,} matches without a commitment, of before it was kept; "
             "its pairings were not numbered then, and are not checked"
         )
-    elif plan.form is Form.ELIMINATION and not plan.seed:
-        notes.append("its tables cannot be drawn again, as no seed is kept")
-    is_old = bool(notes)
-    with _reading():
-        verdicts, acts = (
-            store.verdicts(competition.id),
-            store.actions(competition.id),
-        )
-    found = list(audit(competition, outlines, verdicts, acts, is_old=is_old))
-    if reasons and found:
-        # What is wrong with one match is not to be said of those that came after it.
-        other = list(audit(competition, made, verdicts, acts, is_old=is_old))
-        found = min(found, other, key=len)
-    flaws = []
-    for flaw in found:
-        if flaw.match is None:
-            flaws.append(flaw)
-        else:
-            reasons.setdefault(flaw.match, []).append(flaw.text)
-    numbers = {played.id: played.number for played in outlines}
-    of_matches = (
-        Flaw(competition.id, match, "; ".join(reasons[match]))
-        for match in sorted(reasons, key=numbers.__getitem__)
-    )
-    return Examined(competition.id, len(outlines), (*of_matches, *flaws), tuple(notes))
+    if plan.form is Form.ELIMINATION and not plan.seed:
+        yield "its tables cannot be drawn again, as no seed is kept"
 
 
 def _corrected(played: Played, checked: Checked) -> Played:
@@ -168,96 +218,6 @@ def _corrected(played: Played, checked: Checked) -> Played:
         return played
     counts = checked.made.termination.kind is not Ending.VOID and played.counts
     return msgspec.structs.replace(played, result=checked.made, counts=counts)
-
-
-# --- on all cores ---
-
-
-class _Checkers:
-    """Checks matches in the order in which they come; once there are many, in processes of its own."""
-
-    def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
-        self._workers = min(os.cpu_count() or 1, _MOST_WORKERS)
-        self._alone = 0
-
-    def __enter__(self) -> _Checkers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def check(
-        self, stored: Iterable[Stored], expected: Expected
-    ) -> Iterator[tuple[Played, Checked]]:
-        """Each match with what became of it."""
-        running: deque[tuple[list[Stored], Future[list[Checked]]]] = deque()
-        for chunk in _chunks(stored):
-            if self._works_alone(chunk):
-                yield from _together(chunk, _check_chunk(chunk, expected))
-                continue
-            assert self._pool is not None, "it was started when there were many"
-            future = self._pool.submit(_check_chunk, chunk, expected)
-            running.append((chunk, future))
-            if len(running) > 2 * self._workers:
-                yield from _waited_for(running)
-        while running:
-            yield from _waited_for(running)
-
-    def _works_alone(self, chunk: Sequence[Stored]) -> bool:
-        if self._pool is not None:
-            return False
-        self._alone += sum(len(record) for _, record in chunk)
-        if self._alone <= _ALONE_BYTES or self._workers == 1:
-            return True
-        # Not by fork: the store has threads.
-        self._pool = ProcessPoolExecutor(
-            self._workers, multiprocessing.get_context("spawn"), _leave_interrupts
-        )
-        return False
-
-
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches all processes of a terminal; who has started us sees to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _check_chunk(chunk: Sequence[Stored], expected: Expected) -> list[Checked]:
-    return [check(sheet_of(played, record), expected) for played, record in chunk]
-
-
-def _waited_for(
-    running: deque[tuple[list[Stored], Future[list[Checked]]]],
-) -> Iterator[tuple[Played, Checked]]:
-    chunk, future = running.popleft()
-    try:
-        done = future.result()
-    except BrokenProcessPool:
-        raise ArenaError(
-            "a process that checked matches was ended from outside; is there enough memory"
-        ) from None
-    yield from _together(chunk, done)
-
-
-def _together(
-    chunk: Sequence[Stored], done: Sequence[Checked]
-) -> Iterator[tuple[Played, Checked]]:
-    for (played, _), checked in zip(chunk, done, strict=True):
-        yield played, checked
-
-
-def _chunks(stored: Iterable[Stored]) -> Iterator[list[Stored]]:
-    chunk: list[Stored] = []
-    size = 0
-    for one in stored:
-        chunk.append(one)
-        size += len(one[1])
-        if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_MATCHES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
 
 
 # --- the database ---

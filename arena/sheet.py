@@ -162,4 +162,4 @@ def reopened(record: Record) -> Match:
 def _said(error: Exception) -> str:
     """What is wrong with a document, in a line that begins like ours."""
     text = one_line(str(error), _WORDS)
-    return text[:1].lower() + text[1:]
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text

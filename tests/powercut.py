@@ -38,12 +38,14 @@ KINDS = ("start", "connect", "play", "commit", "stage")
 elimination. The last ones come at the very end of the competition, whatever was drawn for them."""
 
 _AT_THE_END = 3
-_STUDENTS = 14
+_STUDENTS = 22
 _HANDS = {True: 1000, False: 200}  # of a match in the round robin; the fewer if there are few kills
 _MANY = 10
 _MATCHES_PER_KILL = 5  # in the round robin, so that there is enough of it to be interrupted
 _LIFE_S = 60.0  # for what a life is waited for; none needs half of it
 _LAST_LIFE_S = 180.0
+_COMING_S = 1.5  # in which an arena starts and its bots connect
+_LATER_S = {"play": 0.5, "commit": 0.004, "stage": 0.02}
 _ORPHANS_S = 3.0  # what the arena has launched is gone by then
 _LOOK_S = 0.002
 _ONE_TABLE = {"stan", "rita"}
@@ -62,6 +64,7 @@ for line in sys.stdin:
         say(type="answer", match=it["match"], ask=it["ask"], value=it["legal"][0])
 """
 
+# What stands first has the first call on those who play in both.
 _CONFIG = """
 [serve]
 port = {port}
@@ -78,18 +81,19 @@ name = "wilma"
 command = "{python} -m bots ace_king_queen honest --tables 2 --quiet --no-session"
 
 [[run]]
+name = "cup"
+game = "high_low"
+players = ["stan", "rosa", {all}]
+house = ["bold", "timid", "counter"]
+settings = {{ gap = 20, max_shuffles = 8 }}
+
+[[run]]
 name = "robin"
 game = "ace_king_queen"
 players = ["stan", "wilma", "rita", {some}]
 matches = {matches}
 house = ["nash", "bluffer"]
 settings = {{ hands = {hands} }}
-
-[[run]]
-name = "cup"
-game = "high_low"
-players = ["stan", "rosa", {all}]
-house = ["bold", "timid", "counter"]
 """
 
 
@@ -166,13 +170,15 @@ class _Powercut:
         first = self._count - last
         kinds = [KINDS[number % len(KINDS)] for number in range(first)]
         self._random.shuffle(kinds)
-        due = sorted(self._random.sample(range(1, self.expected - 3), first))
-        for kind, matches in zip(kinds, due, strict=True):
-            later_s = {"play": 0.5, "commit": 0.004, "stage": 0.02}.get(kind, 1.5)
+        playing = sum(kind in _LATER_S for kind in kinds)
+        due = sorted(self._random.sample(range(1, self.expected - 3), playing))
+        for kind in kinds:
+            later_s = _LATER_S.get(kind, _COMING_S)
+            matches = due.pop(0) if kind in _LATER_S else 0
             yield kind, self._random.uniform(0, later_s), matches
         for number in range(_AT_THE_END - last, _AT_THE_END):
             kind, left = (("end", 2), ("end", 0), ("over", 0))[number]
-            yield kind, self._random.uniform(0, 0.03), self.expected - left
+            yield kind, self._random.uniform(0, 0.01), self.expected - left
 
     @property
     def expected(self) -> int:
@@ -204,6 +210,7 @@ class _Powercut:
                 stderr=err,
             )
         self._born = time.monotonic()
+        self._inherited = self._counted()
 
     def _await(self, kind: str, due: int) -> None:
         """Wait for the moment, or for the end of the arena, which is a fault then."""
@@ -216,10 +223,11 @@ class _Powercut:
         if kind == "over":
             self._until(lambda: self._finished() == 2)
             return
-        if kind == "stage":
+        if kind == "stage" and not self._finished():
             tables = self._tables_over()
             self._until(lambda: self._tables_over() > tables or self._finished() > 0)
             return
+        due = max(due, self._inherited + (kind != "end"))
         self._until(lambda: self._counted() >= due)
         if kind == "commit":
             wal = self._database.with_name("powercut.db-wal")
@@ -251,14 +259,14 @@ class _Powercut:
     def _kill(self, kind: str, after_s: float, before: Book) -> Book:
         """End it as a power cut would; what it has left, once it has been compared with what there was."""
         assert self._arena is not None, "it was started"
-        if self._arena.poll() is not None and (kind, self._arena.returncode) != (
-            "over",
-            0,
-        ):
+        if self._arena.poll() is None:
+            os.kill(self._arena.pid, signal.SIGKILL)
+        elif kind == "over" and self._arena.returncode == 0:
+            kind = "late"  # it was quicker
+        else:
             self.faults.append(
                 f"the arena ended by itself before kill {len(self.kills) + 1}, exit status {self._arena.returncode}"
             )
-        os.kill(self._arena.pid, signal.SIGKILL)
         killed = time.monotonic()
         self._arena.wait()
         orphans_s = self._orphans(killed)

@@ -12,7 +12,7 @@ import click
 import msgspec
 import sqlalchemy as sa
 
-from arena import sheet, story, wording
+from arena import examine, sheet, story, wording
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.config import Serve
@@ -137,7 +137,7 @@ def _find(match: str, db: str) -> _Found:
         except UsageError as error:
             raise ArenaError(f"{path}: {error}") from None
         return _Found(document)
-    with Store(db, create=False) as store:
+    with examine.opened(db) as store:
         return _stored(store, match)
 
 

@@ -13,7 +13,6 @@ import msgspec
 from arena import examine, sheet, verify
 from arena.audit import Flaw
 from arena.cli import _shared as shared
-from arena.store import Store
 from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["command"]
@@ -105,8 +104,8 @@ def _is_json(place: str) -> bool:
 def _database(
     place: str, competition: str | None, outcome: _Outcome, *, tell: bool
 ) -> None:
-    with Store(place, create=False) as store:
-        which = None if competition is None else store.find(competition).id
+    with examine.opened(place) as store:
+        which = None if competition is None else examine.named(store, competition)
         with _progress(examine.count(store, which)) as tick:
             for found in examine.examine(store, which, tick):
                 outcome.competitions += 1

@@ -59,7 +59,7 @@ SHORT: dict[str, dict[str, object]] = {
 SOON = 0.001
 """For bots that do not come: nobody waits for them."""
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 20.0  # nothing here takes more than a second
 
 
 def first_legal(ask: Ask) -> object:
@@ -374,7 +374,7 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     """A test's scenario, in an event loop of its own."""
 
     async def main() -> None:
-        await scenario()
+        await in_time(scenario())
 
     asyncio.run(main())
 

@@ -77,7 +77,7 @@ class Contest:
         """The n-th match says something else."""
         self.matches[number - 1] = replace(self.matches[number - 1], **fields)
 
-    def said(self, *, is_old: bool = False) -> list[tuple[str | None, str]]:
+    def said(self, **options: Any) -> list[tuple[str | None, str]]:
         """What does not fit."""
         competition = Competition(
             id="c-1",
@@ -88,9 +88,7 @@ class Contest:
             finished_at=None,
             ranking=self.ranking,
         )
-        found = audit(
-            competition, self.matches, self.verdicts, self.acts, is_old=is_old
-        )
+        found = audit(competition, self.matches, self.verdicts, self.acts, **options)
         return [(flaw.match, flaw.text) for flaw in found]
 
 
@@ -235,6 +233,24 @@ def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
 
     assert (final.id, f"{bot} is out by removed, no verdict says so") in said
     assert not any("had been removed" in text for _, text in said)
+
+
+def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
+    """One is out without a card being dealt; the other comes to the next table, and is out there."""
+    played = Contest(plan("high_low"))
+    first = played.matches[0]
+    removed = Result(
+        (0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, 0, "copied")
+    )
+    played.change(1, result=removed)
+    played.acts = [replace(REMOVAL, bot=bot, at=0.5) for bot in first.players[:2]]
+
+    def told(**options: Any) -> bool:
+        said = (first.id, f"{first.players[1]} had been removed before")
+        return said in played.said(**options)
+
+    assert told()
+    assert not told(undealt={first.id})
 
 
 def test_an_offence_without_its_verdict() -> None:

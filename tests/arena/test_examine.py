@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from arena import examine
+from arena import checkers, examine
 from arena.audit import Flaw
 from arena.schedule import Pairing
 from arena.store import Act, Store
@@ -91,8 +91,8 @@ def test_what_the_instructor_did_fits(tmp_path: Path) -> None:
 def test_many_matches_are_checked_in_several_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examine, "_ALONE_BYTES", 1)
-    monkeypatch.setattr(examine, "_CHUNK_MATCHES", 3)
+    monkeypatch.setattr(checkers, "_ALONE_BYTES", 1)
+    monkeypatch.setattr(checkers, "_CHUNK_MATCHES", 3)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     with Store(tmp_path / "arena.db") as store:
         Writing(store, plan("blackjack", matches=10), "b-1").to_the_end()
@@ -296,3 +296,25 @@ def test_what_cannot_be_read_is_a_line(file: Path, damage: str) -> None:
         flaws(file)
 
     assert "\n" not in str(failed.value)
+
+
+def test_what_cannot_even_be_opened_is_a_line(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **options: Any) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "sqlite said so")
+
+    monkeypatch.setattr(examine, "Store", fail)
+
+    with pytest.raises(StoreFailed, match="cannot read the database: UnicodeDecode"):
+        examine.opened(str(file))
+
+
+def test_a_competition_by_the_name_of_its_run(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        Writing(store, plan("blackjack", run="monday"), "b-1").to_the_end()
+        store.flush()
+
+        assert examine.named(store, "monday") == examine.named(store, "b-") == "b-1"
+        with pytest.raises(UsageError):
+            examine.named(store, "tuesday")

@@ -228,7 +228,7 @@ def test_who_waits_when_the_last_match_ends_waits_no_more(door: Door) -> None:
 def test_turns_go_round_and_end_with_the_first_words(door: Door) -> None:
     door.fails()
     guests = [Guest(door) for _ in range(24)]
-    order = []
+    order: list[int] = []
     while len(order) < 72:
         door.tick()
         for number, guest in enumerate(guests):

@@ -502,7 +502,7 @@ def test_the_same_arena_may_listen_on_several_addresses() -> None:
 
             assert await one.closed() == await two.closed() == 1000
         for port in (arena.port, second.port):
-            with pytest.raises(OSError, match="refused"):
+            with pytest.raises(ConnectionRefusedError):
                 await asyncio.open_connection("127.0.0.1", port)
 
     in_arena(scenario)
@@ -515,7 +515,7 @@ def test_nothing_is_logged_when_strangers_come_and_go(
         async with arena.bot("zed") as zed:
             arena.open("blackjack", "zed", hands=1)
             for _ in range(30):
-                reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+                _, writer = await asyncio.open_connection("127.0.0.1", arena.port)
                 writer.write(b"GET / HTTP/1.1\r\n")
                 writer.transport.abort()
             await zed.play()
