@@ -7,7 +7,6 @@ played then would not count. Time is looked at again and again instead of slept 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -199,7 +198,7 @@ class Course:
             self.has_failed = True
             self._tell(f"{run.name} cannot be played: {error}")
             return
-        self._until(run, competition, time.time())
+        self._until(run, competition, _now().timestamp())
         await self._play(competition)
 
     async def _enough(self, run: Run) -> bool:
@@ -281,7 +280,13 @@ class Course:
                 continue
             seen = {players[one] for one in names}
             plan = msgspec.structs.replace(game.plan, players=names)
-            await self._play(self._host.compete(plan))
+            try:
+                competition = self._host.compete(plan)
+            except UsageError as error:  # these are too few, say
+                self.has_failed = True
+                self._tell(f"{name} cannot be played: {error}")
+            else:
+                await self._play(competition)
             if self._once:
                 return
 

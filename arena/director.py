@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -72,8 +72,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class Listener:
     """Who wants to know what happens in a competition; this one does not."""
 
-    def freed(self, names: Sequence[str]) -> None:
-        """A match is over, and these bots have a table free."""
+    def freed(self, competition: Competition, names: Sequence[str]) -> None:
+        """A match is over, and these bots have a table free; by default for the same competition."""
+        competition.seat(names)
 
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out, by what did not end a match."""
@@ -85,6 +86,10 @@ class Listener:
 
     def told(self, text: str) -> None:
         """Something that the instructor should know."""
+
+    def guests_elsewhere(self, competition: Competition) -> Collection[str]:
+        """It asks for the house bots that are there for other competitions only."""
+        return ()
 
 
 class Competition:
@@ -247,8 +252,15 @@ class Competition:
 
     def is_in(self, name: str) -> bool:
         """Whether a bot takes part and has neither been eliminated nor removed."""
-        ledger = self.ledger
-        return name in self._names - ledger.out.keys() - ledger.removed.keys()
+        if name in self.ledger.out or name in self.ledger.removed:
+            return False
+        return name in self._names or (
+            self.plan.form is Form.LADDER
+            and (
+                name in (player.name for player in self.plays())
+                or name in (row.name for row in self.ledger.rows)
+            )
+        )
 
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
@@ -352,11 +364,14 @@ class Competition:
         return name in self.ledger.out
 
     def plays(self) -> list[Player]:
-        """All that are here and play the game, but for those who fill chairs."""
+        """All that are here and play the game, but for the house bots of other competitions."""
+        others = self._listener.guests_elsewhere(self)
         return [
             player
             for player in self._gateway.players.values()
-            if self.plan.game in player.games and not player.leaving
+            if self.plan.game in player.games
+            and not player.leaving
+            and player.name not in others
         ]
 
     def stuck(self, pairing: Pairing) -> None:
@@ -395,7 +410,10 @@ class Competition:
         """Write down what came of a match, and rule who is out."""
         lasted_s = self._loop.time() - table.opened_at
         self._note(table.id, pairing, result, verdict, lasted_s)
-        self._listener.freed(pairing.players)
+
+    def freed(self, names: Sequence[str]) -> None:
+        """These bots have a table free, for this competition or another."""
+        self._listener.freed(self, names)
 
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -22,19 +22,29 @@ from arena.ledger import Ledger
 from arena.match import Result
 from arena.pipe import Pipe
 from arena.plan import Bot, Form, Plan
+from arena.roster import Roster
+from arena.roster_watch import RosterWatch
 from arena.schedule import Pairing
 from arena.store import Competition as Written
 from arena.store import State, Store, new_id
 from arena.verdict import Finding
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, one_line
-from protocol.messages import Ending, Limits, Mechanism, Verdict
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.messages import (
+    Done,
+    Ending,
+    Instruct,
+    Limits,
+    Mechanism,
+    Verdict,
+)
 from protocol.strategy import house_bots
 
 __all__ = ["Host"]
 
 _LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
 _LOOPBACK = "127.0.0.1"
+_DISMISSED = "its competition is over"
 _FILES = 16_384  # that may be open at once: thousands of bots
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
 
@@ -45,7 +55,7 @@ class _Relay(Listener):
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def freed(self, names: Sequence[str]) -> None:
+    def freed(self, competition: Competition, names: Sequence[str]) -> None:
         """Other competitions may wait for these bots."""
         self._host._on_freed(names)
 
@@ -62,6 +72,11 @@ class _Relay(Listener):
     def told(self, text: str) -> None:
         """Something that the instructor should know."""
         self._host._listener.told(text)
+
+    def guests_elsewhere(self, competition: Competition) -> Collection[str]:
+        """The house bots of other competitions."""
+        others = {name for one in self._host.competitions for name in one.fillers}
+        return others.difference(competition.fillers)
 
 
 class _Ours:
@@ -94,7 +109,7 @@ class _Ours:
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
 
-    `ended` has what became of the processes that were launched and have ended by themselves, by name.
+    `on_instruct` does what an instructor wants, if there is one. `ended` has what became of the processes that were launched and have ended by themselves, by name.
 
     Args:
         store: where results go; its owner closes it.
@@ -102,6 +117,7 @@ class Host:
         port: the port, or 0 for a free one.
         limits: of time and space.
         practice: illegal answers are refused, and nobody is out for them.
+        requires_token: whether everybody who comes needs a token of the roster; who is on it needs it always.
         tls: what encrypts the port; bots that the arena launches have another one, on loopback.
         listener: told of what happens in competitions.
         on_verdict: told of every elimination as it happens.
@@ -120,6 +136,7 @@ class Host:
         port: int = 0,
         limits: Limits | None = None,
         practice: bool = False,
+        requires_token: bool = False,
         tls: ssl.SSLContext | None = None,
         listener: Listener | None = None,
         is_attended: bool = False,
@@ -146,9 +163,21 @@ class Host:
         self._launcher = Launcher(self.limits, files, self._found)
         self._loop = asyncio.get_running_loop()
         self.conduct = Conduct(self._loop.time, practice, self._ruled)
+        roster = Roster(store.engine)
+        access = roster.access()
         self.gateway = Gateway(
-            self.conduct, self.limits, self._on_change, self._on_offence
+            self.conduct,
+            self.limits,
+            self._on_change,
+            self._on_offence,
+            access=access,
+            requires_token=requires_token,
+            on_instruct=self._on_instruct,
         )
+        # Whoever changes the roster does so in another process.
+        self._watch = RosterWatch(roster, self.gateway.roster_changed, access.revision)
+        self._watching: asyncio.Task[None] | None = None
+        self.on_instruct: Callable[[Instruct, str], Done] | None = None
 
     async def __aenter__(self) -> Host:
         _allow_many_files()
@@ -157,6 +186,7 @@ class Host:
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
         if self._tls is not None:  # whose certificate need not be good for loopback
             self._near_port = await self.gateway.open(_LOOPBACK, 0)
+        self._watching = asyncio.create_task(self._watch.run())
         return self
 
     async def __aexit__(
@@ -166,6 +196,8 @@ class Host:
         trace: TracebackType | None,
     ) -> None:
         self._closing = True
+        if self._watching is not None:
+            self._watching.cancel()
         await self.gateway.close()
         await self._launcher.close()
 
@@ -339,9 +371,7 @@ class Host:
     def _dismiss_house(self, competition: Competition) -> None:
         """Stop the house bots that were there for this competition only."""
         gone = Finding(
-            kind=Ending.DISCONNECT,
-            text="its competition is over",
-            mechanism=Mechanism.SESSION,
+            kind=Ending.DISCONNECT, text=_DISMISSED, mechanism=Mechanism.SESSION
         )
         needed = {name for one in self._competitions for name in one.fillers}
         for name in competition.fillers:
@@ -364,8 +394,19 @@ class Host:
 
     @property
     def _in_order(self) -> list[Competition]:
-        """The competitions, those first that have an end."""
-        return sorted(self._competitions, key=lambda one: one.plan.form is Form.LADDER)
+        """The competitions: eliminations first, as a stage waits for every match of it, ladders last, as they have no end."""
+        order = {Form.ELIMINATION: 0, Form.LADDER: 2}
+        return sorted(self._competitions, key=lambda one: order.get(one.plan.form, 1))
+
+    def _on_instruct(self, message: Instruct, who: str) -> Done:
+        """An instructor's word.
+
+        Raises:
+            UsageError: it cannot be done.
+        """
+        if self.on_instruct is None:
+            raise UsageError("expected an arena with an instructor, this one has none")
+        return self.on_instruct(message, who)
 
     def _on_change(self) -> None:
         self._changed.set()
@@ -376,7 +417,8 @@ class Host:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
         for competition in self._competitions:
             competition.offended(name, finding)
-        if name in self._ours and finding.kind is not Ending.CRASH:
+        tells = finding.kind is not Ending.CRASH and finding.text != _DISMISSED
+        if name in self._ours and tells:
             got = f"; got {finding.got}" if finding.got else ""
             self.ended.setdefault(name, finding.text + got)
             self._changed.set()

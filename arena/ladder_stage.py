@@ -56,6 +56,9 @@ class Climbers(Protocol):
     ) -> None:
         """Write down what came of a match."""
 
+    def freed(self, names: Sequence[str]) -> None:
+        """These bots have a table free, for this competition or another."""
+
     def void_table(self, table: Table, text: str) -> None:
         """Stop a match."""
 
@@ -196,6 +199,7 @@ class LadderStage:
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)
             self._later(pause_s, partial(self._rested, pairing.players))
+        self._climbers.freed(pairing.players)
 
     def _rested(self, names: Sequence[str]) -> None:
         self._rests.difference_update(names)

@@ -51,6 +51,9 @@ class Referee(Protocol):
     ) -> None:
         """Write down what came of a match, and rule who is out."""
 
+    def freed(self, names: Sequence[str]) -> None:
+        """These bots have a table free, for this competition or another."""
+
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
@@ -282,7 +285,7 @@ class RunningStage:
                 self._repeat(pairing)
             else:
                 self._list(pairing)  # it was the instructor's wish
-            self.seat(pairing.players)
+        self._referee.freed(pairing.players)
 
     def _repeat(self, pairing: Pairing) -> None:
         """A match that the arena spoilt is played again, but not for ever (J5)."""

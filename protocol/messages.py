@@ -142,7 +142,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     memory_mib: Annotated[int, Meta(ge=16, le=1 << 30)] = 512
     processes: Annotated[int, Meta(ge=1, le=1 << 30)] = 32
     strangers: Annotated[int, Meta(ge=1, le=1 << 30)] = 512
-    per_token: Annotated[int, Meta(ge=1, le=1 << 30)] = 4
+    per_token: Annotated[int, Meta(ge=1, le=1 << 30)] = 8
     per_address: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_024
 
 

@@ -39,9 +39,14 @@ elimination. The last ones come at the very end of the competition, whatever was
 
 _AT_THE_END = 3
 _STUDENTS = 22
-_HANDS = {True: 1000, False: 200}  # of a match in the round robin; the fewer if there are few kills
+_HANDS = {
+    True: 1000,
+    False: 200,
+}  # of a match in the round robin; the fewer if there are few kills
 _MANY = 10
-_MATCHES_PER_KILL = 5  # in the round robin, so that there is enough of it to be interrupted
+_MATCHES_PER_KILL = (
+    5  # in the round robin, so that there is enough of it to be interrupted
+)
 _LIFE_S = 60.0  # for what a life is waited for; none needs half of it
 _LAST_LIFE_S = 180.0
 _COMING_S = 1.5  # in which an arena starts and its bots connect
@@ -285,7 +290,9 @@ class _Powercut:
         try:
             status = self._arena.wait(_LAST_LIFE_S)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the last life does not end:\n{self._tail()}") from None
+            raise AssertionError(
+                f"the last life does not end:\n{self._tail()}"
+            ) from None
         if status != 0:
             self.faults.append(f"the last life ended with exit status {status}")
         self._orphans(time.monotonic())

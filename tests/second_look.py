@@ -42,6 +42,7 @@ class Competition(NamedTuple):
     plan: dict[str, Any]
     state: str
     ranking: list[dict[str, Any]]
+    began: float
     seconds: float
 
 
@@ -103,7 +104,8 @@ def _book(database: sqlite3.Connection) -> Book:
         return Book(integrity, (), {}, ())  # killed before the first table was there
     competitions = tuple(
         Competition(
-            id, json.loads(plan), state, json.loads(ranking or "[]"), (end or 0) - began
+            *(id, json.loads(plan), state, json.loads(ranking or "[]")),
+            *(began, (end or began) - began),
         )
         for id, plan, state, ranking, began, end in database.execute(
             "SELECT id, plan, state, ranking, started_at, finished_at FROM competitions ORDER BY started_at"
@@ -115,11 +117,19 @@ def _book(database: sqlite3.Connection) -> Book:
     ):
         seats.setdefault(match, []).append(tuple(row))
     matches = {}
-    for id, competition, pairing, counts, kind, seat, digest, record, *rest in (
-        database.execute(
-            "SELECT id, competition, pairing, counts, kind, seat, digest, record,"
-            " number, game, text, started_at, finished_at FROM matches"
-        )
+    for (
+        id,
+        competition,
+        pairing,
+        counts,
+        kind,
+        seat,
+        digest,
+        record,
+        *rest,
+    ) in database.execute(
+        "SELECT id, competition, pairing, counts, kind, seat, digest, record,"
+        " number, game, text, started_at, finished_at FROM matches"
     ):
         players, scores, points = zip(*seats.get(id, [("", 0, 0)]), strict=True)
         matches[id] = Match(
@@ -150,9 +160,7 @@ def whole(book: Book) -> Iterator[str]:
     """What is wrong with a database whatever was played in it."""
     if book.integrity != "ok":
         yield f"integrity_check: {book.integrity}"
-    seeds = Counter(
-        json.loads(match.record)["seed"] for match in book.matches.values()
-    )
+    seeds = Counter(json.loads(match.record)["seed"] for match in book.matches.values())
     for seed, count in seeds.items():
         if count > 1 or not seed:
             yield f"the cards of seed {seed} were dealt {count} times"
@@ -345,7 +353,9 @@ def standings(
                 yield from _fits(f"{name} v {other}", cell, name, theirs)
 
 
-def _fits(what: str, row: dict[str, Any], name: str, mine: list[Match]) -> Iterator[str]:
+def _fits(
+    what: str, row: dict[str, Any], name: str, mine: list[Match]
+) -> Iterator[str]:
     counted: Counter[str] = Counter()
     for match in mine:
         seat = match.players.index(name)

@@ -26,10 +26,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from arena.director import Plan
 from arena.games import GAMES
 from arena.host import Host
 from arena.launch import read_program
+from arena.plan import plan_of
 from arena.processes import LinuxProcesses
 from arena.store import Store
 from protocol.messages import Limits, Verdict
@@ -213,7 +213,8 @@ class Soak:
             if len(names) < max(2, rules.seats) or (with_rogues and not rogues):
                 await asyncio.sleep(0.2)
                 continue
-            plan = Plan(game=rules, settings=settings, players=names, limits=LIMITS)
+            wait_s = (LIMITS.start_ms + LIMITS.grace_ms) / 1000
+            plan = plan_of(rules, settings, names, limits=LIMITS, wait_s=wait_s)
             self._playing.update(names)
             await self._host.play(self._host.compete(plan))
             self._playing.subtract(names)

@@ -28,6 +28,9 @@ __all__ = ["client_of", "main", "student"]
 
 _PATIENCE_S = 120.0  # for an arena that is away
 _PAUSE_S = 0.5
+_PATIENCE = (
+    3  # decisions: who plays blackjack at random may be broke before the usual ten
+)
 
 
 def student(
@@ -39,10 +42,7 @@ def student(
 
 def client_of(student: dict[str, Any], url: str) -> Client:
     """The client that plays for a student."""
-    strategies = {
-        game: rogue(game, bot) if bot.startswith("rogue-") else find(game, bot)
-        for game, bot in student["bots"].items()
-    }
+    strategies = {game: _strategy(game, bot) for game, bot in student["bots"].items()}
     return Client(
         url,
         student["name"],
@@ -52,6 +52,14 @@ def client_of(student: dict[str, Any], url: str) -> Client:
         patience_s=_PATIENCE_S,
         on_event=lambda line: None,
     )
+
+
+def _strategy(game: str, bot: str) -> type[Any]:
+    if not bot.startswith("rogue-"):
+        return find(game, bot)
+    cls = rogue(game, bot)
+    cls.PATIENCE = _PATIENCE  # a class of its own, made for this game just now
+    return cls
 
 
 async def _play(student: dict[str, Any], url: str) -> bool:

@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from arena.chance import Stream, commitment, match_key
-from arena.cli import COMMANDS
+from arena.cli import COMMANDS, command_named
 from arena.config import read_config
 from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.doctor import examine
@@ -748,7 +748,7 @@ def test_bots_are_launched_by_the_commands_that_are_said_to() -> None:
     [line] = re.findall(r"^(.+) take `--bot COMMAND` as well", section, re.MULTILINE)
 
     for name in COMMANDS:
-        command = import_module(f"arena.cli.{name}").command
+        command = command_named(name)
         options = {option for param in command.params for option in param.opts}
         assert ("--bot" in options) == (name in words(line) | {"serve"}), name
 

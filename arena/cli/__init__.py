@@ -18,7 +18,7 @@ import click
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
-__all__ = ["COMMANDS", "Interrupted", "arena", "main"]
+__all__ = ["COMMANDS", "Interrupted", "arena", "command_named", "main"]
 
 COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all five games, between processes.",
@@ -67,14 +67,7 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, imported now."""
-        if name not in COMMANDS:
-            return None
-        if name in _INSTRUCT:
-            command = importlib.import_module("arena.cli.instruct").COMMANDS[name]
-        else:
-            command = importlib.import_module(f"arena.cli.{name}").command
-        assert isinstance(command, click.Command), "every module there has one"
-        return command
+        return command_named(name) if name in COMMANDS else None
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
@@ -91,6 +84,16 @@ class _Lazy(click.Group):
             raise Interrupted("interrupted") from None
         except BrokenPipeError:
             raise _NobodyReads from None
+
+
+def command_named(name: str) -> click.Command:
+    """One of `COMMANDS`, imported now."""
+    if name in _INSTRUCT:
+        found = importlib.import_module("arena.cli.instruct").COMMANDS[name]
+    else:
+        found = importlib.import_module(f"arena.cli.{name}").command
+    assert isinstance(found, click.Command), "every module there has one"
+    return found
 
 
 class _NobodyReads(Exception):

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
@@ -27,6 +28,7 @@ from arena.host import Host
 from arena.instructor import Instructor
 from arena.plan import plan_of
 from arena.program import views
+from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
 from protocol.errors import ArenaError, UsageError
@@ -122,7 +124,7 @@ def _read_bots(
     "--open/--no-open",
     "open_to_all",
     default=_DEFAULTS.open,
-    help="Let anybody in who can reach this machine; without it only this machine can.",
+    help="Let anybody in who can reach this machine; without it everybody from elsewhere needs a token.",
 )
 @click.option(
     "--tls-cert",
@@ -245,6 +247,11 @@ class _Door(msgspec.Struct, frozen=True):
     tls: ssl.SSLContext | None
     hidden: Sequence[Path]
 
+    @property
+    def requires_token(self) -> bool:
+        """Whether everybody needs one: not from this machine, and not if the instructor has said so."""
+        return not (self.open_to_all or _is_loopback(self.host))
+
 
 class _Evening(msgspec.Struct, frozen=True):
     """What is to be played by whom, and how it is shown."""
@@ -261,6 +268,7 @@ class _Evening(msgspec.Struct, frozen=True):
 async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
     stops_at_sigterm()
+    roster = Roster(store.engine)
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
         teller = Teller(board)
@@ -271,6 +279,7 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             port=door.port,
             limits=evening.config.limits,
             practice=door.practice,
+            requires_token=door.requires_token,
             tls=door.tls,
             listener=report.Watcher(log, teller.say),
             is_attended=True,
@@ -285,14 +294,29 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
                 on_start=lambda one: _started(one, board, teller),
                 on_report=lambda one: _over(one, board, evening.as_json),
                 tell=teller.say,
+                teams=roster.teams,
+                names=lambda: [
+                    one.name for one in roster.members() if one.revoked_at is None
+                ],
                 once=evening.once,
             )
+            _warn(roster.access(), door, evening, teller)
             instructor = Instructor(arena, store, course.play)
-            arena.gateway.on_instruct = instructor
+            arena.on_instruct = instructor
             async with launched(arena, evening.ours, teller):
                 await course.run(evening.runs, evening.games)
             await store.flushed()
             return course.has_failed
+
+
+def _warn(access: Access, door: _Door, evening: _Evening, teller: Teller) -> None:
+    """What is probably not meant so."""
+    if evening.runs and not access.instructors:
+        teller.say("nobody instructs here yet; `arena roster instructor` makes a token")
+    if door.requires_token and not access.players:
+        teller.say(
+            "nobody is on the roster, so nobody can connect; `arena roster import` puts a class on it, --open lets everybody in"
+        )
 
 
 def _started(competition: Competition, board: report.Board, teller: Teller) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -197,7 +197,7 @@ class _Heard(Listener):
     def __init__(self, hall: Hall) -> None:
         self._hall = hall
 
-    def freed(self, names: Sequence[str]) -> None:
+    def freed(self, competition: Competition, names: Sequence[str]) -> None:
         asyncio.get_running_loop().call_soon(self._hall.seat, names)
 
     def ruled(self, verdict: Verdict) -> None:
@@ -211,6 +211,9 @@ class _Heard(Listener):
     def told(self, text: str) -> None:
         self._hall.lines.append(text)
 
+    def guests_elsewhere(self, competition: Competition) -> Collection[str]:
+        return self._hall.guests - set(competition.fillers)
+
 
 class Hall:
     """Bots that are connected, and the competitions that they play."""
@@ -222,6 +225,7 @@ class Hall:
         self.competitions: list[Competition] = []
         self.most_chairs: Counter[str] = Counter()
         self.called: list[str] = []
+        self.guests: set[str] = set()
         self.heard: list[str] = []
         self.told: list[Verdict] = []
         self.lines: list[str] = []

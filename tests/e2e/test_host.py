@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from arena.director import Plan
 from arena.games import GAMES
 from arena.host import Host
+from arena.plan import plan_of
 from arena.program import Program
 from arena.store import Store
 from protocol.errors import ArenaError
@@ -74,11 +74,8 @@ def league(host: Host, game: str, *players: str, **settings: object) -> Any:
     rules = GAMES[game]
     return host.play(
         host.compete(
-            Plan(
-                game=rules,
-                settings=rules.vocabulary.read_settings(settings),
-                players=players,
-                limits=LIMITS,
+            plan_of(
+                rules, rules.vocabulary.read_settings(settings), players, limits=LIMITS
             )
         )
     )

@@ -26,11 +26,12 @@ import msgspec
 import pytest
 
 from arena import sandbox
-from arena.director import Plan, Report
+from arena.director import Report
 from arena.games import GAMES
 from arena.host import Host
 from arena.launch import read_program
 from arena.match import Record, replay
+from arena.plan import plan_of
 from arena.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.hogs import bot, spy
@@ -180,7 +181,8 @@ class Contest(NamedTuple):
 async def compete(host: Host, limits: Limits, hands: int, *names: str) -> Report:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": hands})
-    plan = Plan(game=game, settings=settings, players=names, limits=limits)
+    wait_s = (limits.start_ms + limits.grace_ms) / 1000
+    plan = plan_of(game, settings, names, limits=limits, wait_s=wait_s)
     return await host.play(host.compete(plan))
 
 
@@ -232,7 +234,7 @@ def cell_of(store: Store, contest: Contest) -> Cell:
     [competition] = [
         competition.id
         for competition in store.competitions()
-        if contest.name in competition.players
+        if contest.name in competition.plan.players
     ]
     [played] = store.matches(competition)
     seat = played.players.index(contest.name)
@@ -247,7 +249,7 @@ def cell_of(store: Store, contest: Contest) -> Cell:
 def test_a_hello_world_plays_a_whole_match(season: Season) -> None:
     cell = season.cells["hello"]
 
-    assert cell.played.termination.kind is Ending.COMPLETED
+    assert cell.played.result.termination.kind is Ending.COMPLETED
     assert cell.report.verdicts == ()
     assert len(cell.record.answers) >= FEW
     assert_both_are_limited(cell)
@@ -326,7 +328,7 @@ def test_nothing_at_all_is_left_when_the_arena_has_closed(season: Season) -> Non
 
 def assert_is_out(season: Season, cell: Cell, kind: Ending) -> None:
     """It is out for that word, the other seat has won, and all of it is in the database."""
-    verdict, ended = cell.verdict, cell.played.termination
+    verdict, ended = cell.verdict, cell.played.result.termination
     assert (ended.kind, ended.seat, ended.text) == (kind, cell.seat, verdict.text)
     assert (verdict.kind, verdict.bot, verdict.seat) == (kind, cell.name, cell.seat)
     assert verdict in season.stored
@@ -385,7 +387,7 @@ def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
     cell = plays_remotely(tmp_path, "hog", LIMITS, FEW)
 
     assert cell.report.verdicts == ()
-    assert cell.played.termination.kind is Ending.COMPLETED
+    assert cell.played.result.termination.kind is Ending.COMPLETED
 
 
 def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path) -> None:
@@ -498,10 +500,10 @@ def test_without_one_a_spy_finds_much_but_is_nobody_else(
 ARENA = """
 import asyncio, sys
 from pathlib import Path
-from arena.director import Plan
 from arena.games import GAMES
 from arena.host import Host
 from arena.launch import read_program
+from arena.plan import plan_of
 from arena.store import Store
 
 async def main(lines, names):
@@ -511,7 +513,7 @@ async def main(lines, names):
                 await host.launch_program(read_program(line), name)
             game = GAMES["ace_king_queen"]
             settings = game.vocabulary.read_settings({"hands": 1_000_000})
-            plan = Plan(game=game, settings=settings, players=names)
+            plan = plan_of(game, settings, names)
             playing = asyncio.create_task(host.play(host.compete(plan)))
             while host.conduct.decisions < 100:
                 await asyncio.sleep(0.01)

@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from arena.director import Form, Plan, Report
+from arena.director import Report
 from arena.games import GAMES
 from arena.host import Host
 from arena.launch import read_program
 from arena.match import MatchResult, Record, replay
+from arena.plan import Form, plan_of
 from arena.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
@@ -135,7 +136,8 @@ async def _compete(host: Host, game: str, *names: str) -> Report:
     """One competition; who is missing of the seats is filled up with bots that behave."""
     players = (*names, *HONEST)[: max(len(names), GAMES[game].seats)]
     settings = GAMES[game].vocabulary.read_settings(SHORT[game])
-    plan = Plan(game=GAMES[game], settings=settings, players=players, limits=LIMITS)
+    wait_s = (LIMITS.start_ms + LIMITS.grace_ms) / 1000
+    plan = plan_of(GAMES[game], settings, players, limits=LIMITS, wait_s=wait_s)
     return await host.play(host.compete(plan))
 
 
@@ -225,7 +227,7 @@ def _cell(
     [competition] = [
         competition.id
         for competition in store.competitions()
-        if name in competition.players
+        if name in competition.plan.players
     ]
     [played] = store.matches(competition)
     record = store.record(played.id)
@@ -293,7 +295,7 @@ def check(cell: Cell) -> Verdict | None:
     assert cell.played is not None
     assert cell.record is not None
     seat = cell.played.players.index(cell.name)
-    ended = cell.played.termination
+    ended = cell.played.result.termination
     assert (ended.kind, ended.text) == (cell.kind.ending, ended.text)
     assert replay(cell.record).record.to_json() == cell.record.to_json()
     if cell.kind.ending == Ending.COMPLETED:
@@ -366,7 +368,8 @@ def result_of(cell: Cell) -> MatchResult:
     assert cell.played is not None
     assert cell.record is not None
     played = cell.played
-    return MatchResult(played.scores, played.points, played.termination, cell.record)
+    result = played.result
+    return MatchResult(result.scores, result.points, result.termination, cell.record)
 
 
 def told(cell: Cell) -> dict[str, Any]:

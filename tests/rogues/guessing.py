@@ -4,8 +4,8 @@ Two house bots, each a process, play one match over WebSocket in an arena that r
 with ten thousand wrong tokens as fast as it can, over many connections at once. Three conditions take turns within one run:
 
 - `quiet`: nobody guesses;
-- `elsewhere`: the same attacker guesses at another arena on the same machine, which plays nothing: what that costs the
-  match is only the competition for two cores;
+- `elsewhere`: the same attacker guesses at another arena on the same machine, which plays nothing but lets strangers wait as if it did:
+  what that costs the match is only the competition for two cores;
 - `here`: it guesses at the arena that plays.
 
 Printed are decisions per second, their ratios by round, how fast guesses were refused, and how long one with a good token, from the
@@ -50,7 +50,7 @@ _SAID_BYTES = 4096
 # ---- The arena, as a process of its own
 
 
-async def serve() -> None:
+async def serve(is_beside: bool) -> None:
     """Print the port; play between the two sides when they are there; answer every line on stdin with the decisions so far."""
     loop = asyncio.get_running_loop()
     conduct = Conduct(loop.time)
@@ -60,6 +60,8 @@ async def serve() -> None:
     )
     here = asyncio.Event()
     gateway = Gateway(conduct, Limits(), here.set, access=access, requires_token=True)
+    if is_beside:
+        gateway._reception.strangers._is_busy = lambda: True
     print(await gateway.open("127.0.0.1", 0), flush=True)
     asked = asyncio.Event()
     loop.add_reader(sys.stdin, asked.set)
@@ -116,8 +118,8 @@ async def _started(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 @asynccontextmanager
-async def _arena() -> AsyncIterator[Arena]:
-    async with _started("tests.rogues.guessing", "--serve") as process:
+async def _arena(*options: str) -> AsyncIterator[Arena]:
+    async with _started("tests.rogues.guessing", "--serve", *options) as process:
         assert process.stdout is not None, "it is a pipe"
         yield Arena(process, int(await process.stdout.readline()))
 
@@ -186,7 +188,7 @@ async def measure(
     attacked_s = 0.0
     async with AsyncExitStack() as stack:
         here = await stack.enter_async_context(_arena())
-        elsewhere = await stack.enter_async_context(_arena())
+        elsewhere = await stack.enter_async_context(_arena("--beside"))
         for side in SIDES:
             await stack.enter_async_context(_bot(here.port, side))
         while (await here.decisions())[1] < 1000:
@@ -281,11 +283,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=5.0, help="per condition")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    for ours in ("--serve", "--beside"):
+        parser.add_argument(ours, action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--attack", type=int, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        asyncio.run(serve())
+        asyncio.run(serve(options.beside))
         return 0
     if options.attack is not None:
         print("it begins", flush=True)

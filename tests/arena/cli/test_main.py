@@ -5,14 +5,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from arena.cli import COMMANDS, main
+from arena.cli import COMMANDS, command_named, main
 from arena.cli import _shared as shared
 from protocol.version import __version__
 
@@ -30,7 +29,7 @@ def test_without_a_command_it_shows_its_help(run: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_there(run: Run, name: str) -> None:
-    command = import_module(f"arena.cli.{name}").command
+    command = command_named(name)
 
     assert isinstance(command, click.Command)
     assert command.name == name

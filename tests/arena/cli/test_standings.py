@@ -47,8 +47,8 @@ def test_the_only_competition(run: Run, store: Store, db: str) -> None:
         "running, 2 of 6, about 40 s left"
     )
     rows = [line.replace("│", " ").split() for line in lines]
-    assert ["1", "ann", "2", "0", "0", "+8", "+3", "+5"] in rows
-    assert ["3", "ben", "0", "0", "1", "-5", "-5"] in rows
+    assert ["1", "ann", "2", "0", "0", "+8", "+4.0", "+3", "+5"] in rows
+    assert ["3", "ben", "0", "0", "1", "-5", "-5.0", "-5"] in rows
 
 
 def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) -> None:

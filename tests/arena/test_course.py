@@ -1,0 +1,732 @@
+"""What an arena has before it, by a clock that tests set: interrupted competitions, runs, games for whoever comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from arena import course as module
+from arena.config import Config
+from arena.course import Course, Open
+from arena.games import GAMES
+from arena.host import Host
+from arena.plan import Form, Plan, plan_of
+from arena.run import Run, Who
+from arena.store import Competition as Written
+from arena.store import State, Store
+from arena.timetable import Times, parse
+from protocol.errors import ArenaError, StoreFailed, UsageError
+from protocol.messages import Limits
+from tests.arena.hall import in_time, turns
+
+MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
+SIX = MONDAY.replace(hour=18)
+
+
+class Played:
+    """Stands in for a competition: it is over when a test says so."""
+
+    def __init__(self, name: str, plan: Plan, is_paused: bool = False) -> None:
+        self.id = name
+        self.plan = plan
+        self.title = plan.run or plan.game
+        self.is_paused = is_paused
+        self.is_over = False
+        self.is_closed = False
+        self.played = 3
+        self.progress = SimpleNamespace(
+            scheduled=0 if plan.form is Form.LADDER else 1_200
+        )
+        self.ends: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def end(self, error: Exception | None = None) -> None:
+        self.is_over = True
+        if error is None:
+            self.ends.set_result(f"report of {self.id}")
+        else:
+            self.ends.set_exception(error)
+
+    def close(self) -> None:
+        self.is_closed = True
+        if not self.ends.done():
+            self.end()
+
+
+class Stand:
+    """Stands in for the host and its store: keeps what is to be played."""
+
+    def __init__(self) -> None:
+        self.here: dict[str, object] = {}  # who is connected, and its session
+        self.started: list[Played] = []
+        self.playing: list[Played] = []
+        self.written: list[Written] = []
+        self.refuses: str | None = None
+        self.gateway = SimpleNamespace(players=self.here)
+        self._changed = asyncio.Event()
+
+    def comes(self, *names: str) -> None:
+        for name in names:
+            self.here[name] = object()
+        self._changed.set()
+
+    # --- as a host ---
+
+    def names(self, game: str) -> tuple[str, ...]:
+        fillers = {bot.name for one in self.playing for bot in one.plan.bots}
+        return tuple(name for name in self.here if name not in fillers)
+
+    async def wait_for_change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def unfinished(self) -> tuple[Written, ...]:
+        return tuple(
+            one for one in self.written if one.state in (State.RUNNING, State.PAUSED)
+        )
+
+    def resume(self, written: Written) -> Played:
+        one = Played(written.id, written.plan, written.state is State.PAUSED)
+        self.started.append(one)
+        return one
+
+    def compete(self, plan: Plan) -> Played:
+        if self.refuses is not None:
+            raise UsageError(self.refuses)
+        one = Played(f"c{len(self.started)}", plan)
+        self.started.append(one)
+        self.note(one)
+        return one
+
+    async def play(self, one: Played) -> str:
+        self.playing.append(one)
+        try:
+            return await one.ends
+        finally:
+            self.playing.remove(one)
+            self.note(one, State.FINISHED)
+
+    # --- as a store ---
+
+    def note(self, one: Played, state: State = State.RUNNING) -> None:
+        self.written = [other for other in self.written if other.id != one.id]
+        self.written.append(written(one.id, one.plan, state))
+
+    def competitions(self) -> tuple[Written, ...]:
+        return tuple(self.written)
+
+
+def written(name: str, plan: Plan, state: State = State.RUNNING) -> Written:
+    return Written(
+        id=name,
+        plan=plan,
+        state=state,
+        revision=0,
+        started_at=MONDAY.timestamp(),
+        finished_at=None if state in (State.RUNNING, State.PAUSED) else 1.0,
+        ranking=(),
+    )
+
+
+class Evening:
+    """A course under way, what it has told, and its clock."""
+
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        once: bool = False,
+        roster: Sequence[str] = (),
+        teams: Mapping[str, str] | None = None,
+    ) -> None:
+        self.now = MONDAY
+        monkeypatch.setattr(module, "_now", lambda: self.now)
+        monkeypatch.setattr(module, "_LOOK_S", 0)
+        monkeypatch.setattr(module, "_GATHER_S", 0)
+        self.stand = Stand()
+        self.lines: list[str] = []
+        self.reports: list[object] = []
+        self.course = Course(
+            cast(Host, self.stand),
+            cast(Store, self.stand),
+            Config(limits=Limits(bank_ms=1, tables=8)),
+            on_start=lambda one: None,
+            on_report=self.reports.append,
+            tell=self.lines.append,
+            teams=lambda: teams or {},
+            names=lambda: roster,
+            once=once,
+        )
+
+    def begins(self, *runs: Run, games: Sequence[Open] = ()) -> asyncio.Task[None]:
+        return asyncio.create_task(self.course.run(runs, games))
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        while not holds():
+            await asyncio.sleep(0)
+
+    async def starts(self, count: int) -> Played:
+        """The competition that starts as number `count`, from 1."""
+        await self.until(lambda: len(self.stand.started) >= count)
+        await self.until(lambda: self.stand.started[count - 1] in self.stand.playing)
+        assert len(self.stand.started) == count
+        return self.stand.started[-1]
+
+    async def ends(self, task: asyncio.Task[None]) -> None:
+        """The arena is stopped."""
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+def run(scenario: Callable[[], Any]) -> None:
+    async def main() -> None:
+        await in_time(scenario())
+
+    asyncio.run(main())
+
+
+def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> Run:
+    times = None if at is None else parse(at, UTC)
+    return Run(
+        name=name,
+        game=fields.pop("game", "ace_king_queen"),
+        form=fields.pop("form", Form.ROUND_ROBIN),
+        least=fields.pop("least", 2),
+        at=times,
+        **fields,
+    )
+
+
+def a_game(name: str = "ace_king_queen", least: int = 2) -> Open:
+    game = GAMES[name]
+    settings = game.vocabulary.read_settings({})
+    return Open(plan_of(game, settings, ()), least)
+
+
+# --- runs without a time ---
+
+
+def test_a_run_without_a_time_starts_when_enough_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        task = evening.begins(a_run(least=3))
+        evening.stand.comes("ann", "ben")
+        await turns()
+        assert evening.stand.started == []
+
+        evening.stand.comes("cem")
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ann", "ben", "cem")
+        assert cup.plan.run == "cup"
+        assert cup.plan.due_at is None
+        assert cup.plan.limits.bank_ms == 1
+
+        cup.end()
+        await task
+        assert evening.reports == ["report of c0"]
+        assert not evening.course.has_failed
+        assert evening.lines == []
+
+    run(scenario)
+
+
+def test_it_does_not_start_when_one_of_them_goes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        gathered = asyncio.Event()
+
+        async def sleep(delay_s: float) -> None:
+            del evening.stand.here["ben"]
+            monkeypatch.setattr(asyncio, "sleep", real)
+            gathered.set()
+
+        real = asyncio.sleep
+        task = evening.begins(a_run())
+        await turns()
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        evening.stand.comes("ann", "ben")
+        await gathered.wait()
+        await turns()
+        assert evening.stand.started == []
+
+        evening.stand.comes("cem")
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ann", "cem")
+        cup.end()
+        await task
+
+    run(scenario)
+
+
+def test_a_run_without_a_time_is_played_once_in_a_database(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        plan = msgspec.structs.replace(a_game().plan, run="cup")
+        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+        evening.stand.comes("ann", "ben")
+        await evening.begins(a_run())
+
+        assert evening.stand.started == []
+        [line] = evening.lines
+        assert "cup is not played again: it was akq-1" in line
+
+    run(scenario)
+
+
+def test_a_run_that_goes_on_is_not_told_to_be_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        plan = msgspec.structs.replace(a_game().plan, run="cup")
+        evening.stand.written.append(written("akq-1", plan))
+        task = evening.begins(a_run())
+        cup = await evening.starts(1)
+        assert evening.lines == ["akq-1 goes on: cup, 3 of 1200 matches played"]
+        cup.end()
+        await task
+        assert len(evening.stand.started) == 1
+
+    run(scenario)
+
+
+# --- runs at a time ---
+
+
+def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run(at="Mon 18:00"))
+        await turns()
+        assert evening.lines == ["cup starts Mon 23 Nov 18:00"]
+
+        evening.now = SIX - timedelta(seconds=1)
+        await turns()
+        assert evening.stand.started == []
+
+        evening.now = SIX
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == SIX.timestamp()
+        evening.now = SIX + timedelta(minutes=20)
+        cup.end()
+        await turns()
+        assert len(evening.stand.started) == 1, "not twice for the same moment"
+        assert evening.lines[-1] == "cup starts Mon 30 Nov 18:00"
+
+        evening.now = SIX + timedelta(days=7)
+        again = await evening.starts(2)
+        assert again.plan.due_at == (SIX + timedelta(days=7)).timestamp()
+        again.end()
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        evening.stand.comes("ann", "ben")
+        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+        task = evening.begins(one)
+        await turns()
+        evening.now = SIX
+        cup = await evening.starts(1)
+        cup.end()
+        await task
+
+    run(scenario)
+
+
+def test_within_the_hour_it_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        evening.now = SIX + timedelta(minutes=59)
+        task = evening.begins(a_run(at="18:00"))
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == SIX.timestamp()
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_later_than_that_it_is_skipped_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        evening.stand.comes("ann", "ben")
+        evening.now = SIX + timedelta(hours=2)
+        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+        await evening.begins(one)
+
+        assert evening.stand.started == []
+        assert evening.lines == ["cup was not played at Mon 23 Nov 18:00"]
+
+    run(scenario)
+
+
+def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        evening.now = SIX + timedelta(minutes=5)
+        plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=SIX.timestamp())
+        evening.stand.written.append(written("akq-1", plan))
+        task = evening.begins(a_run(at="18:00"))
+        await evening.starts(1)
+        await turns()
+        assert [one.id for one in evening.stand.started] == ["akq-1"]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_who_does_not_come_within_the_hour_does_not_play(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        monkeypatch.setattr(module, "LATEST_S", 0.001)
+        evening.stand.comes("ann")
+        evening.now = SIX
+        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+        await evening.begins(one)
+
+        assert evening.stand.started == []
+        assert evening.lines == ["cup is not played: expected 2 bots, 1 came"]
+
+    run(scenario)
+
+
+def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.now = SIX
+        evening.stand.refuses = "expected bots, at least 2 of them, got 0"
+        task = evening.begins(a_run(at="Mon 18:00", who=Who.ROSTER))
+        await evening.until(lambda: len(evening.lines) >= 2)
+        await turns(300)
+
+        assert evening.lines == [
+            "cup cannot be played: expected bots, at least 2 of them, got 0",
+            "cup starts Mon 30 Nov 18:00",
+        ]
+        assert evening.course.has_failed
+        await evening.ends(task)
+
+    run(scenario)
+
+
+# --- who plays ---
+
+
+def test_all_on_the_roster_play_under_the_names_they_have_come_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(
+            monkeypatch,
+            roster=("ann", "ben", "cem"),
+            teams={"ann": "red", "zoe": "red"},
+        )
+        evening.stand.comes("ben/fast", "benny", "stranger", "ann")
+        task = evening.begins(a_run(who=Who.ROSTER))
+        cup = await evening.starts(1)
+
+        assert cup.plan.players == ("ann", "ben/fast", "cem"), "cem is awaited"
+        assert cup.plan.teams == {"ann": "red"}
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_those_who_are_named_are_not_waited_for_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann")))
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("zoe", "ann")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_house_bots_have_names_that_nobody_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("optimal", "ann")
+        task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
+        cup = await evening.starts(1)
+
+        assert cup.plan.players == (
+            "optimal",
+            "ann",
+            "optimal-2",
+            "random",
+            "optimal-3",
+        )
+        assert [(bot.name, bot.house, bot.tables) for bot in cup.plan.bots] == [
+            ("optimal-2", "optimal", 8),
+            ("random", "random", 8),
+            ("optimal-3", "optimal", 8),
+        ]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+# --- ladders that are closed ---
+
+
+def test_K4_a_ladder_is_closed_when_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        evening.stand.comes("ann", "ben")
+        until = parse("20:00", UTC)
+        task = evening.begins(a_run(form=Form.LADDER, until=until))
+        ladder = await evening.starts(1)
+        evening.now = SIX.replace(hour=19, minute=59)
+        await turns()
+        assert not ladder.is_closed
+
+        evening.now = SIX.replace(hour=20)
+        await task
+        assert ladder.is_closed
+        assert evening.reports == ["report of c0"]
+
+    run(scenario)
+
+
+def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        plan = msgspec.structs.replace(a_game().plan, run="ladder", form=Form.LADDER)
+        evening.stand.written.append(written("akq-1", plan))
+        evening.now = SIX.replace(hour=20)
+        task = evening.begins(
+            a_run("ladder", form=Form.LADDER, until=parse("20:00", UTC))
+        )
+        await task
+
+        [ladder] = evening.stand.started
+        assert ladder.is_closed
+        assert evening.lines == ["akq-1 goes on: ladder, 3 of ever more matches played"]
+
+    run(scenario)
+
+
+# --- what was interrupted, what cannot go on ---
+
+
+def test_what_was_interrupted_goes_on_first_also_in_its_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        plan = a_game().plan
+        evening.stand.written += [
+            written("akq-1", plan, State.FINISHED),
+            written("akq-2", plan, State.PAUSED),
+            written("akq-3", plan, State.STOPPED),
+        ]
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(games=[a_game()])
+        one = await evening.starts(1)
+        await turns()
+
+        assert one.id == "akq-2"
+        assert evening.lines == [
+            "akq-2 goes on: ace_king_queen, 3 of 1200 matches played (paused)"
+        ]
+        assert len(evening.stand.started) == 1, "the next one waits for it"
+        one.end()
+        await task
+
+    run(scenario)
+
+
+def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        plan = msgspec.structs.replace(a_game().plan, run="ace_king_queen")
+        evening.stand.written.append(written("akq-1", plan))
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(games=[a_game()])
+        open_to_all = await evening.starts(2)
+        assert open_to_all.plan.run == ""
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        plan = a_game().plan
+        evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
+        task = evening.begins()
+        await evening.until(lambda: len(evening.stand.playing) == 2)
+        bad, good = evening.stand.started
+        bad.end(ArenaError("expected ann v ben in match m, got ann v cem"))
+        await turns()
+        assert not task.done()
+        good.end()
+        await task
+
+        assert evening.course.has_failed
+        assert evening.lines[-1] == (
+            "akq-1 cannot go on: expected ann v ben in match m, got ann v cem"
+        )
+        assert evening.reports == ["report of akq-2"]
+
+    run(scenario)
+
+
+def test_a_database_that_cannot_be_written_ends_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        plan = a_game().plan
+        evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
+        task = evening.begins(a_run())
+        await evening.until(lambda: len(evening.stand.playing) == 2)
+        evening.stand.started[0].end(StoreFailed("the disk is full"))
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            await task
+        assert evening.stand.playing == [], "the other one is stopped"
+
+    run(scenario)
+
+
+def test_what_an_instructor_opens_again_is_played_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        task = evening.begins()
+        await turns()
+        again = Played("akq-1", a_game().plan)
+        evening.course.play(cast(Any, again))
+        await evening.until(lambda: again in evening.stand.playing)
+        again.end()
+        await turns()
+        assert evening.reports == ["report of akq-1"]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_with_nothing_before_it_a_single_evening_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        await Evening(monkeypatch, once=True).begins()
+
+    run(scenario)
+
+
+# --- games for whoever comes ---
+
+
+def test_a_game_is_played_again_when_somebody_new_has_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        task = evening.begins(games=[a_game()])
+        await turns()
+        evening.stand.comes("ann", "ben")
+        first = await evening.starts(1)
+        assert first.plan.players == ("ann", "ben")
+
+        first.end()
+        await turns()
+        assert len(evening.stand.started) == 1, "these have competed"
+
+        evening.stand.comes("cem")
+        second = await evening.starts(2)
+        assert second.plan.players == ("ann", "ben", "cem")
+
+        second.end()
+        await turns()
+        evening.stand.comes("ann")  # another session of hers
+        await evening.starts(3)
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_once_is_one_competition_of_every_game(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
+        await evening.until(lambda: len(evening.stand.playing) == 2)
+        for one in evening.stand.started:
+            one.end()
+        await task
+
+        assert {one.plan.game for one in evening.stand.started} == {
+            "ace_king_queen",
+            "blackjack",
+        }
+
+    run(scenario)
+
+
+def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.refuses = "expected bots, at least 2 of them, got 1"
+        evening.stand.comes("ann")
+        task = evening.begins(games=[a_game(least=1)])
+        await turns(300)
+        assert not task.done()
+        assert evening.lines == [
+            "ace_king_queen cannot be played: expected bots, at least 2 of them, got 1"
+        ]
+        assert evening.course.has_failed
+
+        evening.stand.refuses = None
+        evening.stand.comes("ben")
+        await evening.starts(1)
+        await evening.ends(task)
+
+    run(scenario)

@@ -1,0 +1,343 @@
+"""An instructor's words, carried out on competitions that are played and on those that are over."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from arena.host import Host
+from arena.instructor import Instructor
+from arena.ledger import Ledger
+from arena.store import Competition as Written
+from arena.store import Played, State, Store
+from protocol.errors import UsageError
+from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
+from tests.arena.hall import Hall, first_legal, in_time, run, silent, turns
+
+if TYPE_CHECKING:
+    from arena.director import Competition
+    from tests.arena.conftest import House
+
+
+class Arena:
+    """A host with a hall's competitions, and a store with a hall's book."""
+
+    def __init__(self, hall: Hall) -> None:
+        self.hall = hall
+        self.written: dict[str, Written] = {}
+        self.restored: list[str] = []
+        self.reopened: list[Competition] = []
+        self.instructor = Instructor(
+            cast(Host, self), cast(Store, self), self.reopened.append, lambda: 1234.5
+        )
+
+    def says(self, action: Action, **about: Any) -> Done:
+        """Eva says it."""
+        return self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+
+    def refuses(self, action: Action, **about: Any) -> str:
+        """What it says to that; nothing has changed."""
+        before = self.state()
+        with pytest.raises(UsageError) as caught:
+            self.says(action, **about)
+        assert self.state() == before
+        return str(caught.value)
+
+    def state(self) -> object:
+        return (
+            len(self.hall.book.acts),
+            len(self.hall.book.rows),
+            [row.counts for row in self.hall.book.rows],
+            [(one.id, one.progress.state) for one in self.hall.competitions],
+        )
+
+    # --- as a host ---
+
+    @property
+    def competitions(self) -> tuple[Competition, ...]:
+        return tuple(one for one in self.hall.competitions if not one.is_over)
+
+    def restore(self, competition: Competition) -> None:
+        self.restored.append(competition.id)
+
+    def ledger_of(self, written: Written) -> Ledger:
+        book = self.hall.book
+        return Ledger(
+            written.id,
+            written.plan,
+            cast(Store, book),
+            book.results(written.id),
+            book.acts,
+            book.verdicts,
+        )
+
+    def competition(self, which: Ledger | str) -> Any:
+        """One that is to be played, as a host makes it; or what a store has of one."""
+        if isinstance(which, str):
+            return self.written[which]
+        return SimpleNamespace(ledger=which)
+
+    # --- as a store ---
+
+    def flush(self) -> None:
+        for one in self.hall.competitions:
+            self.written[one.id] = Written(
+                id=one.id,
+                plan=one.plan,
+                state=one.state,
+                revision=0,
+                started_at=0.0,
+                finished_at=None,
+                ranking=(),
+            )
+
+    def played(self, match: str) -> Played:
+        for row in self.hall.book.rows:
+            if row.id == match:
+                return row
+        raise UsageError(f"expected the id of a match in x.db, got {match!r}")
+
+
+async def two(hall: Hall) -> tuple[Arena, list[asyncio.Task[Any]]]:
+    """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
+    hall.come("ann", "ben", plays=silent, tables=2)
+    tasks = []
+    for name, run_name in (("cup-1", "cup"), ("two", "")):
+        _, task = await hall.begin(
+            "ann", "ben", competition=name, run=run_name, limits=Limits()
+        )
+        tasks.append(task)
+    return Arena(hall), tasks
+
+
+def states(arena: Arena) -> list[State]:
+    return [one.state for one in arena.hall.competitions]
+
+
+async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
+    for one in arena.competitions:
+        one.stop(arena.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
+    for task in tasks:
+        await in_time(task)
+
+
+def test_status_says_how_far_they_are_and_changes_nothing(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.STATUS)
+
+        assert done.text == "2 on"
+        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+        assert arena.hall.book.acts == []
+
+        await end(arena, tasks)
+        assert arena.says(Action.STATUS) == Done("0 on", ())
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("meant", ["cup-1", "cup"])
+def test_one_is_meant_by_its_id_or_the_name_of_its_run(
+    house: House, meant: str
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.PAUSE, competition=meant)
+
+        assert done.text == "paused: cup-1"
+        assert [one.state for one in done.competitions] == ["paused", "running"]
+        assert states(arena) == [State.PAUSED, State.RUNNING]
+
+        done = arena.says(Action.RESUME, competition=meant)
+        assert done.text == "resumed: cup-1"
+        assert states(arena) == [State.RUNNING, State.RUNNING]
+        assert [
+            (one.competition, one.who, one.what, one.at, one.text)
+            for one in arena.hall.book.acts
+        ] == [
+            ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
+            ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
+        ]
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_without_a_name_all_are_meant(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        arena.says(Action.PAUSE, competition="two")
+
+        assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
+        assert "expected a competition to be paused, none is on" in arena.refuses(
+            Action.PAUSE
+        )
+        assert arena.says(Action.RESUME).text == "resumed: cup-1, two"
+        assert arena.says(Action.STOP).text == "stopped: cup-1, two"
+        for task in tasks:
+            assert (await in_time(task)).state is State.STOPPED
+        stops = [one for one in arena.hall.book.acts if one.what == "stop"]
+        assert [one.competition for one in stops] == ["cup-1", "two"]
+        for action, done in (
+            (Action.PAUSE, "paused"),
+            (Action.RESUME, "resumed"),
+            (Action.STOP, "stopped"),
+        ):
+            said = arena.refuses(action)
+            assert said == f"expected a competition to be {done}, none is on"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
+def test_no_such_competition(house: House, action: Action) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        said = arena.refuses(action, competition="tow")
+        assert said == "expected a competition that is on (cup-1, two), got 'tow'"
+
+        await end(arena, tasks)
+        said = arena.refuses(action, competition="two")
+        assert said == "expected a competition that is on (none), got 'two'"
+
+    run(scenario)
+
+
+def test_what_is_paused_is_not_paused_again(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        arena.says(Action.PAUSE, competition="two")
+
+        assert "goes on, two is paused" in arena.refuses(
+            Action.PAUSE, competition="two"
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        table = house.conduct.tables[1]
+        done = arena.says(Action.VOID, match=table.id)
+
+        assert done.text == f"{table.id} is void and played again in two"
+        assert arena.restored == ["two"]
+        [noted] = arena.hall.book.acts
+        assert (noted.what, noted.match, noted.text) == (
+            "void",
+            table.id,
+            "made void by Eva",
+        )
+        [row] = arena.hall.book.rows
+        assert row.result.termination.text == "made void by Eva"
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        for name in ("ann", "ben"):
+            arena.hall.plays(name, first_legal)
+        for task in tasks:
+            await in_time(task)
+        row = arena.hall.book.rows[0]
+        done = arena.says(Action.VOID, match=row.id)
+
+        assert done.text == f"{row.id} is void; {row.competition} goes on for it"
+        [again] = arena.reopened
+        assert again.ledger.played == 0
+        assert again.ledger.id == row.competition
+        assert [one.counts for one in arena.hall.book.rows] == [False, True]
+        assert [(one.what, one.text) for one in arena.hall.book.acts] == [
+            ("void", "made void by Eva"),
+            ("void", f"goes on for {row.id}"),
+        ]
+
+    run(scenario)
+
+
+def test_a_match_of_a_stopped_competition_stays(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=2)
+        hall.comes("cem", silent)
+        _, task = await hall.begin("ann", "ben", "cem")
+        arena = Arena(hall)
+        [row] = [row for row in hall.book.rows if set(row.players) == {"ann", "ben"}]
+        arena.says(Action.STOP)
+        await in_time(task)
+
+        assert arena.refuses(Action.VOID, match=row.id) == (
+            "expected a match of a competition that goes on or is finished, c is stopped"
+        )
+        assert arena.reopened == []
+
+    run(scenario)
+
+
+def test_no_such_match_and_none_at_all(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
+        assert arena.refuses(Action.VOID) == (
+            "expected the id of a match to be void, got none"
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.REMOVE, bot="ben", competition="cup")
+
+        assert done.text == "ben is removed from cup-1"
+        assert arena.hall.competition.is_in("ben"), "in the other"
+
+        assert arena.says(Action.REMOVE, bot="ben").text == "ben is removed from two"
+        assert "is in a competition, got 'ben'" in arena.refuses(
+            Action.REMOVE, bot="ben"
+        )
+        for task in tasks:
+            report = await in_time(task)
+            assert [one.kind for one in report.verdicts] == [Ending.REMOVED]
+        assert [
+            (one.competition, one.bot, one.text) for one in arena.hall.book.acts
+        ] == [
+            ("cup-1", "ben", "removed by Eva"),
+            ("two", "ben", "removed by Eva"),
+        ]
+
+    run(scenario)
+
+
+def test_who_cannot_be_removed(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        said = "expected a bot that is in a competition, got 'nobody'"
+        assert arena.refuses(Action.REMOVE, bot="nobody") == said
+        assert arena.refuses(Action.REMOVE) == (
+            "expected the name of a bot to be removed, got none"
+        )
+        assert "(cup-1, two), got 'no'" in arena.refuses(
+            Action.REMOVE, bot="ann", competition="no"
+        )
+        await turns()
+        await end(arena, tasks)
+
+    run(scenario)

@@ -1,0 +1,405 @@
+"""A ladder while it is open: who is paired when, who rests, what the instructor does to it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.plan import Form
+from arena.store import State
+from protocol.errors import StoreFailed, UsageError
+from protocol.messages import Ending, Limits
+from tests.arena.hall import (
+    Hall,
+    act,
+    first_legal,
+    illegal,
+    in_time,
+    run,
+    silent,
+    turns,
+)
+
+if TYPE_CHECKING:
+    from arena.director import Competition, Report
+    from tests.arena.conftest import House
+
+LADDER: dict[str, Any] = {"form": Form.LADDER}
+
+
+class Clock:
+    """Rests and waits end when a test says so: stands in for the loop's timers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.set: list[tuple[float, Any, asyncio.TimerHandle]] = []
+        loop = asyncio.get_running_loop()
+        real = loop.call_later
+
+        def call_later(delay: float, call: Any, *words: Any, **more: Any) -> Any:
+            if "LadderStage" not in getattr(call, "__qualname__", ""):
+                return real(delay, call, *words, **more)
+            handle = real(3600, call, *words)
+            self.set.append((delay, call, handle))
+            return handle
+
+        monkeypatch.setattr(loop, "call_later", call_later)
+
+    @property
+    def delays(self) -> list[float]:
+        return [delay for delay, _, handle in self.set if not handle.cancelled()]
+
+    def ring(self, delay: float) -> None:
+        """All that wait so long have waited."""
+        due = [one for one in self.set if one[0] == delay]
+        self.set = [one for one in self.set if one[0] != delay]
+        for _, call, handle in due:
+            if not handle.cancelled():
+                handle.cancel()
+                call()
+
+
+async def closed(competition: Competition, task: asyncio.Task[Report]) -> Report:
+    competition.close()
+    report: Report = await in_time(task)
+    return report
+
+
+async def until(hall: Hall, matches: int) -> None:
+    while len(hall.book.matches) < matches:
+        await asyncio.sleep(0)
+
+
+def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=2)
+        competition, task = await hall.begin("ann", "ben", **LADDER)
+        await until(hall, 12)
+        assert competition.progress.scheduled == 0
+        report = await closed(competition, task)
+
+        assert report.state is State.FINISHED
+        assert {row.name for row in report.standings} == {"ann", "ben"}
+        assert report.played == len(hall.book.results())
+        assert [row.pairing for row in hall.book.rows] == sorted(
+            row.pairing for row in hall.book.rows
+        )
+        assert not house.conduct.tables
+
+    run(scenario)
+
+
+def test_K4_who_comes_later_is_on_it_too(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann")
+        competition, task = await hall.begin("ann", **LADDER)
+        assert hall.book.matches == []
+        hall.comes("late")
+        await until(hall, 3)
+        report = await closed(competition, task)
+
+        assert {row.name for row in report.standings} == {"ann", "late"}
+
+    run(scenario)
+
+
+def test_K4_high_low_is_played_by_four(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        competition, task = await hall.begin("ann", game="high_low", **LADDER)
+        assert not house.conduct.tables
+        hall.comes("dora")
+        await until(hall, 2)
+        report = await closed(competition, task)
+
+        assert len(report.standings) == 4
+        assert hall.called == [], "no house bot fills a chair"
+
+    run(scenario)
+
+
+def test_a_bot_rests_between_two_matches(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        clock = Clock(monkeypatch)
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=4)
+        competition, task = await hall.begin("ann", "ben", pause_s=5.0, **LADDER)
+
+        assert len(hall.book.matches) == 1, "one at a time"
+        assert clock.delays == [5.0]
+
+        hall.changed()
+        await turns()
+        assert len(hall.book.matches) == 1
+
+        clock.ring(5.0)
+        await turns()
+        assert len(hall.book.matches) == 2
+        assert max(hall.most_chairs.values()) == 1
+
+        await closed(competition, task)
+        assert clock.delays == [], "nothing rings when it is over"
+
+    run(scenario)
+
+
+def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third one is there, but busy: until it is free the others wait, and then a while is over."""
+
+    async def scenario() -> None:
+        clock = Clock(monkeypatch)
+        hall = Hall(house)
+        hall.comes("ann", silent)
+        hall.comes("slow", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        hall.come("ben", "cem")
+        await turns()
+        assert len(hall.book.matches) == 1
+        assert clock.delays == [1.0]
+
+        hall.changed()
+        await turns()
+        assert len(hall.book.matches) == 1, "not yet"
+        assert clock.delays == [1.0], "and not two waits"
+
+        clock.ring(1.0)
+        await turns()
+        assert len(hall.book.matches) == 2
+
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann")
+        hall.comes("rogue", illegal)
+        competition, task = await hall.begin("ann", **LADDER)
+        await until(hall, 3)
+        assert competition.is_in("ann")
+        report = await closed(competition, task)
+
+        rows = {row.name: row for row in report.standings}
+        assert rows["rogue"].losses == rows["rogue"].played >= 3
+        assert rows["rogue"].offences >= 3
+        assert rows["rogue"].rank == 2
+        assert len(report.verdicts) == rows["rogue"].offences
+
+    run(scenario)
+
+
+def test_in_a_pause_nobody_is_paired(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        clock = Clock(monkeypatch)
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition, task = await hall.begin("ann", "ben", pause_s=5.0, **LADDER)
+        competition.pause(act("pause"))
+        clock.ring(5.0)
+        hall.changed()
+        await turns()
+        assert len(hall.book.matches) == 1
+
+        competition.resume(act("resume"))
+        await turns()
+        assert len(hall.book.matches) == 2
+
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_when_it_is_stopped_what_runs_is_void(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=silent)
+        competition, task = await hall.begin("ann", "ben", **LADDER)
+        competition.stop(act("stop"))
+        report = await in_time(task)
+
+        assert report.state is State.STOPPED
+        assert hall.book.kinds() == {Ending.VOID: 1}
+        assert report.played == 0
+
+    run(scenario)
+
+
+def test_a_ladder_whose_time_is_over_before_it_has_begun(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition = hall.compete("ann", "ben", **LADDER)
+        competition.close()
+        report = await in_time(competition.run())
+
+        assert report.state is State.FINISHED
+        assert hall.book.matches == []
+
+    run(scenario)
+
+
+def test_a_void_match_does_not_count_and_the_next_one_comes(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=silent)
+        competition, task = await hall.begin("ann", "ben", **LADDER)
+        [table] = house.conduct.tables
+        competition.void(table.id, act("void", match=table.id))
+        await turns()
+        [table] = house.conduct.tables
+
+        hall.plays("ann", first_legal)
+        hall.plays("ben", first_legal)
+        await until(hall, 3)
+        hall.plays("ann", silent)
+        await turns()
+        counted = hall.book.results()[0]
+        before = competition.played
+        competition.void(counted.id, act("void", match=counted.id))
+        assert competition.played == before - 1
+        report = await closed(competition, task)
+
+        assert report.played == len(hall.book.results())
+        assert len({row.pairing for row in hall.book.rows}) == len(hall.book.rows)
+        rows = {row.name: row.played for row in report.standings}
+        assert rows["ann"] == rows["ben"] == report.played
+
+    run(scenario)
+
+
+def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=silent)
+        competition, task = await hall.begin("ann", "ben", limits=Limits(), **LADDER)
+        competition.remove("ben", act("remove", bot="ben"))
+        await turns()
+
+        assert hall.book.kinds() == {Ending.REMOVED: 1}
+        assert not house.conduct.tables
+        with pytest.raises(UsageError, match="expected a bot that is in c"):
+            competition.remove("ben", act("remove", bot="ben"))
+
+        hall.comes("cem")
+        hall.plays("ann", first_legal)
+        await until(hall, 3)
+        report = await closed(competition, task)
+        assert Counter(
+            "ben" in row.players for row in hall.book.rows if row.counts
+        ) == {True: 1, False: report.played - 1}
+        assert [verdict.bot for verdict in report.verdicts] == ["ben"]
+
+    run(scenario)
+
+
+def test_a_bot_that_came_later_can_be_removed_too(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "late", plays=silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        assert len(house.conduct.tables) == 1
+        competition.remove("late", act("remove", bot="late"))
+        await turns()
+
+        assert not house.conduct.tables
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.guests = {"theirs", "ours"}
+        hall.come("ann", "theirs", plays=silent)
+        competition = hall.compete("ann", **LADDER)
+        competition.guests.add("ours")
+        task = asyncio.create_task(competition.run())
+        await turns()
+        assert not house.conduct.tables
+        assert not competition.is_in("theirs")
+
+        hall.comes("ours", silent)
+        await turns()
+        [table] = house.conduct.tables
+        assert {chair.player.name for chair in table.chairs} == {"ann", "ours"}
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> None:
+    async def scenario() -> None:
+        first = Hall(house)
+        first.come("ann", "ben")
+        competition, task = await first.begin("ann", "ben", **LADDER)
+        await until(first, 5)
+        before = await closed(competition, task)
+        earlier = first.book.results()
+
+        hall = Hall(house)
+        again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
+        assert again.ledger.rows == before.standings
+
+        hall.come("ann", "ben")
+        task = asyncio.create_task(again.run())
+        await until(hall, 2)
+        report = await closed(again, task)
+        assert hall.book.rows[0].pairing == len(earlier) + 1
+        assert report.played == len(earlier) + len(hall.book.results())
+
+    run(scenario)
+
+
+def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        ladder, climbing = await hall.begin(
+            "ann", "ben", competition="ladder", **LADDER
+        )
+        _, league = await hall.begin(
+            "ann", "ben", competition="cup", game="ace_king_queen", matches=20
+        )
+        started = len(hall.book.results("ladder"))
+        await in_time(league)
+        assert len(hall.book.results("cup")) == 20
+        # What was being played when the cup came was finished, and no more begun.
+        assert len(hall.book.results("ladder")) <= started + 1
+
+        await until(hall, 20 + started + 3)
+        await closed(ladder, climbing)
+
+    run(scenario)
+
+
+def test_a_store_that_fails_ends_it(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.book.fails_at = 2
+        hall.come("ann", "ben")
+        with pytest.raises(StoreFailed, match="the disk is full"):
+            await hall.play("ann", "ben", **LADDER)
+
+        assert not house.conduct.tables
+
+    run(scenario)
