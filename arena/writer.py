@@ -142,13 +142,12 @@ class Writer:
                 return None
             except OperationalError as error:  # full, locked, out of reach
                 if self._closing.is_set() or time.monotonic() >= give_up_at:
-                    log.exception("cannot write the database %s", self._where)
-                    return error
+                    return error  # which is told to whoever writes next
                 if not told:
                     told = True
                     reason = failed("write", self._where, error)
                     text = "%s; trying again for %.0f s"
-                    log.warning(text, reason, PATIENCE_S, exc_info=True)
+                    log.warning(text, reason, PATIENCE_S)
                 self._closing.wait(RETRY_S)
             except Exception as error:  # of any kind: it must not end the thread unseen
                 log.exception("cannot write the database %s", self._where)

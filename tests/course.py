@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests import second_look
+from tests import second_look, serving
 from tests.second_look import Book, Competition, Match
 from tests.students import student
 
@@ -41,7 +40,6 @@ GAMES: Mapping[str, tuple[str, ...]] = {
 _TABLES = 4
 _PROCESSES = 3  # that the honest share
 _ENDS_S = 1200.0
-_ROOT = Path(__file__).resolve().parent.parent
 _NAMES = (
     "Ada Ben Cem Dia Eva Fay Gus Hal Ida Jon Kim Leo Mia Ned Ola Pia Rob Sue Tom Uma"
 )
@@ -159,23 +157,18 @@ class Class:
         """The whole evening, and its judgement."""
         self._enrol()
         self._write_config()
-        with (self._folder / "arena.err").open("w+") as err:
-            arena = subprocess.Popen(
-                _words("arena", "serve", "--config", "class.toml"),
-                cwd=self._folder,
-                stdout=subprocess.DEVNULL,
-                stderr=err,
-            )
-            try:
-                self._let_all_come(self._url(arena))
-                status = arena.wait(_ENDS_S)
-                self.faults += [f"exit status {status}"] if status else []
-                self._all_leave()
-            finally:
-                for process in (*self._actors, arena):
-                    if process.poll() is None:
-                        process.kill()
-                    process.wait()
+        words = ("-m", "arena", "serve", "--config", "class.toml")
+        arena = serving.start(self._folder, "arena.err", *words)
+        try:
+            self._let_all_come(self._url(arena))
+            status = arena.wait(_ENDS_S)
+            self.faults += [f"exit status {status}"] if status else []
+            self._all_leave()
+        finally:
+            for process in (*self._actors, arena):
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
         if self.faults:
             self.faults.append(self._said()[-1000:])
         book = second_look.read(self._database)
@@ -190,7 +183,7 @@ class Class:
         names = [*self.rogues, *self._honest]
         people.write_text("\n".join(["name", *names]))
         where = ("--db", str(self._database), "--tokens", str(tokens))
-        _arena("roster", "import", str(people), *where)
+        serving.printed("roster", "import", str(people), *where)
         with tokens.open(encoding="utf-8-sig", newline="") as file:
             self._tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
 
@@ -230,7 +223,7 @@ class Class:
                 self._start_students(name, [one], url)
             else:
                 [game] = rogue.games
-                words = (str(_ROOT / "tests/rogues/rogue.py"), rogue.kind)
+                words = (str(serving.ROOT / "tests/rogues/rogue.py"), rogue.kind)
                 where = ("--url", url, "--game", game, "--name", name)
                 self._start(*words, *where, "--token", self._tokens[name])
 
@@ -246,16 +239,7 @@ class Class:
         self._start("-m", "tests.students", str(file), "--url", url)
 
     def _start(self, *words: str) -> None:
-        with (self._folder / "bots.err").open("ab") as err:
-            self._actors.append(
-                subprocess.Popen(
-                    [sys.executable, *words],
-                    cwd=self._folder,
-                    stdout=subprocess.DEVNULL,
-                    stderr=err,
-                    env={**os.environ, "PYTHONPATH": str(_ROOT)},
-                )
-            )
+        self._actors.append(serving.start(self._folder, "bots.err", *words))
 
     def _all_leave(self) -> None:
         """The honest go when the arena closes."""
@@ -274,7 +258,7 @@ class Class:
             yield f"expected a cup in every game, got {runs}"
         for competition in book.competitions:
             yield from self._judge_one(book, competition)
-        verified = _run("verify", str(self._database))
+        verified = serving.run("verify", str(self._database))
         if verified.returncode:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
 
@@ -282,9 +266,7 @@ class Class:
         game = one.plan["game"]
         out = {name for name, rogue in self.rogues.items() if game in rogue.games}
         played = book.of(one.id)
-        document = json.loads(
-            _arena("standings", "--db", str(self._database), one.id, "--json")
-        )
+        document = serving.printed("standings", "--db", str(self._database), one.id)
         if one.state != "finished":
             yield f"{one.id} is {one.state}"
         if sorted(one.plan["players"]) != sorted({*self._honest, *out}):
@@ -354,22 +336,6 @@ def _out(book: Book) -> dict[str, list[str]]:
 def _first(number: int) -> str:
     names = _NAMES.split()
     return names[number % len(names)]
-
-
-def _words(*words: str) -> list[str]:
-    return [sys.executable, "-m", *words]
-
-
-def _run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        _words("arena", *words), capture_output=True, text=True, check=False
-    )
-
-
-def _arena(*words: str) -> str:
-    done = _run(*words)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def main() -> int:

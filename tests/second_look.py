@@ -104,10 +104,10 @@ def _book(database: sqlite3.Connection) -> Book:
         return Book(integrity, (), {}, ())  # killed before the first table was there
     competitions = tuple(
         Competition(
-            *(id, json.loads(plan), state, json.loads(ranking or "[]")),
+            *(name, json.loads(plan), state, json.loads(ranking or "[]")),
             *(began, (end or began) - began),
         )
-        for id, plan, state, ranking, began, end in database.execute(
+        for name, plan, state, ranking, began, end in database.execute(
             "SELECT id, plan, state, ranking, started_at, finished_at FROM competitions ORDER BY started_at"
         )
     )
@@ -117,23 +117,14 @@ def _book(database: sqlite3.Connection) -> Book:
     ):
         seats.setdefault(match, []).append(tuple(row))
     matches = {}
-    for (
-        id,
-        competition,
-        pairing,
-        counts,
-        kind,
-        seat,
-        digest,
-        record,
-        *rest,
-    ) in database.execute(
+    rows = database.execute(
         "SELECT id, competition, pairing, counts, kind, seat, digest, record,"
         " number, game, text, started_at, finished_at FROM matches"
-    ):
-        players, scores, points = zip(*seats.get(id, [("", 0, 0)]), strict=True)
-        matches[id] = Match(
-            *(id, competition, pairing, bool(counts), kind, seat),
+    )
+    for name, competition, pairing, counts, kind, seat, digest, record, *rest in rows:
+        players, scores, points = zip(*seats.get(name, [("", 0, 0)]), strict=True)
+        matches[name] = Match(
+            *(name, competition, pairing, bool(counts), kind, seat),
             *(players, scores, points, digest, bytes(record), tuple(rest)),
         )
     verdicts = database.execute("SELECT competition, bot, kind, text FROM verdicts")
@@ -145,11 +136,11 @@ def _book(database: sqlite3.Connection) -> Book:
 
 def lost(before: Book, after: Book) -> Iterator[str]:
     """What was written down and is so no longer: every match must be there, the same to the last byte."""
-    for id, match in before.matches.items():
-        if id not in after.matches:
-            yield f"match {id} was there and is lost"
-        elif after.matches[id] != match:
-            yield f"match {id} is not what it was"
+    for name, match in before.matches.items():
+        if name not in after.matches:
+            yield f"match {name} was there and is lost"
+        elif after.matches[name] != match:
+            yield f"match {name} is not what it was"
     for competition in before.competitions:
         now = [one for one in after.competitions if one.id == competition.id]
         if [one.plan for one in now] != [competition.plan]:
@@ -197,7 +188,7 @@ def pairings(
     plan = competition.plan
     times, players = plan["matches"], plan["players"]
     if plan["form"] == "league":
-        expected = {(name,): times for name in players}
+        expected: dict[tuple[str, ...], int] = {(name,): times for name in players}
     else:
         expected = {tuple(sorted(pair)): times for pair in combinations(players, 2)}
         if plan["with_itself"]:

@@ -160,13 +160,17 @@ def _entrants(
         UsageError: nobody is to play, or a command was given a name that another bot has.
     """
     entrants: list[Bot] = []
+    taken: set[str] = set()
     tables = min(_HOUSE_TABLES, limits.tables)
-    for index, bot in enumerate(bots):
+    for bot in bots:
         find(game.name, bot)
         is_file = bot.endswith(".py")
-        first = Path(bot).stem if is_file else bot
-        number = bots[: index + 1].count(bot)
-        name = first if number == 1 else f"{first}-{number}"
+        name = first = Path(bot).stem if is_file else bot
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{first}-{number}"
+        taken.add(name)
         if is_file:
             path = Path(bot).resolve() if ".." in Path(bot).parts else Path(bot)
             words = bot_command((str(path),), name=name, tables=tables)
@@ -175,7 +179,6 @@ def _entrants(
             )
         else:
             entrants.append(Bot(name=name, house=bot, tables=tables))
-    taken = {bot.name for bot in entrants}
     for entry in named(commands):
         assert entry.name is not None, "`named` has seen to that"
         if entry.name in taken:

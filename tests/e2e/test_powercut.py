@@ -59,7 +59,7 @@ def test_a_killed_arena_goes_on_and_nothing_is_lost_or_counted_twice(
             ["is not what it was", "table 2 of"],
         ),
         (
-            "UPDATE seats SET score = -score WHERE \"match\" IN"
+            'UPDATE seats SET score = -score WHERE "match" IN'
             " (SELECT id FROM matches WHERE game = 'high_low' AND pairing = 1)",
             ["is not what it was", "expected"],
         ),

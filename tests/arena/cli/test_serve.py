@@ -20,12 +20,13 @@ Run = Callable[..., Any]
 class Call(msgspec.Struct):
     """What `arena serve` would have run."""
 
-    contest: Any
-    host: str
-    port: int
-    limits: Limits
-    practice: bool
+    door: Any
+    evening: Any
     db: str
+
+    @property
+    def plans(self) -> list[Any]:
+        return [game.plan for game in self.evening.games]
 
 
 @pytest.fixture
@@ -35,11 +36,9 @@ def called(
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
-    async def record(
-        store: Store, contest: Any, host: str, port: int, limits: Limits, practice: bool
-    ) -> None:
-        db = Path(str(store.file)).name
-        calls.append(Call(contest, host, port, limits, practice, db))
+    async def record(store: Store, door: Any, evening: Any) -> bool:
+        calls.append(Call(door, evening, Path(str(store.file)).name))
+        return False
 
     monkeypatch.setattr(serve, "_serve", record)
     monkeypatch.delenv("ARENA_PORT", raising=False)
@@ -59,16 +58,19 @@ def test_without_anything_all_is_as_the_defaults_say(
     called: Callable[..., Call],
 ) -> None:
     call = called()
+    door, evening = call.door, call.evening
 
-    assert (call.host, call.port, call.db) == ("127.0.0.1", 7700, "arena.db")
-    assert (call.limits, call.practice) == (Limits(), False)
-    assert [plan.limits for plan in call.contest.plans] == [Limits()] * 5
-    assert call.contest.ours == ()
+    assert (door.host, door.port, call.db) == ("127.0.0.1", 7700, "arena.db")
+    assert (evening.config.limits, door.practice) == (Limits(), False)
+    assert [plan.limits for plan in call.plans] == [Limits()] * 5
+    assert [game.least for game in evening.games] == [2, 2, 4, 1, 1]
+    assert (evening.ours, evening.runs) == ((), ())
+    assert not evening.once
 
     other = called(config="")
-    assert [file.name for file in other.contest.hidden] == ["class.toml"]
-    contest = msgspec.structs.replace(other.contest, hidden=())
-    assert call == msgspec.structs.replace(other, contest=contest)
+    assert [file.name for file in other.door.hidden] == ["class.toml"]
+    assert other.plans == call.plans
+    assert msgspec.structs.replace(other.door, hidden=()) == door
 
 
 def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
@@ -93,14 +95,16 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
         """
     )
 
-    assert (call.host, call.port, call.db) == ("::1", 1, "class.db")
-    assert (call.limits, call.practice) == (Limits(bank_ms=0), True)
-    assert (call.contest.players, call.contest.once) == (5, True)
-    for plan in call.contest.plans:
+    assert (call.door.host, call.door.port, call.db) == ("::1", 1, "class.db")
+    assert (call.evening.config.limits, call.door.practice) == (Limits(bank_ms=0), True)
+    assert [game.least for game in call.evening.games] == [5] * 5
+    assert call.evening.once
+    for plan in call.plans:
         assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
-    akq, gin = call.contest.plans[:2]
-    assert (akq.settings.hands, gin.settings.target) == (10, 30)
-    assert [bot.name for bot in call.contest.ours] == ["sh"]
+    akq, gin = call.plans[:2]
+    assert (akq.settings["hands"], gin.settings["target"]) == (10, 30)
+    assert (akq.with_itself, gin.with_itself) == (True, False)
+    assert [bot.name for bot in call.evening.ours] == ["sh"]
 
 
 def test_options_win_over_the_file(
@@ -127,23 +131,65 @@ def test_options_win_over_the_file(
     more = ("--set", "target=20", "--bot", "ben=sh")
     call = called(*words.split(), *more, config=config)
 
-    assert (call.port, call.db, call.practice) == (2, "my.db", False)
-    assert call.limits == Limits(bank_ms=7, memory_mib=64)
-    [gin] = call.contest.plans
-    assert (gin.settings.target, gin.settings.max_turns, gin.matches) == (20, 40, 4)
-    assert not call.contest.once
-    assert [bot.name for bot in call.contest.ours] == ["ann", "ben"]
+    assert (call.door.port, call.db, call.door.practice) == (2, "my.db", False)
+    assert call.evening.config.limits == Limits(bank_ms=7, memory_mib=64)
+    [gin] = call.plans
+    assert (gin.settings["target"], gin.settings["max_turns"]) == (20, 40)
+    assert gin.matches == 4
+    assert not call.evening.once
+    assert [bot.name for bot in call.evening.ours] == ["ann", "ben"]
 
     monkeypatch.setenv("ARENA_PORT", "3")
-    assert called(config=config).port == 3
+    assert called(config=config).door.port == 3
 
 
 def test_an_open_interface_may_be_meant_in_the_file(
     called: Callable[..., Call],
 ) -> None:
     text = '[serve]\nhost = "0.0.0.0"\nopen = true'
+    door = called(config=text).door
 
-    assert called(config=text).host == "0.0.0.0"
+    assert door.host == "0.0.0.0"
+    assert not door.requires_token
+
+
+@pytest.mark.parametrize(
+    ("words", "needs_token"),
+    [
+        (("--host", "0.0.0.0"), True),
+        (("--host", "::"), True),
+        (("--host", "0.0.0.0", "--open"), False),
+        (("--host", "127.0.0.1"), False),
+        (("--host", "::1"), False),
+        (("--host", "localhost"), False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_who_comes_from_elsewhere_needs_a_token_unless_all_may_come(
+    called: Callable[..., Call], words: tuple[str, ...], needs_token: bool
+) -> None:
+    assert called(*words).door.requires_token is needs_token
+
+
+RUNS = """
+    [[run]]
+    game = "akq"
+    [[run]]
+    game = "gin"
+    name = "cup"
+    """
+
+
+def test_with_runs_only_they_are_played_and_games_that_are_named(
+    called: Callable[..., Call],
+) -> None:
+    call = called(config=RUNS)
+    assert [run.name for run in call.evening.runs] == ["ace_king_queen", "cup"]
+    assert call.evening.games == ()
+
+    call = called("blackjack", config=RUNS)
+    assert len(call.evening.runs) == 2
+    assert [plan.game for plan in call.plans] == ["blackjack"]
 
 
 def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> None:
@@ -151,13 +197,42 @@ def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> No
         f'[[bot]]\ncommand = "sh"\nname = "{game}"\ngame = "{game}"\n'
         for game in ("akq", "gin", "blackjack")
     )
-    config += '[[bot]]\ncommand = "sh"\nname = "any"'
+    config += '[[bot]]\ncommand = "sh"\nname = "any"\n'
 
-    assert [bot.name for bot in called("gin", config=config).contest.ours] == [
-        "gin",
-        "any",
-    ]
-    assert len(called(config=config).contest.ours) == 4
+    def names(call: Call) -> list[str]:
+        return [bot.name for bot in call.evening.ours]
+
+    assert names(called("gin", config=config)) == ["gin", "any"]
+    assert len(names(called(config=config))) == 4
+    assert names(called(config=config + RUNS)) == ["akq", "gin", "any"]
+
+
+def test_a_competition_that_could_not_be_played_is_the_exit_status(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(store: Store, door: Any, evening: Any) -> bool:
+        return True
+
+    monkeypatch.setattr(serve, "_serve", fails)
+    monkeypatch.chdir(tmp_path)
+
+    said = run("serve").refusal(1)
+    assert said == "a competition could not be played to its end, see above"
+
+
+def test_ctrl_c_says_where_the_results_are_and_how_to_go_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stopped(store: Store, door: Any, evening: Any) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serve, "_serve", stopped)
+    monkeypatch.chdir(tmp_path)
+
+    said = run("serve", "--db", "class.db").refusal(130)
+    assert said == (
+        "stopped; all matches that were over are in class.db, and the same command goes on from there"
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,7 +244,8 @@ def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> No
         (("--config", "nowhere.toml"), "nowhere.toml: cannot be read: "),
         (("--config", "bad.toml"), "bad.toml: [limits] tables: expected an integer"),
         (("--decision-ms", "0"), "--decision-ms"),
-        (("--host", "0.0.0.0"), "expected --open if that is meant"),
+        (("--set", "target=3"), "expected one GAME with --set"),
+        (("--tls-cert", "x.pem"), "expected --tls-cert and --tls-key together"),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )

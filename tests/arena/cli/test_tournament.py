@@ -1,0 +1,240 @@
+"""How `arena tournament` is called and what it shows; nothing is launched here, that is in tests/e2e."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.cli import tournament
+from arena.director import Report
+from arena.plan import Form, Plan
+from arena.schedule import Placed
+from arena.standings import Row
+from arena.store import State, Store
+from protocol.messages import Ending, Limits, Verdict
+
+Run = Callable[..., Any]
+
+BOT = """
+from bots.ace_king_queen import Random
+
+
+class Mine(Random):
+    pass
+"""
+
+
+class Called:
+    """What would have been played, and what came of it."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.files: list[Path | None] = []
+        self.verdicts: tuple[Verdict, ...] = ()
+        self.error: BaseException | None = None
+
+    async def play(self, store: Store, plan: Plan, log_file: str | None) -> Report:
+        self.plans.append(plan)
+        self.files.append(store.file)
+        if self.error is not None:
+            raise self.error
+        first, *others = plan.players
+        return Report(
+            competition="akq-1",
+            run=plan.run,
+            game=plan.game,
+            form=plan.form,
+            players=plan.players,
+            state=State.FINISHED,
+            standings=(
+                (Row(rank=1, name=first, wins=3, score=7),)
+                if plan.form is Form.ROUND_ROBIN
+                else ()
+            ),
+            cross_table={},
+            ranking=(
+                (Placed(rank=1, names=plan.players, stage=1),)
+                if plan.form is Form.ELIMINATION
+                else ()
+            ),
+            verdicts=self.verdicts,
+            played=3,
+            seconds=0.5,
+        )
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Called:
+    here = Called()
+    monkeypatch.setattr(tournament, "_play", here.play)
+    monkeypatch.chdir(tmp_path)
+    return here
+
+
+def test_bots_are_named_as_they_are_listed_and_commands_come_after_them(
+    run: Run, called: Called
+) -> None:
+    ran = run(
+        *("tournament", "round_robin", "akq", "nash", "random", "nash"),
+        *("--bot", "zoe=sh -c x", "--bot", "sh"),
+    )
+
+    assert (ran.status, ran.err) == (0, "")
+    assert ran.out.splitlines()[1].startswith("tournament · Ace-King-Queen")
+    [plan] = called.plans
+    assert plan.players == ("nash", "random", "nash-2", "zoe", "sh")
+    assert [bot.house for bot in plan.bots] == [
+        *("nash", "random", "nash"),
+        None,
+        None,
+    ]
+    assert plan.bots[3].words == ("sh", "-c", "x")
+    assert plan.form is Form.ROUND_ROBIN
+    assert (plan.matches, plan.with_itself) == (1, False)
+
+
+def test_options_are_the_plan(run: Run, called: Called) -> None:
+    words = "tournament round_robin akq nash random --matches 3 --split 2 --with-itself"
+    ran = run(
+        *words.split(), "--set", "hands=100", "--decision-ms", "50", "--tables", "4"
+    )
+    assert ran.status == 0, ran.err
+
+    [plan] = called.plans
+    assert (plan.matches, plan.with_itself) == (6, True)
+    assert plan.settings["hands"] == 50
+    assert plan.limits == Limits(decision_ms=50, tables=4)
+    assert [bot.tables for bot in plan.bots] == [4, 4]
+
+
+def test_a_bot_in_a_file_plays_from_this_folder_under_a_name_of_its_own(
+    run: Run, called: Called, tmp_path: Path
+) -> None:
+    for folder in (tmp_path, tmp_path / "ann"):
+        folder.mkdir(exist_ok=True)
+        (folder / "random.py").write_text(BOT)
+    bots = ("random.py", "ann/random.py", "random", "../a/random.py")
+    (tmp_path.parent / "a").mkdir(exist_ok=True)
+    (tmp_path.parent / "a" / "random.py").write_text(BOT)
+    ran = run("tournament", "round_robin", "akq", *bots)
+    assert ran.status == 0, ran.err
+
+    [plan] = called.plans
+    assert plan.players == ("random", "random-2", "random-3", "random-4")
+    assert [bot.house for bot in plan.bots] == [None, None, "random", None]
+    assert plan.bots[0].folder == str(tmp_path.resolve())
+    assert "random.py" in plan.bots[0].words
+    assert str((tmp_path.parent / "a" / "random.py").resolve()) in plan.bots[3].words
+
+
+def test_teams_of_an_elimination(run: Run, called: Called) -> None:
+    bots = ("random", "random", "random", "random", "random")
+    teams = ("--team", "random=red", "--team", "random-2=red")
+    ran = run("tournament", "elimination", "high_low", *bots, *teams)
+
+    assert ran.status == 0, ran.err
+    assert called.plans[0].teams == {"random": "red", "random-2": "red"}
+    assert "reached stage" in ran.out
+
+
+@pytest.mark.parametrize("team", ["random", "random=", "zoe=red", "=red"])
+def test_a_team_that_is_none(run: Run, called: Called, team: str) -> None:
+    bots = ("random", "random")
+    said = run("tournament", "elimination", "high_low", *bots, "--team", team).refusal()
+
+    assert said == (
+        f"expected --team BOT=TEAM with one of random, random-2, got {team!r}"
+    )
+    assert called.plans == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("round_robin", "missing argument 'GAME'"),
+        ("ladder akq random", "'ladder' is not one of"),
+        ("cup akq random", "'cup' is not one of"),
+        ("round_robin bridge x", "bridge"),
+        ("round_robin akq", "expected bots to play, by name or with --bot, got none"),
+        ("round_robin akq nobody", "nobody"),
+        ("round_robin blackjack basic", "expected a game for 2 for a round robin"),
+        ("elimination akq random", "expected high_low for an elimination"),
+        ("league gin_rummy random", "for a league, got gin_rummy"),
+        ("round_robin akq random --bot random=sh", "got 'random' twice"),
+        ("round_robin akq random --bot no-such-program", "expected a program on PATH"),
+        ("round_robin akq random --split 7", "split: expected a number that divides"),
+        ("round_robin akq random --set hands=x", "hands"),
+        ("round_robin akq random random --db", "requires an argument"),
+    ],
+)
+def test_what_is_called_wrong(
+    run: Run, called: Called, tmp_path: Path, words: str, said: str
+) -> None:
+    assert said in run("tournament", *words.split()).refusal()
+    assert called.plans == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bot_that_was_eliminated_is_the_exit_status(run: Run, called: Called) -> None:
+    called.verdicts = (
+        Verdict(
+            kind=Ending.ILLEGAL,
+            match="m",
+            game="ace_king_queen",
+            bot="zoe",
+            seat=0,
+            text="seat 1 answered 4",
+            bank_ms=0,
+            limits=Limits(),
+        ),
+    )
+    words = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
+    ran = run(*words)
+
+    assert ran.status == 1
+    assert ran.err == "arena: eliminated: zoe (illegal)\n"
+    assert "zoe eliminated: seat 1 answered 4 (illegal)" in ran.out
+
+    ran = run(*words, "--json")
+    assert ran.status == 1
+    document = msgspec.json.decode(ran.out)
+    assert [one["bot"] for one in document["verdicts"]] == ["zoe"]
+
+
+def test_json_is_the_document_of_a_competition(run: Run, called: Called) -> None:
+    document = run(
+        "tournament", "round_robin", "akq", "random", "random", "--json"
+    ).document
+
+    assert document["form"] == "round_robin"
+    assert document["players"] == ["random", "random-2"]
+    assert document["standings"][0]["wins"] == 3
+
+
+def test_ctrl_c_says_whether_it_can_be_gone_on_with(run: Run, called: Called) -> None:
+    called.error = KeyboardInterrupt()
+    words = ("tournament", "round_robin", "akq", "random", "random")
+
+    assert run(*words).refusal(130) == (
+        "interrupted, all bots are stopped; with --db it could be gone on with"
+    )
+    assert run(*words, "--db", "x.db").refusal(130) == (
+        "interrupted, all bots are stopped; the same command goes on from there, x.db"
+    )
+
+
+def test_without_db_the_results_are_thrown_away(
+    run: Run, called: Called, tmp_path: Path
+) -> None:
+    run("tournament", "round_robin", "akq", "random", "random")
+    run("tournament", "round_robin", "akq", "random", "random", "--db", "mine.db")
+
+    thrown, kept = called.files
+    assert thrown is not None
+    assert not thrown.parent.exists()
+    assert kept == Path("mine.db")
+    assert kept.exists()

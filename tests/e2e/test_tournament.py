@@ -1,0 +1,218 @@
+"""`arena tournament`: house bots and others as processes, a result, and what happens when it is killed half-way."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.store import State, Store
+from protocol.messages import Ending
+from tests.e2e.test_pipe import PYTHON
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+Tournament = Callable[..., "Program"]
+
+INTERPRETER = shlex.quote(sys.executable)
+CHEAT = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
+SLOW = PYTHON.replace(
+    'value=it["legal"][0]', 'value=(time.sleep(0.01), it["legal"][0])[1]'
+).replace("import ", "import time, ", 1)
+
+
+@pytest.fixture
+def tournament(start: Callable[..., Program], tmp_path: Path) -> Tournament:
+    """Start `arena tournament` in a folder where `good.py`, `cheat.py` and `slow.py` are."""
+    for name, text in (("good", PYTHON), ("cheat", CHEAT), ("slow", SLOW)):
+        (tmp_path / f"{name}.py").write_text(text.replace("sys.argv[1]", '"me"'))
+
+    def call(*words: str) -> Program:
+        return start("arena", "tournament", *words, cwd=tmp_path)
+
+    return call
+
+
+def bot(file: str, name: str = "") -> tuple[str, str]:
+    return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
+
+
+def document(program: Program, status: int = 0) -> Any:
+    ended, out, err = program.ends()
+    assert ended == status, err
+    assert "Traceback" not in err
+    return json.loads(out)
+
+
+def pairs(store: Store, competition: str) -> Counter[tuple[str, ...]]:
+    """How often which bots have met in a match that counts."""
+    return Counter(tuple(sorted(row.players)) for row in store.results(competition))
+
+
+def test_K1_a_round_robin_of_house_bots_and_a_command(tournament: Tournament) -> None:
+    words = ("round_robin", "akq", "nash", "random", *bot("good.py", "ann"))
+    report = document(
+        tournament(*words, "--matches", "2", "--set", "hands=20", "--json")
+    )
+
+    assert (report["form"], report["state"]) == ("round_robin", "finished")
+    assert report["players"] == ["nash", "random", "ann"]
+    assert report["played"] == 6
+    assert [row["played"] for row in report["standings"]] == [4, 4, 4]
+    assert report["cross_table"]["ann"]["nash"]["played"] == 2
+    assert report["verdicts"] == []
+
+
+def test_K2_an_elimination_of_six_and_its_final(tournament: Tournament) -> None:
+    words = ("elimination", "high_low", *["random"] * 6, "--team", "random=red")
+    report = document(
+        tournament(
+            *words, "--team", "random-2=red", "--json", "--set", "max_shuffles=2"
+        )
+    )
+
+    placed = [name for place in report["ranking"] for name in place["names"]]
+    assert sorted(placed) == sorted(report["players"])
+    assert report["ranking"][0]["rank"] == 1
+    assert len(report["players"]) == 6
+
+
+def test_K3_a_league_is_a_table_for_people(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    words = ("league", "blackjack", "simple", "simple", "--matches", "2")
+    program = tournament(*words, "--set", "hands=5", "--log", "matches.log")
+    status, out, err = program.ends()
+
+    assert status == 0, err
+    title = next(line for line in out.splitlines() if line)
+    assert title.startswith("tournament · Blackjack: league, 4 matches, ")
+    assert "simple-2" in out
+    lines = (tmp_path / "matches.log").read_text().splitlines()
+    assert len(lines) == 4
+    assert all("completed" in line for line in lines)
+    assert not list(tmp_path.glob("*.db*")), "the results are thrown away"
+
+
+def test_J3_a_cheat_is_out_and_that_is_the_exit_status(tournament: Tournament) -> None:
+    words = ("round_robin", "akq", "nash", "random", *bot("cheat.py"))
+    program = tournament(*words, "--set", "hands=20", "--json")
+    status, out, err = program.ends()
+
+    assert status == 1
+    assert err.splitlines()[-1] == "arena: eliminated: cheat (illegal)"
+    report = json.loads(out)
+    assert [one["bot"] for one in report["verdicts"]] == ["cheat"]
+    assert report["standings"][-1]["eliminated"]["kind"] == "illegal"
+    assert [row["played"] for row in report["standings"][:-1]] == [1, 1]
+
+
+LONG = (
+    *("round_robin", "akq", "nash", *bot("slow.py", "ann"), *bot("slow.py", "ben")),
+    *("--matches", "6", "--set", "hands=10", "--db", "mine.db", "--json"),
+    *("--log", "-"),
+)
+"""Eighteen matches that take a while."""
+
+
+def test_after_a_kill_the_same_command_plays_the_rest(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    first = tournament(*LONG)
+    for _ in range(4):
+        first.until("completed")
+    first.kill()
+    with Store(tmp_path / "mine.db", create=False) as store:
+        [before] = store.competitions()
+        kept = store.results(before.id)
+
+    assert before.state is State.RUNNING
+    assert 0 < len(kept) < 18
+
+    second = tournament(*LONG)
+    line = second.until(f"{before.id} goes on: ")
+    assert line.strip() == f"{before.id} goes on: {len(kept)} matches played"
+    report = document(second)
+
+    assert report["competition"] == before.id
+    assert report["played"] == 18
+    with Store(tmp_path / "mine.db", create=False) as store:
+        [after] = store.competitions()
+        assert after.state is State.FINISHED
+        assert store.results(after.id)[: len(kept)] == kept
+        assert pairs(store, after.id) == {
+            ("ann", "nash"): 6,
+            ("ben", "nash"): 6,
+            ("ann", "ben"): 6,
+        }
+    assert all(row["played"] == 12 for row in report["standings"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals there")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_is_one_line_and_leaves_nothing_running(
+    tournament: Tournament, tmp_path: Path, how: signal.Signals
+) -> None:
+    program = tournament(*LONG)
+    program.until("completed")
+    program.process.send_signal(how)
+    status, out, err = program.ends()
+
+    assert (status, out) == (130, "")
+    assert err.splitlines()[-1] == (
+        "arena: interrupted, all bots are stopped; the same command goes on from there, mine.db"
+    )
+    assert "Traceback" not in err
+    with Store(tmp_path / "mine.db", create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.RUNNING
+        ended = [row.result.termination for row in store.matches(competition.id)]
+        assert {one.kind for one in ended} <= {Ending.COMPLETED, Ending.VOID}
+        assert store.verdicts() == ()
+
+
+def test_another_command_on_the_same_database_begins_its_own(
+    tournament: Tournament, tmp_path: Path
+) -> None:
+    first = tournament(*LONG)
+    first.until("completed")
+    first.kill()
+    words = ("league", "blackjack", "simple", "--set", "hands=2", "--db", "mine.db")
+    report = document(tournament(*words, "--json"))
+
+    assert report["played"] == 1
+    with Store(tmp_path / "mine.db", create=False) as store:
+        states = [one.state for one in store.competitions()]
+    assert states == [State.RUNNING, State.FINISHED]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("round_robin", "akq", "nash"), "expected bots, at least 2 of them, got 1"),
+        (("round_robin", "akq"), "expected bots to play"),
+        (("league", "akq", "nash", "random"), "for a league, got ace_king_queen"),
+        (
+            ("elimination", "high_low", "random", "--team", "zoe=red"),
+            "expected --team BOT=TEAM with one of random, got 'zoe=red'",
+        ),
+    ],
+)
+def test_what_is_called_wrong_is_one_line(
+    tournament: Tournament, words: tuple[str, ...], said: str
+) -> None:
+    status, out, err = tournament(*words).ends()
+
+    assert (status, out) == (2, "")
+    [line] = err.splitlines()
+    assert said in line
