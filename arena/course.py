@@ -164,7 +164,7 @@ class Course:
                 self._tell(
                     f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
                 )
-            elif not earlier and await self._enough(run):
+            elif not earlier:
                 await self._play_run(run, None)
             return
         tried: set[float] = set()  # also those that came to nothing
@@ -174,8 +174,7 @@ class Course:
                 self._tell(f"{run.name} was not played at {skipped:%a %d %b %H:%M}")
             if moments.start is not None:
                 tried.add(moments.start.timestamp())
-                if await self._enough(run):
-                    await self._play_run(run, moments.start.timestamp())
+                await self._play_run(run, moments.start.timestamp())
                 continue
             following = run.at.next_after(_now())
             if following is None:
@@ -186,6 +185,8 @@ class Course:
 
     async def _play_run(self, run: Run, due_at: float | None) -> None:
         names, teams = await asyncio.to_thread(lambda: (self._names(), self._teams()))
+        if not await self._enough(run):
+            return
         players = self._players(run, names)
         guests = self._guests(run, players)
         players = (*players, *(bot.name for bot in guests))

@@ -181,6 +181,9 @@ class Host:
 
     async def __aenter__(self) -> Host:
         _allow_many_files()
+        for written in self.unfinished():  # its bots are launched again in a moment
+            for bot in written.plan.bots:
+                self.gateway.admission.expect(bot.name, secrets.token_urlsafe(16))
         port = await self.gateway.open(self._address, self._port, self._tls)
         host = f"[{self._address}]" if ":" in self._address else self._address
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"

@@ -1,9 +1,9 @@
 """Those who are connected and have not said who they are: how many there may be, and how much of the loop's time they may take.
 
 Whoever means well says `hello` at once and is read at once. Strangers from an address where many have failed lately stand in a
-line while matches are played: their sockets are read only in their turns, and all their turns together take at most a fifth of the
+line while matches are played: their sockets are read only in their turns, and all their turns together take at most a twentieth of the
 loop's time. Nobody is refused for an address: a whole class may sit behind the one that somebody guesses tokens from, and
-who has a good token gets its turn like the others, within a second even if the line is full.
+who has a good token gets its turn like the others.
 
 Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
 a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.

@@ -97,12 +97,13 @@ class _Rogue(NamedTuple):
     games: tuple[str, ...] = tuple(GAMES)
 
 
+# The last two have no patience: they play alone against the dealer, where nobody else's tables have to be free.
 _ROGUES = (
     _Rogue("rogue-illegal", "illegal"),
     _Rogue("rogue-crash", "disconnect", ("absent",)),
     _Rogue("rogue-stall", "timeout", ("absent", "disconnect")),
-    _Rogue("garbage-json", "malformed", games=("gin_rummy",)),
-    _Rogue("huge-frame", "oversize", games=("ace_king_queen",)),
+    _Rogue("garbage-json", "malformed", games=("three_card_poker",)),
+    _Rogue("huge-frame", "oversize", games=("blackjack",)),
 )
 
 
@@ -258,13 +259,18 @@ class Class:
             yield f"expected a cup in every game, got {runs}"
         for competition in book.competitions:
             yield from self._judge_one(book, competition)
+        for name, rogue in self.rogues.items():
+            if rogue.word not in _out(book).get(name, ()):
+                yield f"{name} ({rogue.kind}) is nowhere out by {rogue.word}"
         verified = serving.run("verify", str(self._database))
         if verified.returncode:
             yield f"arena verify: {verified.stdout}{verified.stderr}"
 
     def _judge_one(self, book: Book, one: Competition) -> Iterator[str]:
         game = one.plan["game"]
-        out = {name for name, rogue in self.rogues.items() if game in rogue.games}
+        suspects = {n for n, rogue in self.rogues.items() if game in rogue.games}
+        # Who was found out in another game before this one began is not here any more.
+        out = suspects.intersection(one.plan["players"])
         played = book.of(one.id)
         document = serving.printed("standings", "--db", str(self._database), one.id)
         if one.state != "finished":
@@ -289,7 +295,6 @@ class Class:
                     yield f"{bot} is honest and out of {one.id}: {word}, {text}"
         for name in sorted(out):
             rogue = self.rogues[name]
-            # Its elimination may have ended before it was a rogue's turn to play.
             if words.get(name) not in (rogue.word, *rogue.later):
                 yield f"{name} ({rogue.kind}) is out of {one.id} by {words.get(name)}, expected {rogue.word}"
 

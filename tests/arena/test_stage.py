@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,7 +32,7 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.director import Report
+    from arena.director import Competition, Report
     from tests.arena.conftest import House
 
 
@@ -48,8 +51,23 @@ def on_first(hall: Hall, count: int, do: object) -> None:
     hall.book.on_match = look
 
 
+def rows_of(standings: Iterable[Row]) -> list[Row]:
+    """By name; of the eliminated only why, as the removed have no seat."""
+    return sorted(
+        (
+            msgspec.structs.replace(
+                row,
+                eliminated=row.eliminated
+                and msgspec.structs.replace(row.eliminated, seat=None),
+            )
+            for row in standings
+        ),
+        key=lambda row: row.name,
+    )
+
+
 def rows(report: Report) -> list[Row]:
-    return sorted(report.standings, key=lambda row: row.name)
+    return rows_of(report.standings)
 
 
 def at_random() -> Callable[[Ask], object]:
@@ -971,5 +989,122 @@ def test_of_a_ladder_nobody_says_how_long_it_takes(house: House) -> None:
 
         assert progress.left_s is None
         assert progress.settled > 0
+
+    run(scenario)
+
+
+# --- anything, at any time ---
+
+
+def meddles(
+    rng: random.Random, hall: Hall, competition: Competition, names: Sequence[str]
+) -> None:
+    """An instructor does something, which may be nonsense just then."""
+    rows = hall.book.rows
+    tables = hall.house.conduct.tables
+    counted = [row.id for row in rows if row.counts]
+    choice = rng.randrange(10)
+    if choice < 2 and not competition.is_paused:
+        competition.pause(act("pause"))
+    elif choice < 5:
+        competition.resume(act("resume"))
+    elif choice < 7 and tables:
+        match = rng.choice(tables).id
+        competition.void(match, act("void", match=match))
+    elif choice < 9 and counted:
+        match = rng.choice(counted)
+        competition.void(match, act("void", match=match))
+    elif rng.random() < 0.3:
+        name = rng.choice(names)
+        competition.remove(name, act("remove", bot=name))
+
+
+async def meddled_with(house: House, seed: int, game: str) -> tuple[Hall, Report]:
+    """A competition at which an instructor does one thing after another, and in the end lets it go on."""
+    rng = random.Random(seed)
+    hall = Hall(house)
+    names = EIGHT if game == "high_low" else EIGHT[:5]
+    plan = {} if game == "high_low" else {"matches": 2}
+
+    def plays(ask: Ask) -> object:
+        if rng.random() < 0.002:
+            return "all in"
+        return choose(ask.question.choices, rng)
+
+    hall.come(*names, plays=plays, tables=2)
+    competition = hall.compete(*names, game=game, limits=Limits(), **plan)
+    task = asyncio.create_task(competition.run())
+    for _ in range(60):
+        await turns(rng.randrange(30 if game == "high_low" else 4))
+        if not task.done():
+            with contextlib.suppress(UsageError):
+                meddles(rng, hall, competition, names)
+    if not task.done():
+        competition.resume(act("resume"))
+    return hall, await in_time(task)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
+    house: House, seed: int
+) -> None:
+    async def scenario() -> None:
+        hall, report = await meddled_with(house, seed, "ace_king_queen")
+        competition, book = hall.competition, hall.book
+        scratch = hall.compete(
+            *competition.plan.players,
+            matches=2,
+            earlier=book.results(),
+            acts=book.acts,
+            verdicts=book.verdicts,
+        ).ledger
+
+        assert not house.conduct.tables
+        assert not any(player.chairs for player in hall.players.values())
+        assert rows(report) == rows_of(scratch.rows)
+        assert report.cross_table == scratch.cross_table
+        assert set(competition.ledger.out) == set(scratch.out)
+        assert {one.match for one in report.verdicts} == {
+            one.match for one in scratch.verdicts
+        }
+        left = [name for name in competition.plan.players if competition.is_in(name)]
+        met = Counter(
+            frozenset(row.players)
+            for row in book.results()
+            if all(name in left for name in row.players)
+        )
+        assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
+        assert {one.bot for one in report.verdicts} <= set(scratch.out)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_be_drawn(
+    house: House, seed: int
+) -> None:
+    async def scenario() -> None:
+        hall, report = await meddled_with(house, seed, "high_low")
+        book, competition = hall.book, hall.competition
+        again = Hall(house)  # in which nobody is
+        replayed = await again.play(
+            *EIGHT,
+            game="high_low",
+            earlier=book.results(),
+            acts=book.acts,
+            verdicts=book.verdicts,
+        )
+
+        assert again.book.matches == []
+        assert replayed.ranking == report.ranking
+        assert sorted(name for one in report.ranking for name in one.names) == sorted(
+            EIGHT
+        )
+        assert not house.conduct.tables
+        for act_ in book.acts:
+            if act_.what == "remove" and act_.bot is not None:
+                later = [row for row in book.results() if act_.bot in row.players]
+                assert not competition.is_in(act_.bot)
+                assert later
 
     run(scenario)

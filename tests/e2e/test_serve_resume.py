@@ -22,7 +22,10 @@ from tests.e2e.test_pipe import PYTHON
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there"),
+]
 
 Serve = Callable[..., "Program"]
 
@@ -165,6 +168,37 @@ def test_a_paused_competition_is_paused_when_the_arena_starts_again(
     with closing(sqlite3.connect(tmp_path / "x.db")) as database:
         acts = database.execute("SELECT who, what FROM actions ORDER BY number")
         assert [*acts] == [("prof", "pause"), ("prof", "resume")]
+
+
+def test_what_the_instructor_has_done_survives_a_kill(
+    serve: Serve, tmp_path: Path, free_port: int
+) -> None:
+    token = ask(tmp_path, "roster", "instructor", "prof", "--db", "x.db")["token"]
+    eve = BOTS[0].replace("ann", "eve")
+    bots = (*WITH_BOTS, "--bot", eve, "--players", "3")
+    fixed = ("--port", str(free_port), "--db", "x.db", *GAME, *bots)
+    to = ("--url", f"ws://127.0.0.1:{free_port}", "--token", token)
+    arena = serve(*fixed)
+    competition, pairing, match = arena.until("completed").split()[2:5]
+    ask(tmp_path, "void", match, *to)
+    ask(tmp_path, "remove", "eve", *to)
+    arena.kill()
+
+    status, out, err = serve(*fixed).ends()
+    book = second_look.read(tmp_path / "x.db")
+    [one] = book.competitions
+
+    assert status == 0, err
+    assert (one.id, one.state) == (competition, "finished")
+    assert [*second_look.whole(book)] == []
+    assert [*second_look.pairings(one, book.of(one.id), {"eve"}, set())] == []
+    assert not book.matches[match].counts
+    again = [m.id for m in book.of(one.id) if m.pairing == int(pairing)]
+    assert match not in again
+    assert len(again) == ("eve" not in book.matches[match].players)
+    rows = {row["name"]: row["eliminated"] for row in json.loads(out)["standings"]}
+    assert rows.pop("eve")["kind"] == "removed"
+    assert rows == {"ann": None, "ben": None}
 
 
 # ---- Runs

@@ -1,0 +1,266 @@
+"""An instructor at a running arena: `arena status`, `pause`, `resume`, `stop`, `void`, `remove` over a real socket."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.roster import Roster
+from arena.store import Act, Played, State, Store
+from protocol.messages import Ending
+from tests.e2e.test_pipe import PYTHON
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+INTERPRETER = shlex.quote(sys.executable)
+BOT = PYTHON.replace("sys.argv[1]", '"me", tables=2')
+SLOW = BOT.replace(
+    'value=it["legal"][0]', 'value=(time.sleep(0.005), it["legal"][0])[1]'
+).replace("import ", "import time, ", 1)
+WAIT_S = 30.0
+
+
+class Arena:
+    """An arena with launched bots, and its instructor."""
+
+    def __init__(self, start: Callable[..., Program], folder: Path) -> None:
+        self.folder = folder
+        self.db = folder / "class.db"
+        self._start = start
+        with Store(self.db) as store:
+            self.token = Roster(store.engine).instructor("Eva")
+        self.program: Program | None = None
+        self.url = ""
+
+    def serve(self, *words: str) -> None:
+        """It runs, and a competition has begun."""
+        fixed = ("--port", "0", "--db", "class.db", "--json", "--log", "-")
+        self.program = self._start("arena", "serve", *fixed, *words, cwd=self.folder)
+        line = self.program.until("arena at ws://")
+        found = re.search(r"ws://\S+", line)
+        assert found is not None
+        self.url = found[0]
+        self.program.until("bots compete")
+
+    def says(self, *words: str, status: int = 0, token: str | None = None) -> Any:
+        """An instructor's command: its document, or the one line of its refusal."""
+        secret = ("--url", self.url, "--token", token or self.token)
+        ended, out, err = self._start("arena", *words, *secret, "--json").ends()
+        assert ended == status, err
+        if status:
+            assert out == ""
+            [line] = err.splitlines()
+            return line.removeprefix("arena: ")
+        assert err == ""
+        return json.loads(out)
+
+    def one(self) -> Any:
+        """How far its only competition is."""
+        [competition] = self.says("status")["competitions"]
+        return competition
+
+    def until(self, holds: Callable[[Store], Any]) -> Any:
+        """Wait until the database says something."""
+        give_up = time.monotonic() + WAIT_S
+        with Store(self.db, create=False) as store:
+            while not (found := holds(store)):
+                assert time.monotonic() < give_up, "the database never said so"
+                time.sleep(0.02)
+        return found
+
+    def acts(self) -> list[tuple[str, str]]:
+        with Store(self.db, create=False) as store:
+            return [(act.what, act.who) for act in store.actions()]
+
+
+@pytest.fixture
+def arena(start: Callable[..., Program], tmp_path: Path) -> Arena:
+    for name, text in (("good", BOT), ("slow", SLOW)):
+        (tmp_path / f"{name}.py").write_text(text)
+    return Arena(start, tmp_path)
+
+
+def first_results(store: Store) -> tuple[Played, ...]:
+    """What counts of the only competition, once it is there."""
+    return tuple(row for one in store.competitions() for row in store.results(one.id))
+
+
+def bots(*names: str, file: str = "slow") -> list[str]:
+    return [
+        word
+        for name in names
+        for word in ("--bot", f"{name}=stdio: {INTERPRETER} {file}.py")
+    ]
+
+
+THREE = (
+    *("akq", "--players", "3", "--matches", "4", "--set", "hands=30", "--once"),
+    *bots("ann", "ben", "cem"),
+)
+"""Two dozen matches, that take a few seconds."""
+
+
+def test_a_competition_is_paused_and_goes_on(arena: Arena) -> None:
+    arena.serve(*THREE)
+    before = arena.one()
+    assert (before["state"], before["form"]) == ("running", "round_robin")
+    assert before["scheduled"] == 24
+
+    done = arena.says("pause", before["competition"])
+    assert done["text"] == f"paused: {before['competition']}"
+    assert "is paused" in arena.says("pause", before["competition"], status=1)
+
+    arena.says("resume")
+    assert arena.one()["state"] == "running"
+    assert arena.program is not None
+    status, out, err = arena.program.ends()
+    assert status == 0, err
+    report = json.loads(out)
+    assert report["played"] == 24
+    assert report["verdicts"] == []
+    assert arena.acts() == [("pause", "Eva"), ("resume", "Eva")]
+
+
+def test_a_pause_outlasts_the_arena(arena: Arena) -> None:
+    arena.serve(*THREE)
+    competition = arena.one()["competition"]
+    arena.says("pause")
+    assert arena.program is not None
+    arena.program.kill()
+    arena.program = arena._start(
+        *("arena", "serve", "--port", "0", "--db", "class.db", "--json", *THREE),
+        cwd=arena.folder,
+    )
+    line = arena.program.until("arena at ws://")
+    arena.url = line.split()[2]
+    assert "(paused)" in arena.program.until(f"{competition} goes on")
+    assert arena.one()["state"] == "paused"
+
+    arena.says("resume")
+    status, out, err = arena.program.ends()
+    assert status == 0, err
+    assert json.loads(out)["played"] == 24
+
+
+def test_a_stopped_competition_keeps_its_standings(arena: Arena) -> None:
+    arena.serve(*THREE)
+    arena.until(first_results)
+    arena.says("stop")
+    assert arena.program is not None
+    status, out, err = arena.program.ends()
+
+    assert status == 0, err
+    report = json.loads(out)
+    assert report["state"] == "stopped"
+    assert 0 < report["played"] < 24
+    with Store(arena.db, create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.STOPPED
+        assert len(store.results(competition.id)) == report["played"]
+    assert arena.acts() == [("stop", "Eva")]
+
+
+def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: Arena) -> None:
+    arena.serve(*THREE)
+    [first, *_] = arena.until(first_results)
+    arena.says("pause")
+    done = arena.says("void", first.id)
+    assert done["text"].startswith(f"{first.id} is void and played again in ")
+    assert "expected " in arena.says("void", first.id, status=1), "once is enough"
+    assert arena.says("remove", "cem")["text"].startswith("cem is removed from ")
+    assert "got 'cem'" in arena.says("remove", "cem", status=1)
+    assert "got 'zoe'" in arena.says("remove", "zoe", status=1)
+    arena.says("resume")
+    assert arena.program is not None
+    status, out, err = arena.program.ends()
+
+    assert status == 0, err
+    report = json.loads(out)
+    names = [row["name"] for row in report["standings"]]
+    assert names[-1] == "cem"
+    assert [row["played"] for row in report["standings"][:-1]] == [4, 4]
+    with Store(arena.db, create=False) as store:
+        [competition] = store.competitions()
+        rows = store.matches(competition.id)
+        [again] = [row for row in rows if row.id == first.id]
+        assert not again.counts
+        numbers = [row.pairing for row in store.results(competition.id)]
+        assert len(numbers) == len(set(numbers))
+        acts: list[Act] = list(store.actions())
+        assert [(act.what, act.match, act.bot) for act in acts] == [
+            ("pause", None, None),
+            ("void", first.id, None),
+            ("remove", None, "cem"),
+            ("resume", None, None),
+        ]
+        assert {act.who for act in acts} == {"Eva"}
+        assert all(act.at > 0 for act in acts)
+        kinds = {one.kind for one in store.verdicts()}
+        assert kinds <= {Ending.REMOVED}
+
+
+def test_a_finished_competition_goes_on_for_a_match_that_is_void(
+    arena: Arena,
+) -> None:
+    words = ("akq", "--players", "2", "--set", "hands=4", *bots("ann", "ben"))
+    arena.serve(*words)
+    finished = arena.until(
+        lambda store: [
+            one for one in store.competitions() if one.state is State.FINISHED
+        ]
+    )
+    with Store(arena.db, create=False) as store:
+        rows = store.results(finished[0].id)
+    [match] = [row.id for row in rows if len(set(row.players)) == 2]
+    assert arena.says("status")["competitions"] == []
+    done = arena.says("void", match)
+    assert done["text"] == f"{match} is void; {finished[0].id} goes on for it"
+
+    def again(store: Store) -> bool:
+        [one] = store.competitions()
+        return one.state is State.FINISHED and one.revision > 0
+
+    arena.until(again)
+    with Store(arena.db, create=False) as store:
+        after = store.results(finished[0].id)
+    assert {row.pairing for row in after} == {row.pairing for row in rows}
+    assert match not in {row.id for row in after}
+
+
+def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
+    arena.serve(*THREE)
+    for words in (("status",), ("stop",), ("remove", "ann")):
+        said = arena.says(*words, status=1, token="guessed")
+        assert "akq-" not in said
+        assert "ann" not in said
+    assert arena.one()["state"] == "running"
+    assert arena.acts() == []
+
+
+def test_words_that_cannot_be_any_are_refused_in_a_line(arena: Arena) -> None:
+    arena.serve(*THREE)
+    for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):
+        arena.says(*words, status=1)
+
+    assert arena.one()["state"] == "running"
+    assert arena.acts() == []
+
+
+def test_where_no_arena_is(arena: Arena, free_port: int) -> None:
+    arena.url = f"ws://127.0.0.1:{free_port}"
+    assert arena.says("status", status=1).startswith(
+        f"no arena answers at {arena.url}: "
+    )
+    arena.url = "nonsense"
+    assert "expected an address" in arena.says("status", status=2)
