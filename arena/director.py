@@ -142,6 +142,7 @@ class Competition:
         self._stage: RunningStage | LadderStage | None = None
         self._stopped_by: Act | None = None
         self._is_closed = False
+        self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls: set[asyncio.Task[None]] = set()
         self._first = 1  # the number of the present stage's first pairing
 
@@ -243,9 +244,13 @@ class Competition:
         """
         if finding.kind is Ending.DISCONNECT or self.plan.form is Form.LADDER:
             return
-        if name in self.house:
-            return  # another one is started in its place
-        if self.is_in(name):
+        if name in self._excused:
+            self._excused.discard(name)  # its match is void already
+        elif name in self.house:
+            self._listener.told(f"{self.title}: the house bot {name} {finding.text}")
+            if self._stage is not None:
+                self._stage.offended(name)
+        elif self.is_in(name):
             self._findings.setdefault(name, finding)
             if self._stage is not None:
                 self._stage.offended(name)
@@ -530,6 +535,7 @@ class Competition:
         """A match has ended; if a house bot in a final's free chair is to blame, that is the arena's own fault (J5)."""
         seat = result.termination.seat
         if seat is not None and pairing.players[seat] in self.house:
+            self._excused.add(pairing.players[seat])
             result, verdict = _voided(result), None
         on_over(table, result, verdict)
 

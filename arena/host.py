@@ -384,6 +384,8 @@ class Host:
     async def _call_house(self, game: str, name: str) -> None:
         if name in self._ours:
             return  # it is on its way
+        while name in self.gateway.players:  # the one before it, which is going
+            await self.wait_for_change()
         bots = tuple(house_bots(game))
         await self.launch((game, bots[0]), name)
 

@@ -882,3 +882,28 @@ def test_a_house_bot_that_cannot_be_started_at_all_ends_the_competition(
             await hall.play("ann", "ben", "cem", game="high_low", call_house=houses)
 
     run(scenario)
+
+
+def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        houses = Houses(hall, *["is absent"] * 5)
+        competition, task = await hall.begin(
+            "ann", "ben", "cem", game="high_low", call_house=houses
+        )
+        for count in range(3):
+            assert len(hall.book.matches) == count
+            competition.offended("house-0", CRASHED)
+            await turns()
+        with pytest.raises(ArenaError, match="void 3 times by faults of the arena"):
+            await in_time(task)
+
+        assert hall.book.kinds() == {Ending.VOID: 3}
+        assert hall.lines[0] == (
+            "high_low: the house bot house-0 crashed: exit status 1"
+        )
+
+    run(scenario)

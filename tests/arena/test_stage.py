@@ -8,7 +8,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -1024,7 +1024,7 @@ async def meddled_with(house: House, seed: int, game: str) -> tuple[Hall, Report
     rng = random.Random(seed)
     hall = Hall(house)
     names = EIGHT if game == "high_low" else EIGHT[:5]
-    plan = {} if game == "high_low" else {"matches": 2}
+    plan: dict[str, Any] = {} if game == "high_low" else {"matches": 2}
 
     def plays(ask: Ask) -> object:
         if rng.random() < 0.002:

@@ -42,7 +42,7 @@ class Called:
         self.files.append(store.file)
         if self.error is not None:
             raise self.error
-        first, *others = plan.players
+        first = plan.players[0]
         return Report(
             competition="akq-1",
             run=plan.run,
