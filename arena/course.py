@@ -17,7 +17,7 @@ from arena.config import Config
 from arena.director import Competition, Report
 from arena.host import Host
 from arena.plan import Bot, Form, Plan
-from arena.run import Run, Who, plan_for
+from arena.run import Run, Who, plan_for, teams_of
 from arena.store import Competition as Written
 from arena.store import Store
 from arena.timetable import LATEST_S, due
@@ -184,9 +184,12 @@ class Course:
                 await asyncio.sleep(min(left_s, _LOOK_S))
 
     async def _play_run(self, run: Run, due_at: float | None) -> None:
-        names, teams = await asyncio.to_thread(lambda: (self._names(), self._teams()))
-        if not await self._enough(run):
-            return
+        while True:
+            if not await self._enough(run):
+                return
+            names, teams = await self._roster()
+            if run.who is not Who.CONNECTED or self._are_there(run):
+                break  # else somebody has gone while the roster was read
         players = self._players(run, names)
         guests = self._guests(run, players)
         players = (*players, *(bot.name for bot in guests))
@@ -206,21 +209,27 @@ class Course:
         """Wait until so many are there as must be; whoever has been named is awaited by its matches."""
         if run.who is not Who.CONNECTED:
             return True
-        least = run.least - len(run.house)
         give_up = (
             None if run.at is None else asyncio.get_running_loop().time() + LATEST_S
         )
         try:
             async with asyncio.timeout_at(give_up):
-                while len(self._host.names(run.game)) < least:
+                while not self._are_there(run):
                     await self._host.wait_for_change()
         except TimeoutError:
-            there = len(self._host.names(run.game))
+            there, least = len(self._host.names(run.game)), run.least - len(run.house)
             self._tell(f"{run.name} is not played: expected {least} bots, {there} came")
             return False
         if run.at is None:
             await asyncio.sleep(_GATHER_S)
-        return len(self._host.names(run.game)) >= least or await self._enough(run)
+        return self._are_there(run) or await self._enough(run)
+
+    def _are_there(self, run: Run) -> bool:
+        return len(self._host.names(run.game)) >= run.least - len(run.house)
+
+    async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
+        """Who is on it now, and in which team."""
+        return await asyncio.to_thread(lambda: (self._names(), self._teams()))
 
     def _players(self, run: Run, roster: Sequence[str]) -> tuple[str, ...]:
         """Who takes part, by the names under which they are here."""
@@ -235,7 +244,7 @@ class Course:
 
     def _guests(self, run: Run, players: Sequence[str]) -> tuple[Bot, ...]:
         """The house bots that take part, each by a name that nobody has."""
-        taken = {*players, *self._host.gateway.players}
+        taken = {*players, *self._host.taken}
         guests = []
         tables = min(_HOUSE_TABLES, self._config.limits.tables)
         for house in run.house:
@@ -276,11 +285,14 @@ class Course:
             while not self._is_worth(game, seen):
                 await self._host.wait_for_change()
             await asyncio.sleep(_GATHER_S)
+            _, teams = await self._roster()
             names = self._host.names(name)
             if len(names) < game.least:
                 continue
             seen = {players[one] for one in names}
-            plan = msgspec.structs.replace(game.plan, players=names)
+            plan = msgspec.structs.replace(
+                game.plan, players=names, teams=teams_of(names, teams)
+            )
             try:
                 competition = self._host.compete(plan)
             except UsageError as error:  # these are too few, say

@@ -126,14 +126,16 @@ class Gateway:
             self._ticking = asyncio.create_task(self._tick())
         return listening
 
-    async def close(self) -> None:
-        """Say that the arena is done to all who are connected, and stop listening."""
+    async def close(
+        self, code: int = CLOSE_DONE, reason: str = "the arena has closed"
+    ) -> None:
+        """Say why the arena closes to all who are connected, and stop listening."""
         self._listening.close()
         if self._ticking is not None:
             self._ticking.cancel()
         self._outboxes.flush()
         for connection in list(self._connections):
-            connection.close(CLOSE_DONE, "the arena has closed")
+            connection.close(code, reason)
         for _ in range(100):  # a close handshake is a round trip
             if not self._connections:
                 break

@@ -31,6 +31,7 @@ from arena.verdict import Finding
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import (
+    CLOSE_RESTART,
     Done,
     Ending,
     Instruct,
@@ -153,7 +154,7 @@ class Host:
         self._store = store
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
-        self._closing = False
+        self._closing = self._is_interrupted = False
         self._ours: dict[str, _Ours] = {}
         self._written: dict[str, Bot] = {}  # how what we launched can be launched again
         self._stopping: set[asyncio.Task[None]] = set()
@@ -201,7 +202,10 @@ class Host:
         self._closing = True
         if self._watching is not None:
             self._watching.cancel()
-        await self.gateway.close()
+        if self._is_interrupted:
+            await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
+        else:
+            await self.gateway.close()
         await self._launcher.close()
 
     async def launch(
@@ -272,6 +276,12 @@ class Host:
             and player.connection is not None
             and name not in fillers
         )
+
+    @property
+    def taken(self) -> set[str]:
+        """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
+        playing = (name for one in self._competitions for name in one.plan.players)
+        return {*self.gateway.players, *self._ours, *playing}
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -347,6 +357,7 @@ class Host:
             await self.launch_missing(competition)
             return await competition.run()
         finally:
+            self._is_interrupted |= not competition.is_over
             self._competitions.remove(competition)
             self._dismiss_house(competition)
 
@@ -386,6 +397,7 @@ class Host:
             return  # it is on its way
         while name in self.gateway.players:  # the one before it, which is going
             await self.wait_for_change()
+        await self._launcher.stop(name)  # until nothing of it is left
         bots = tuple(house_bots(game))
         await self.launch((game, bots[0]), name)
 

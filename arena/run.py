@@ -6,12 +6,14 @@ Nothing here reads a clock or a file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from arena.access import stem
 from arena.forms import check_form
 from arena.games import competition_settings, game_named
 from arena.plan import WAIT_S, Bot, Form, Plan, plan_of
@@ -27,7 +29,16 @@ from protocol.vocabulary import Settings
 if TYPE_CHECKING:
     from arena.config import Config
 
-__all__ = ["LIMITS", "MOST_MATCHES", "PAUSE_S", "Run", "Who", "check", "plan_for"]
+__all__ = [
+    "LIMITS",
+    "MOST_MATCHES",
+    "PAUSE_S",
+    "Run",
+    "Who",
+    "check",
+    "plan_for",
+    "teams_of",
+]
 
 PAUSE_S = 5.0
 """How long a bot on a ladder rests between two matches, if nobody says otherwise."""
@@ -125,11 +136,22 @@ def plan_for(
         limits=Limits(**limits),
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
-        teams={name: team for name, team in (teams or {}).items() if name in players},
+        teams=teams_of(players, teams or {}),
         run=run.name,
         due_at=due_at,
         bots=bots,
     )
+
+
+def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]:
+    """The teams of these players, of those who have one (K2).
+
+    Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves.
+    """
+    players = tuple(players)
+    owners = Counter(map(stem, players))
+    teams = {owner: owner for owner, count in owners.items() if count > 1} | dict(teams)
+    return {name: teams[stem(name)] for name in players if stem(name) in teams}
 
 
 def check(run: Run, config: Config) -> None:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
 from arena.match import MatchResult, Result
@@ -70,6 +70,10 @@ class Referee(Protocol):
         """Stop a match that cannot count any more."""
 
 
+_Company: TypeAlias = frozenset[str]
+"""Those who meet in a pairing; one, where a bot meets itself."""
+
+
 class Stopped(Exception):
     """The instructor has ended the competition."""
 
@@ -77,14 +81,16 @@ class Stopped(Exception):
 class RunningStage:
     """The pairings of one stage, from waiting to their outcomes.
 
-    Every bot has a list of the pairings that it waits for, so that the end of a match costs a look at the lists of its own players
-    only, however large the competition is.
+    All pairings of the same bots can be opened at the same times, so they wait together, as one company. Every bot has a list of its
+    companies: the end of a match costs a look at its own players' possible opponents, however often they meet, and however
+    large the competition is. Whoever has met goes to the end of the lists.
     """
 
     def __init__(self, referee: Referee, pairings: Sequence[Pairing]) -> None:
         self._referee = referee
         self._pairings = pairings
-        self._waiting: dict[str, dict[int, Pairing]] = {}
+        self._companies: dict[_Company, dict[int, Pairing]] = {}
+        self._waiting: dict[str, dict[_Company, None]] = {}
         self._tables: dict[int, Table] = {}
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
@@ -181,10 +187,23 @@ class RunningStage:
         """Open what can be opened for these bots."""
         with self._failing():
             for name in names:
-                for pairing in tuple(self._waiting.get(name, {}).values()):
-                    self._try(pairing)
-                    if self._free_tables(name) < 1:
-                        break
+                while self._seat_once(name):
+                    pass
+
+    def _seat_once(self, name: str) -> bool:
+        """Try one pairing with each company of a bot; whether any was opened, and the bot has time for more."""
+        has_opened = False
+        for company in tuple(self._waiting.get(name, {})):
+            for pairing in tuple(self._companies.get(company, {}).values()):
+                self._try(pairing)
+                if pairing.number in self._tables:
+                    has_opened = True
+                    self._to_the_end(company)
+                if pairing.number not in self._outcomes:
+                    break  # else it will never be played, and the next one may be
+            if self._free_tables(name) < 1:
+                return False
+        return has_opened
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -240,7 +259,7 @@ class RunningStage:
         del self._expected[name]
         if self._here(name) is not None:
             return
-        waiting = tuple(self._waiting.get(name, {}).values())
+        waiting = self._of(name)
         if all(map(_alone, waiting)):  # only with itself, which would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
@@ -309,7 +328,8 @@ class RunningStage:
     def _of(self, name: str) -> tuple[Pairing, ...]:
         """A bot's pairings that wait, for tables or for the instructor."""
         stuck = (one for one in self._stuck.values() if name in one.players)
-        return (*self._waiting.get(name, {}).values(), *stuck)
+        waiting = (self._companies[one] for one in self._waiting.get(name, ()))
+        return (*(pairing for some in waiting for pairing in some.values()), *stuck)
 
     def _settle(self, pairing: Pairing, result: Result | None) -> None:
         self._unlist(pairing)
@@ -322,15 +342,31 @@ class RunningStage:
             self._done.set_result(None)
 
     def _list(self, pairing: Pairing) -> None:
-        for name in pairing.players:
-            self._waiting.setdefault(name, {})[pairing.number] = pairing
+        company = frozenset(pairing.players)
+        self._companies.setdefault(company, {})[pairing.number] = pairing
+        for name in company:
+            self._waiting.setdefault(name, {})[company] = None
 
     def _unlist(self, pairing: Pairing) -> None:
-        for name in pairing.players:
-            waiting = self._waiting.get(name, {})
-            waiting.pop(pairing.number, None)
-            if not waiting and (timer := self._expected.pop(name, None)):
+        company = frozenset(pairing.players)
+        waiting = self._companies.get(company, {})
+        waiting.pop(pairing.number, None)
+        if waiting:
+            return
+        self._companies.pop(company, None)
+        for name in company:
+            companies = self._waiting.get(name, {})
+            companies.pop(company, None)
+            if not companies and (timer := self._expected.pop(name, None)):
                 timer.cancel()  # nothing waits for it any more
+
+    def _to_the_end(self, company: _Company) -> None:
+        """They have met just now: others have not."""
+        for name in company:
+            companies = self._waiting.get(name, {})
+            if company in companies:
+                del companies[company]
+                companies[company] = None
 
 
 def _alone(pairing: Pairing) -> bool:

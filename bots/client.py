@@ -31,6 +31,7 @@ from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_REPLACED,
+    CLOSE_RESTART,
     VERSION,
     ArenaMessage,
     Ask,
@@ -197,6 +198,8 @@ class Client:
         if code == CLOSE_DONE:
             self._keeper.drop()
             self._on_event("the arena has closed")
+        elif code == CLOSE_RESTART:
+            self._on_event("the arena has stopped, and will go on where it is")
         elif code == CLOSE_REPLACED:
             self._on_event("the session goes on over another connection")
         return code in (CLOSE_DONE, CLOSE_REPLACED)

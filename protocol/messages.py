@@ -20,6 +20,7 @@ __all__ = [
     "CLOSE_PROTOCOL",
     "CLOSE_REFUSED",
     "CLOSE_REPLACED",
+    "CLOSE_RESTART",
     "VERSION",
     "Action",
     "Answer",
@@ -47,10 +48,11 @@ __all__ = [
 
 VERSION = 1
 
-# How connections are closed; a bot need not come back after any of them but by its own will.
+# How connections are closed; a bot need come back after one of them only, `CLOSE_RESTART`.
 CLOSE_DONE = 1000  # the arena has closed, or the bot has said goodbye
 CLOSE_PROTOCOL = 1002  # the bot broke the protocol; `refused` has said how
 CLOSE_CRASHED = 1011  # the program that closes has failed; the reason says how
+CLOSE_RESTART = 1012  # the arena stops in the middle of a competition, and will go on
 CLOSE_REPLACED = 4000  # the session goes on over another connection
 CLOSE_REFUSED = 4001  # `hello` was not accepted; `refused` has said why
 

@@ -17,7 +17,7 @@ from arena.course import Course, Open
 from arena.games import GAMES
 from arena.host import Host
 from arena.plan import Form, Plan, plan_of
-from arena.run import Run, Who
+from arena.run import Run, Who, teams_of
 from arena.store import Competition as Written
 from arena.store import State, Store
 from arena.timetable import Times, parse
@@ -69,6 +69,11 @@ class Stand:
         self.refuses: str | None = None
         self.gateway = SimpleNamespace(players=self.here)
         self._changed = asyncio.Event()
+
+    @property
+    def taken(self) -> set[str]:
+        """Names that are somebody's."""
+        return {*self.here, *(name for one in self.playing for name in one.plan.players)}
 
     def comes(self, *names: str) -> None:
         for name in names:
@@ -728,5 +733,69 @@ def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
         evening.stand.comes("ben")
         await evening.starts(1)
         await evening.ends(task)
+
+    run(scenario)
+
+
+# ---- House bots and teams
+
+
+def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.begins(
+            *(
+                a_run(name, game=game, form=Form.LEAGUE, least=1, house=("random",))
+                for name, game in (("one", "three_card_poker"), ("two", "blackjack"))
+            )
+        )
+        await evening.until(lambda: len(evening.stand.playing) == 2)
+
+        names = [bot.name for one in evening.stand.playing for bot in one.plan.bots]
+        assert len(set(names)) == 2
+
+    run(scenario)
+
+
+def test_K2_a_program_is_in_the_team_of_its_owner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(
+            monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
+        )
+        evening.stand.comes("ann/hl", "ben")
+        evening.begins(a_run(who=Who.ROSTER))
+        cup = await evening.starts(1)
+
+        assert cup.plan.teams == {"ann/hl": "red", "ben": "red"}
+
+    run(scenario)
+
+
+def test_K2_two_programs_of_one_owner_are_a_team() -> None:
+    players = ("ann/one", "ann/two", "ben/one", "cem")
+
+    assert teams_of(players, {"cem": "red"}) == {
+        "ann/one": "ann",
+        "ann/two": "ann",
+        "cem": "red",
+    }
+
+
+def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(
+            monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
+        )
+        evening.stand.comes("ann", "ben")
+        evening.begins(games=[a_game()])
+        cup = await evening.starts(1)
+
+        assert cup.plan.teams == {"ann": "red", "ben": "red"}
 
     run(scenario)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,6 +77,33 @@ def test_A10_every_bot_meets_itself_if_it_has_two_tables(house: House) -> None:
         await hall.play("ann", "ben", with_itself=True)
 
         assert hall.book.counted() == {("ann", "ann"): 1, ("ann", "ben"): 1}
+
+    run(scenario)
+
+
+def test_A10_a_bot_with_one_table_never_meets_itself_however_often(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann", tables=1)
+        hall.comes("ben", tables=1)
+        await hall.play("ann", "ben", with_itself=True, matches=5)
+
+        assert hall.book.counted() == {("ann", "ben"): 5}
+
+    run(scenario)
+
+
+def test_bots_that_have_met_meet_others_before_they_meet_again(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "ben", "cem"):
+            hall.comes(name, tables=1)
+        await hall.play("ann", "ben", "cem", matches=4)
+
+        met = [frozenset(players) for players, _ in hall.book.matches]
+        assert all(one != other for one, other in pairwise(met))
 
     run(scenario)
 
