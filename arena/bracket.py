@@ -105,16 +105,14 @@ class Bracket:
         return Stands.BYE
 
     def _drop(self, players: tuple[str, ...], result: Result) -> None:
-        ended = result.termination
-        offender = ended.seat if ended.is_offence else None
-        through = survivors(result.scores, offender)
+        through = survivors(result.scores, result.offender)
         for seat, name in enumerate(players):
             if seat not in through:
                 self._out[name] = BracketRow(
                     name=name,
                     stage=self._stage,
                     stands=Stands.OUT,
-                    eliminated=ended if seat == offender else None,
+                    eliminated=result.termination if seat == result.offender else None,
                 )
 
     def _draw(self) -> None:

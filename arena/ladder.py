@@ -145,9 +145,8 @@ class Ladder:
                 climber.draws += 1
             else:
                 climber.wins += 1
-        offender = _offender(result)
-        if offender is not None:
-            climbers[offender].offences += 1
+        if result.offender is not None:
+            climbers[result.offender].offences += 1
 
     def rows(self) -> tuple[LadderRow, ...]:
         """The table: by rating, those who have not played at the end."""
@@ -356,11 +355,7 @@ def _check(seats: int) -> None:
 
 def _ranks(result: Result) -> list[int]:
     """By seat, how many were better: by scores, and an offender is behind all others (J3)."""
-    offender = _offender(result)
-    keys = [(seat != offender, score) for seat, score in enumerate(result.scores)]
+    keys = [
+        (seat != result.offender, score) for seat, score in enumerate(result.scores)
+    ]
     return [sum(other > key for other in keys) for key in keys]
-
-
-def _offender(result: Result) -> int | None:
-    ended = result.termination
-    return ended.seat if ended.is_offence else None

@@ -16,8 +16,9 @@ from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
 from arena.store import Act, Played, State, Store
+from arena.written import removed
 from protocol.errors import ArenaError, UsageError
-from protocol.messages import Action, Ending, Termination, Verdict
+from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Counted", "Ledger", "beyond"]
 
@@ -59,11 +60,7 @@ class Ledger:
         self.verdicts = [one for one in verdicts if one.match in matches]
         acts = tuple(acts)
         self._flags = {act.text for act in acts}
-        self._removed = {
-            act.bot: Termination(Ending.REMOVED, None, act.text)
-            for act in acts
-            if act.what == Action.REMOVE and act.bot is not None
-        }
+        self._removed = removed(acts)
         self._recount()
 
     @property
@@ -246,9 +243,9 @@ class Ledger:
         if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, played.result))
         strikes = self.plan.form is not Form.LADDER  # there it is only a loss (J3)
-        ended = played.result.termination
-        if ended.is_offence and ended.seat is not None and strikes:
-            self.out.setdefault(pairing.players[ended.seat], ended)
+        offender = played.result.offender
+        if offender is not None and strikes:
+            self.out.setdefault(pairing.players[offender], played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         self.out.setdefault(name, ended)

@@ -82,12 +82,17 @@ class Result(msgspec.Struct, frozen=True):
     termination: Termination
 
     @property
+    def offender(self) -> int | None:
+        """The seat whose offence ended the match (J2); None if it ended otherwise."""
+        return self.termination.seat if self.termination.is_offence else None
+
+    @property
     def winner(self) -> int | None:
         """The seat that won a match of two: the other one after an offence (J3); None if drawn or void."""
         if len(self.scores) != 2 or self.termination.kind is Ending.VOID:
             return None
-        if self.termination.is_offence and self.termination.seat is not None:
-            return 1 - self.termination.seat
+        if self.offender is not None:
+            return 1 - self.offender
         if self.scores[0] == self.scores[1]:
             return None
         return 0 if self.scores[0] > self.scores[1] else 1

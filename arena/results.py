@@ -18,8 +18,9 @@ from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
 from arena.store import Act, Competition, Played, State, Store
+from arena.written import removed
 from protocol.errors import UsageError
-from protocol.messages import Action, Ending, Progress, Termination, Verdict
+from protocol.messages import Progress, Termination, Verdict
 
 __all__ = ["Results", "Summary"]
 
@@ -90,9 +91,9 @@ class Results:
         before = (self.competition, self._removed, self._last)
         # First what says whether to begin anew: what comes in meanwhile is then seen the next time.
         self.competition = self._store.competition(self.competition.id)
-        removed = self._read_removed()
-        if (self.competition.revision, removed) != (before[0].revision, before[1]):
-            self._begin(removed)
+        out = self._read_removed()
+        if (self.competition.revision, out) != (before[0].revision, before[1]):
+            self._begin(out)
         self._read_new()
         return (self.competition, self._removed, self._last) != before
 
@@ -208,12 +209,7 @@ class Results:
 
     def _read_removed(self) -> dict[str, Termination]:
         """Whom the instructor has taken out, and with what words."""
-        removed: dict[str, Termination] = {}
-        for act in self._store.actions(self.competition.id):
-            if act.what == Action.REMOVE and act.bot is not None:
-                ended = Termination(Ending.REMOVED, None, act.text)
-                removed.setdefault(act.bot, ended)
-        return removed
+        return removed(self._store.actions(self.competition.id))
 
     def _read_new(self) -> None:
         for played in self._store.results(self.competition.id, after=self._last):
@@ -224,18 +220,19 @@ class Results:
         self.played += 1
         self._meetings[played.players] += 1
         self._finished_at.append(played.finished_at)
-        pairing, ended = (
+        pairing, offender = (
             Pairing(played.pairing, played.players),
-            played.result.termination,
+            played.result.offender,
         )
         if self._standings is not None:
             self._standings.add(Outcome(pairing, played.result))
         if self._bracket is not None:
             self._bracket.add(pairing, played.result)
-        if ended.is_offence and ended.seat is not None:
+        if offender is not None:
             self._offences.add(played.id)
             if self.plan.form is not Form.LADDER:
-                self._out.setdefault(played.players[ended.seat], ended)
+                name = played.players[offender]
+                self._out.setdefault(name, played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         """Somebody is out who has not lost a match by it."""

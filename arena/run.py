@@ -146,11 +146,12 @@ def plan_for(
 def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]:
     """The teams of these players, of those who have one (K2).
 
-    Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves.
+    Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves, `ann/`.
     """
     players = tuple(players)
     owners = Counter(map(stem, players))
-    teams = {owner: owner for owner, count in owners.items() if count > 1} | dict(teams)
+    own = {owner: f"{owner}/" for owner, count in owners.items() if count > 1}
+    teams = own | dict(teams)
     return {name: teams[stem(name)] for name in players if stem(name) in teams}
 
 

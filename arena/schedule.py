@@ -23,7 +23,7 @@ from typing import TypeAlias
 import msgspec
 
 from arena.chance import Stream
-from arena.games.high_low import advancing, survivors
+from arena.games.high_low import survivors
 from arena.match import Result
 from protocol.errors import UsageError
 from protocol.high_low import SEATS
@@ -43,6 +43,7 @@ __all__ = [
     "saved",
 ]
 
+_SURE = 2  # so many go on at a table; whoever is level with a third is not sure to
 LOT_BYTES = 16  # nobody will see two equal lots of 128 bits
 
 
@@ -51,6 +52,11 @@ class Pairing(msgspec.Struct, frozen=True):
 
     number: int
     players: tuple[str, ...]
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a bot would meet itself, which counts for nobody (A10)."""
+        return len(self.players) > 1 and len(set(self.players)) == 1
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -182,8 +188,8 @@ def elimination(
 def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
     """Whom of its own team an offence has saved at a table before the final (K2).
 
-    Those advance (H13) who would not have if the match had ended at that moment by its scores: they were neither of the two best
-    nor level with the second (H11, H12). It is for the instructor to judge.
+    Those advance (H13) who were not sure to: with the scores as they stood they were not clear of the cut (H11). To offend at once, when
+    all are level, saves most of all. It is for the instructor to judge.
 
     Args:
         players: the bots by seat.
@@ -193,15 +199,17 @@ def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ..
     Returns:
         Their names, by seat; empty if there was no offence.
     """
-    offender = _offender(result)
+    offender = result.offender
     team = None if offender is None else teams.get(players[offender])
     if team is None:
         return ()
-    best = advancing(result.scores)
+    scores = result.scores
     return tuple(
         player
         for seat, player in enumerate(players)
-        if seat != offender and seat not in best and teams.get(player) == team
+        if seat != offender
+        and sum(other >= scores[seat] for other in scores) > _SURE
+        and teams.get(player) == team
     )
 
 
@@ -221,7 +229,7 @@ def _elimination(
 
         through, offenders = set(resting), set[str]()
         for players, result in _results(pairings, outcomes):
-            offender = _offender(result)
+            offender = result.offender
             through |= {players[seat] for seat in survivors(result.scores, offender)}
             if offender is not None:
                 offenders.add(players[offender])
@@ -319,15 +327,11 @@ def _results(
     return results
 
 
-def _offender(result: Result) -> int | None:
-    return result.termination.seat if result.termination.is_offence else None
-
-
 def _finalists(
     left: Sequence[str], players: Sequence[str], result: Result
 ) -> list[Group]:
     """The finalists, best first: by scores, then an offender (J3); house bots have no place (K2)."""
-    offender = _offender(result)
+    offender = result.offender
     last = {players[offender]} if offender is not None else set[str]()
     scores = {
         player: score

@@ -70,6 +70,9 @@ class Referee(Protocol):
         """Stop a match that cannot count any more."""
 
 
+_GIVEN_BACK = 0.1
+"""Of the time that a bot is here, to be away later: whoever is here nine tenths of the time meets anybody else who is."""
+
 _Company: TypeAlias = frozenset[str]
 """Those who meet in a pairing; one, where a bot meets itself."""
 
@@ -96,6 +99,7 @@ class RunningStage:
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
         self._expected: dict[str, asyncio.TimerHandle] = {}
+        self._left: dict[str, tuple[float, float]] = {}
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
@@ -225,6 +229,8 @@ class RunningStage:
             for name in pairing.players
         ):
             self._unlist(pairing)
+            for name in pairing.players:
+                self._left.pop(name, None)
             self._tables[pairing.number] = self._referee.open(
                 pairing, partial(self._over, pairing)
             )
@@ -235,13 +241,26 @@ class RunningStage:
         if player is None:
             idle = self._done.done() or self._referee.is_paused
             if name not in self._expected and not idle:
-                wait_s = self._referee.awaited(name)
+                wait_s = self._patience_s(name)
                 self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
             return 0
         timer = self._expected.pop(name, None)
         if timer is not None:
             timer.cancel()
+            now = self._loop.time()
+            self._left[name] = max(0.0, timer.when() - now), now
         return player.tables - len(player.chairs)
+
+    def _patience_s(self, name: str) -> float:
+        """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.
+
+        Else two that are never here at the same time would hold up everybody who waits for them.
+        """
+        whole_s = self._referee.awaited(name)
+        if name not in self._left:
+            return whole_s
+        left_s, since = self._left[name]
+        return min(whole_s, left_s + (self._loop.time() - since) * _GIVEN_BACK)
 
     def _here(self, name: str) -> Player | None:
         """The bot, if it is connected."""
@@ -260,7 +279,7 @@ class RunningStage:
         if self._here(name) is not None:
             return
         waiting = self._of(name)
-        if all(map(_alone, waiting)):  # only with itself, which would count for nobody
+        if all(one.is_alone for one in waiting):  # only with itself, which would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
@@ -272,7 +291,7 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = min(waiting, key=_alone)  # one that counts, if there is any
+            pairing = min(waiting, key=lambda one: one.is_alone)  # one that counts, if there is any
             seat = pairing.players.index(name)
             result = self._referee.forfeit(pairing, seat)
             if result.termination.kind is Ending.VOID:
@@ -367,8 +386,3 @@ class RunningStage:
             if company in companies:
                 del companies[company]
                 companies[company] = None
-
-
-def _alone(pairing: Pairing) -> bool:
-    """Whether a bot would meet itself."""
-    return len(pairing.players) > 1 and len(set(pairing.players)) == 1

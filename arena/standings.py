@@ -104,9 +104,9 @@ class _Standings(ABC):
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
-        ended = result.termination
-        if ended.is_offence and ended.seat is not None:
-            self.eliminate(outcome.pairing.players[ended.seat], ended)
+        if result.offender is not None:
+            offender = outcome.pairing.players[result.offender]
+            self.eliminate(offender, result.termination)
         else:
             self._count(outcome.pairing.players, result)
 

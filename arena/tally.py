@@ -156,10 +156,8 @@ class Tally:
             self._scores[place] += result.scores[seat]
             self._points[place] += result.points[seat]
             self._won[place] += _won(self._game, result, seat)
-        if result.termination.is_offence:
-            offender = result.termination.seat
-            assert offender is not None, "an offence has one"
-            place = self._chairs[offender]
+        if result.offender is not None:
+            place = self._chairs[result.offender]
             self.offence = Offence.of(
                 result.termination, verdict, self._bots[place], place, self._matches
             )

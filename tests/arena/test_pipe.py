@@ -47,6 +47,9 @@ class Owner:
         assert connection.is_open
         self._note("connected")
 
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        raise AssertionError("that is for strangers, and who is at a pipe is known")
+
     def received(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
     ) -> None:

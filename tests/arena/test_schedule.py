@@ -770,10 +770,10 @@ RED = {"ann": "red", "ben": "red", "cem": "red", "dan": "blue"}
         ((9, 3, 2, 5), 0, ("ben", "cem")),
         ((1, 9, 5, 3), 0, ()),  # both were through
         ((1, 9, 3, 5), 0, ("cem",)),
-        ((9, 5, 5, 1), 0, ()),  # all who tie at the cut would have advanced
-        ((9, 5, 5, 5), 1, ()),
-        ((9, 4, 5, 5), 0, ("ben",)),
-        ((0, 0, 0, 0), 0, ()),  # absent: nobody was behind
+        ((9, 5, 5, 1), 0, ("ben", "cem")),  # level at the cut, nobody is sure
+        ((9, 5, 5, 5), 1, ("cem",)),
+        ((9, 4, 5, 5), 0, ("ben", "cem")),
+        ((0, 0, 0, 0), 0, ("ben", "cem")),  # at once: the best moment for it
         ((9, 5, 3, 1), 3, ()),  # dan has no team-mate here
         ((9, 8, 3, 1), None, ()),  # no offence
     ],

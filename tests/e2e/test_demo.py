@@ -64,7 +64,7 @@ def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
         }
         assert [report.played for report in reports] == [
             sum(
-                match.termination.kind is not Ending.VOID
+                match.result.termination.kind is not Ending.VOID
                 for match in store.matches(competition.id)
             )
             for competition in store.competitions()
@@ -73,8 +73,8 @@ def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
         for competition in store.competitions():
             for match in store.matches(competition.id):
                 record = store.record(match.id)
-                assert replay(record).scores == match.scores
-                assert match.termination.kind in (
+                assert replay(record).scores == match.result.scores
+                assert match.result.termination.kind in (
                     Ending.COMPLETED,
                     Ending.VOID,
                     *kinds.values(),
