@@ -76,21 +76,26 @@ class Admission:
             if expected == name:
                 del self._expected[token]
 
-    def change(self, access: Access) -> tuple[tuple[Player, str], ...]:
-        """The roster has changed: who of those that are in may stay no longer, and why."""
+    def change(self, access: Access) -> tuple[tuple[Player, str, bool], ...]:
+        """The roster has changed: who of those that are in may stay no longer, why, and whether it is out for good.
+
+        Whoever has been given another token has done nothing, and may come back with that.
+        """
         before, self._access = self._access.players, access
         gone = []
         for player in self._players.values():
             token = hashed(player.token or "")
             name = stem(player.name)
             if token in before and access.players.get(token) != before[token]:
-                gone.append((player, "its token was revoked or replaced"))
+                was_replaced = before[token] in access.players.values()
+                text = "replaced" if was_replaced else "revoked"
+                gone.append((player, f"its token was {text}", not was_replaced))
             elif (
                 name in access.names
                 and player.name not in self._ours
                 and access.players.get(token) != name
             ):
-                gone.append((player, "its name is on the roster now"))
+                gone.append((player, "its name is on the roster now", False))
         return tuple(gone)
 
     def instructs(self, message: Instruct) -> str:

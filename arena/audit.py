@@ -1,13 +1,16 @@
 """Whether the matches of a competition are the right ones: those that its schedule asks for, each once, between those bots.
 
 The schedule is run again with the results that are there (`arena/forms.py`), an elimination's tables are drawn again from its seed, and
-the ranking is compared with what comes of it. Whether a single match is what its record says is `arena/verify.py`'s business. Pure: it
-gets what a database says and returns what does not fit, in words.
+the ranking is compared with what comes of it. What counts for nothing must have been taken back by somebody, and every verdict must be
+that of its match. Whether a single match is what its record says is `arena/verify.py`'s business. Pure: it gets what a database says
+and returns what does not fit, in words.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,15 +18,18 @@ import msgspec
 from arena.forms import schedule_of
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking, Stage
+from arena.verify import Asked, stored_text
+from arena.written import State
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
 if TYPE_CHECKING:
     from arena.store import Act, Competition, Played
 
-__all__ = ["Flaw", "audit"]
+__all__ = ["Flaw", "audit", "remarks"]
 
 _SHOWN = 5  # of what is missing
+_OVER = (State.FINISHED, State.STOPPED)
 
 
 class Flaw(msgspec.Struct, frozen=True):
@@ -47,6 +53,7 @@ def audit(
     acts: Sequence[Act],
     *,
     undealt: Collection[str] = (),
+    asked: Mapping[str, Asked | None] | None = None,
     is_old: bool = False,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
@@ -57,18 +64,59 @@ def audit(
         verdicts: its eliminations.
         acts: what was done to it from outside.
         undealt: the ids of matches that ended before there were cards: nobody has played there.
-        is_old: it was played before pairings had numbers: then its schedule says nothing.
+        asked: what was asked when an offence ended a match, or None if nothing was; of those matches whose record tells.
+        is_old: it was played before pairings had numbers and plans had limits: then its schedule says nothing.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
             *_ruled(matches, verdicts),
+            *_ruling(matches, verdicts),
             *_counting(matches),
+            *_taken_back(matches, acts),
+            *([] if is_old else _evident(competition.plan, verdicts, asked or {})),
+            *([] if is_old else _standing(competition, acts)),
             *([] if is_old else _afterwards(competition.plan, played, acts)),
             *([] if is_old else _scheduled(competition, matches, acts)),
         )
     )
+
+
+def remarks(
+    competition: Competition, matches: Sequence[Played], acts: Sequence[Act]
+) -> Iterator[str]:
+    """What is odd and need not be wrong: removals after the end, and of a ladder, which has no schedule, order and gaps.
+
+    Args:
+        competition: with its plan and its state.
+        matches: all of it, in the order in which they were written.
+        acts: what was done to it from outside.
+    """
+    ended_at = competition.finished_at
+    for bot, at in _removed(acts).items():
+        if ended_at is not None and at > ended_at:
+            yield f"{one_line(bot)} was removed after its end, or a clock was put back"
+    if competition.plan.form is not Form.LADDER:
+        return
+    late = [
+        later
+        for earlier, later in pairwise(matches)
+        if later.finished_at < earlier.finished_at
+    ]
+    if late:
+        yield (
+            f"match {late[0].id} stands after one that ended later, {len(late):,} in all do: "
+            "ratings depend on the order, or a clock was put back"
+        )
+    numbers = {match.pairing for match in matches if match.pairing > 0}
+    gaps = max(numbers, default=0) - len(numbers)
+    if gaps and competition.state in _OVER:  # else they may be being played
+        first = next(number for number in count(1) if number not in numbers)
+        yield (
+            f"{gaps:,} of its pairings have no match, the first is {first}: "
+            "they were being played when the arena was cut off, or they are gone"
+        )
 
 
 Said = Iterator[tuple[str | None, str]]
@@ -85,6 +133,60 @@ def _ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
             yield match.id, f"{bot} is out by {ended.kind.value}, no verdict says so"
 
 
+def _ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
+    """Every verdict is that of the offence that ended its match, forfeits included, and a match has one."""
+    by_id = {match.id: match for match in matches}
+    for verdict in verdicts:
+        match = by_id.get(verdict.match)
+        if match is None:
+            yield (
+                None,
+                f"a verdict on {one_line(verdict.bot)} is about match {one_line(verdict.match)}, which is not there",
+            )
+            continue
+        ended = match.result.termination
+        if (verdict.kind, verdict.bot) != (ended.kind, _offender(match)):
+            yield (
+                match.id,
+                f"a verdict says {one_line(verdict.bot)} is out by {verdict.kind.value}, the match does not",
+            )
+            continue
+        pairs = {
+            "seat": (verdict.seat, ended.seat),
+            "text": (stored_text(verdict.text), stored_text(ended.text)),
+            "game": (verdict.game, match.game),
+        }
+        odd = [what for what, (one, other) in pairs.items() if one != other]
+        if odd:
+            yield match.id, f"its verdict has another {' and another '.join(odd)}"
+    for name, times in Counter(verdict.match for verdict in verdicts).items():
+        if times > 1 and name in by_id:
+            yield name, f"it has {times} verdicts"
+
+
+def _evident(
+    plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, Asked | None]
+) -> Said:
+    """The evidence, as far as it can be had from elsewhere: the limits, the question, what was legal, what was answered."""
+    for verdict in verdicts:
+        odd = [] if verdict.limits == plan.limits else ["limits"]
+        if verdict.match in asked:
+            was = asked[verdict.match]
+            if was is None or was.seat != verdict.seat:  # nobody waited for it
+                said = [("asked", verdict.asked, None), ("legal", verdict.legal, None)]
+            else:
+                said = [
+                    ("asked", verdict.asked, was.question),
+                    ("legal", verdict.legal, was.legal),
+                ]
+                if verdict.kind is Ending.ILLEGAL:  # its text has the answer
+                    is_told = bool(verdict.got) and str(verdict.got) in verdict.text
+                    odd += [] if is_told else ["got"]
+            odd += [what for what, one, other in said if one != other]
+        if odd:
+            yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
+
+
 def _counting(matches: Sequence[Played]) -> Said:
     """Void matches count for nothing, and a pairing counts once."""
     first: dict[int, str] = {}
@@ -99,6 +201,32 @@ def _counting(matches: Sequence[Played]) -> Said:
                 f"pairing {match.pairing} is counted in match {first[match.pairing]} already",
             )
         first.setdefault(match.pairing, match.id)
+
+
+def _taken_back(matches: Sequence[Played], acts: Sequence[Act]) -> Said:
+    """What is not void and counts for nothing was taken back by somebody, and what was taken back does not count."""
+    back = {act.match for act in acts if act.what == Action.VOID}
+    for match in matches:
+        is_void = match.result.termination.kind is Ending.VOID
+        if not match.counts and not is_void and match.id not in back:
+            yield match.id, "it does not count, and nobody has taken it back"
+        elif match.counts and match.id in back:
+            yield match.id, "it was taken back, and is counted all the same"
+
+
+def _standing(competition: Competition, acts: Sequence[Act]) -> Said:
+    """Its state, when it ended, and whether it may have a ranking; whoever stops one is written down with that."""
+    state = competition.state
+    if state is State.STOPPED and not any(act.what == Action.STOP for act in acts):
+        yield None, "it is stopped, and nobody has stopped it"
+    if state in _OVER and competition.finished_at is None:
+        yield None, f"it is {state.value}, and nothing says when it ended"
+    if state not in _OVER and competition.finished_at is not None:
+        yield None, f"it is {state.value}, and has the time of an end"
+    is_ladder = competition.plan.form is Form.LADDER
+    if competition.ranking and (is_ladder or state is not State.FINISHED):
+        what = "a ladder" if is_ladder else state.value
+        yield None, f"it is {what}, its ranking says {_placed(competition.ranking)}"
 
 
 def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> Said:
@@ -136,7 +264,7 @@ def _scheduled(
     for number, match in counted.items():
         if number not in run.asked:
             yield match.id, f"the schedule asks for no pairing {number}"
-    if competition.state.value != "finished":
+    if competition.state is not State.FINISHED:
         return
     missing = [pairing for pairing in run.missing if not _alone(pairing)]
     for pairing in missing[:_SHOWN]:

@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from arena.clock import Clock, Lag, charged_from
 from arena.verdict import Finding, out_of_time
 from protocol import messages
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
     from arena.conduct import Table
     from arena.player import Player
 
-__all__ = ["Bill", "Chair"]
+__all__ = ["NOTE_BYTES", "Bill", "Chair"]
+
+NOTE_BYTES = 256 * 1024
+"""Of notes, as JSON, that a record keeps per seat: a match of a million answers with notes would fit into no database."""
 
 _CORES = os.cpu_count() or 1
 _LEAST_LOOK_S = 0.05  # CPU time is looked at no more often than that
@@ -65,6 +70,7 @@ class Chair:
         waiting: how many other questions the bot had then.
         news: what has been told to this seat since its latest question.
         nonce: its word for the cards, once it is ready.
+        notes_left: how many bytes of notes the record still has room for.
         bill: of the latest decision, unless it was so quick that nobody looked.
     """
 
@@ -79,6 +85,7 @@ class Chair:
         "lag_s",
         "news",
         "nonce",
+        "notes_left",
         "player",
         "seat",
         "table",
@@ -94,6 +101,7 @@ class Chair:
         self.clock = Clock(limits)
         self.news: list[News] = []
         self.nonce: str | None = None
+        self.notes_left = NOTE_BYTES
         self.invitation: messages.Match | None = None
         self.ask: Ask | None = None
         self.asked = 0
@@ -102,6 +110,13 @@ class Chair:
         self.waiting = 0
         self.bill: Bill | None = None
         self.watched_until = math.inf
+
+    def kept(self, note: str | None) -> str | None:
+        """The note, if the record has room for it."""
+        if note is None:
+            return None
+        self.notes_left -= len(msgspec.json.encode(note))
+        return note if self.notes_left >= 0 else None
 
     def repeat(self) -> None:
         """Send the invitation or the question again to a bot that has come back."""

@@ -16,8 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TypeAlias
 
 from arena.sheet import sheet_of
-from arena.store import Played
 from arena.verify import Checked, Expected, check
+from arena.written import Played
 from protocol.errors import ArenaError
 
 __all__ = ["Checkers", "Stored"]

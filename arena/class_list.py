@@ -1,6 +1,6 @@
 """The list of a class, as a spreadsheet writes it: CSV with a line of column names.
 
-`name` is required, `email` and `team` may be there. Commas, semicolons and tabs may separate them, and a byte order mark is
+`name` is required, `email`, also as `e-mail` or `mail`, and `team` may be there. Commas, semicolons and tabs may separate them, and a byte order mark is
 no part of the first name. A list is read as a whole or not at all: the first line that is wrong is named.
 """
 
@@ -19,6 +19,7 @@ from protocol.errors import UsageError, one_line
 __all__ = ["COLUMNS", "Student", "check_name", "read_class"]
 
 COLUMNS = ("name", "email", "team")
+_SAME = {"e-mail": "email", "mail": "email"}  # as spreadsheets of the world call it
 _SEPARATORS = ",;\t"
 _NAME = 64  # letters, as in `hello`
 _EMAIL = 254  # RFC 5321 has room for no more
@@ -103,7 +104,7 @@ def _rows(file: Path) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _columns(where: str, header: Sequence[str]) -> tuple[str, ...]:
-    columns = tuple(name.lower() for name in header)
+    columns = tuple(_SAME.get(name.lower(), name.lower()) for name in header)
     expected = "expected the columns name and, if you like, email and team"
     for name in columns:
         if name not in COLUMNS:

@@ -221,7 +221,8 @@ class Conduct:
         try:
             # Whoever guesses what it will be asked has answered before.
             took_ms = max(0, int((arrived - chair.asked_at) * 1000))
-            match.answer(message.value, message.note, took_ms)
+            note = message.note and chair.kept(message.note)
+            match.answer(message.value, note, took_ms)
         except IllegalAnswer as error:
             finding = Finding(
                 kind=Ending.ILLEGAL,

@@ -234,7 +234,7 @@ def _runs(tables: object, config: Config) -> tuple[Run, ...]:
         read = _read(_Run, where, table)
         try:
             run = _run(read, where)
-            check(run, config)
+            check(run, config.limits, config.games)
         except ArenaError as error:
             said = str(error)
             raise UsageError(

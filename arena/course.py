@@ -15,8 +15,9 @@ import msgspec
 
 from arena.config import Config
 from arena.director import Competition, Report
+from arena.entry import unused
 from arena.host import Host
-from arena.plan import Bot, Form, Plan
+from arena.plan import HOUSE_TABLES, Bot, Form, Plan
 from arena.run import Run, Who, plan_for, teams_of
 from arena.store import Competition as Written
 from arena.store import Store
@@ -27,7 +28,6 @@ __all__ = ["Course", "Open"]
 
 _GATHER_S = 2.0  # a class that starts together should be in one competition together
 _LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
-_HOUSE_TABLES = 64  # a house bot is quick; nobody should have to wait for it
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -92,7 +92,12 @@ class Course:
         before: dict[str, asyncio.Task[None]] = {}
         ends = {run.name: run for run in runs}
         for written in self._host.unfinished():
-            competition = self._resumed(written)
+            try:
+                competition = self._resumed(written)
+            except ArenaError as error:
+                self.has_failed = True
+                self._tell(f"{written.id} cannot go on: {error}")
+                continue
             played = self.play(competition)
             if not written.plan.run:
                 before[written.plan.game] = played
@@ -167,10 +172,11 @@ class Course:
             elif not earlier:
                 await self._play_run(run, None)
             return
-        tried: set[float] = set()  # also those that came to nothing
+        tried: set[float] = set()  # also those that came to nothing, or were left out
         while True:
             moments = due(run.at, _now(), self._moments(run) | tried)
             for skipped in moments.skipped:
+                tried.add(skipped.timestamp())
                 self._tell(f"{run.name} was not played at {skipped:%a %d %b %H:%M}")
             if moments.start is not None:
                 tried.add(moments.start.timestamp())
@@ -195,7 +201,13 @@ class Course:
         players = (*players, *(bot.name for bot in guests))
         try:
             plan = plan_for(
-                run, self._config, players, teams, due_at=due_at, bots=guests
+                run,
+                self._config.limits,
+                self._config.games,
+                players,
+                teams,
+                due_at=due_at,
+                bots=guests,
             )
             competition = self._host.compete(plan)
         except UsageError as error:  # nobody is on the roster, say
@@ -238,7 +250,7 @@ class Course:
             case Who.CONNECTED:
                 return here
             case Who.NAMED:
-                return run.players
+                return tuple(_name_of(name, here) for name in run.players)
             case Who.ROSTER:
                 return tuple(_name_of(name, here) for name in roster)
 
@@ -246,12 +258,9 @@ class Course:
         """The house bots that take part, each by a name that nobody has."""
         taken = {*players, *self._host.taken}
         guests = []
-        tables = min(_HOUSE_TABLES, self._config.limits.tables)
+        tables = min(HOUSE_TABLES, self._config.limits.tables)
         for house in run.house:
-            name, number = house, 1
-            while name in taken:
-                number += 1
-                name = f"{house}-{number}"
+            name = unused(house, taken)
             taken.add(name)
             guests.append(Bot(name=name, house=house, tables=tables))
         return tuple(guests)

@@ -26,15 +26,12 @@ from arena.plan import WAIT_S, Form, Plan
 from arena.player import Player
 from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
 from arena.stage import RunningStage, Stopped
-from arena.store import Act, State
 from arena.verdict import Finding, advice
+from arena.written import ARENA, Act, State
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism, Progress, Termination, Verdict
 
-__all__ = ["ARENA", "Competition", "Listener", "Report"]
-
-ARENA = "the arena"
-"""Who acts when nobody does."""
+__all__ = ["Competition", "Listener", "Report"]
 
 HouseCall = Callable[[str, str], Awaitable[None]]
 """(game, name) → a house bot of that name is started and will connect."""
@@ -136,6 +133,7 @@ class Competition:
         self._played_before = ledger.played
         self._findings: dict[str, Finding] = {}
         if self.plan.form is Form.ELIMINATION:
+            self._findings |= ledger.findings
             for name, ended in ledger.removed.items():
                 self._findings[name] = _removed(ended.text)
         self._names = frozenset((*self.plan.players, *self.plan.house))
@@ -251,9 +249,14 @@ class Competition:
             if self._stage is not None:
                 self._stage.offended(name)
         elif self.is_in(name):
+            is_new = name not in self._findings
             self._findings.setdefault(name, finding)
             if self._stage is not None:
                 self._stage.offended(name)
+            rests = self.plan.form is Form.ELIMINATION and name not in self.ledger.out
+            if is_new and rests:
+                # It rests, or has played: its next table will have to know, also after a power cut.
+                self.ledger.found(name, finding, self._wall())
 
     def is_in(self, name: str) -> bool:
         """Whether a bot takes part and has neither been eliminated nor removed."""
@@ -289,7 +292,7 @@ class Competition:
         """Go on, also with what was void too often."""
         self.ledger.state_changed(State.RUNNING, act)
         self.is_paused = False
-        self._reopen()
+        self._reopen(retries=True)
 
     def stop(self, act: Act) -> None:
         """End it here and now: what is being played is void, the standings stay as they are."""
@@ -322,7 +325,9 @@ class Competition:
         played = self.ledger.take_back(match, act, self._first)
         seat = played.result.termination.seat
         if seat is not None and played.players[seat] not in self.ledger.removed:
-            self._findings.pop(played.players[seat], None)
+            name = played.players[seat]
+            self._findings.pop(name, None)
+            self.ledger.excused(name, self._wall())
         self._reopen()
 
     def remove(self, name: str, act: Act) -> None:
@@ -470,10 +475,10 @@ class Competition:
 
     # --- within ---
 
-    def _reopen(self) -> None:
+    def _reopen(self, *, retries: bool = False) -> None:
         """Go on with what has no result any more; whom the instructor has removed does not play in it."""
         if self._stage is not None:
-            self._stage.reopen(tuple(self.ledger.removed))
+            self._stage.reopen(tuple(self.ledger.removed), retries=retries)
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:

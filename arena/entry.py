@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path, PurePath
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from arena.program import Program, read_program
 from protocol.errors import UsageError
 
-__all__ = ["Entry", "check_name", "named", "read_entry"]
+__all__ = ["Entry", "check_name", "named", "read_entry", "unused"]
 
 _NAME = re.compile(r"[\w-]{1,64}")  # 64 is what `hello` takes
 _NAMED = re.compile(r"\s*([\w-]+)=(.*)", re.DOTALL)
@@ -80,15 +80,20 @@ def named(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     complete = []
     for entry in entries:
         if entry.name is None:
-            name = first = _default_name(entry.program)
-            number = 1
-            while name in taken:
-                number += 1
-                name = f"{first}-{number}"
+            name = unused(_default_name(entry.program), taken)
             taken.add(name)
             entry = msgspec.structs.replace(entry, name=name)
         complete.append(entry)
     return tuple(complete)
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """The name, or the first of `name-2`, `name-3` and so on that nobody has."""
+    found, number = name, 1
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
 
 
 def _default_name(program: Program) -> str:

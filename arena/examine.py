@@ -7,21 +7,21 @@ all cores. Of a competition only the outlines of its matches are kept. Nothing i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
-from arena.audit import Flaw, audit
+from arena.audit import Flaw, audit, remarks
 from arena.checkers import Checkers, Stored
-from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
+from arena.database import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.plan import Form, Plan
-from arena.store import Competition, Played, Store
-from arena.verify import Checked, Expected
+from arena.store import Act, Competition, Played, State, Store
+from arena.verify import Asked, Checked, Expected, stored_text
 from protocol.errors import ArenaError, StoreFailed, in_words
-from protocol.messages import Ending, Verdict
+from protocol.messages import Action, Ending, Verdict
 
 __all__ = ["Examined", "count", "examine", "loose_ends", "named", "opened"]
 
@@ -117,6 +117,7 @@ class _Gathered:
         made: the same with what their answers make.
         reasons: what does not fit, by match.
         undealt: those without cards.
+        asked: what was asked when an offence ended a match, or None, where there is nothing wrong with that match.
         uncommitted: those with cards, but without a commitment.
         is_committed: whether there is any with one.
     """
@@ -126,6 +127,7 @@ class _Gathered:
         self.made: list[Played] = []
         self.reasons: dict[str, list[str]] = {}
         self.undealt: set[str] = set()
+        self.asked: dict[str, Asked | None] = {}
         self.uncommitted: list[str] = []
         self.is_committed = False
 
@@ -135,11 +137,23 @@ class _Gathered:
         self.made.append(_corrected(played, checked))
         if checked.reasons:
             self.reasons[played.id] = list(checked.reasons)
+        elif played.result.termination.is_offence:
+            self.asked[played.id] = checked.asked
         self.is_committed |= checked.is_committed
         if not checked.is_dealt:
             self.undealt.add(played.id)
         elif not checked.is_committed:
             self.uncommitted.append(played.id)
+
+    def taken_back(self, matches: Collection[str]) -> None:
+        """These do not count any more."""
+        for kept in (self.rows, self.made):
+            kept[:] = [
+                msgspec.structs.replace(played, counts=False)
+                if played.id in matches
+                else played
+                for played in kept
+            ]
 
     def blame(self, match: str, text: str) -> None:
         """Something more does not fit."""
@@ -165,10 +179,15 @@ def _examined(
     for played, checked in checkers.check(stored, Expected(plan.game, plan.settings)):
         gathered.add(played, checked)
         tick()
-    notes = tuple(_notes(plan, gathered))
+    is_old = _is_old(competition, gathered)
     with _reading():
-        verdicts = store.verdicts(competition.id)
-        acts = store.actions(competition.id)
+        verdicts, acts = _now(store, gathered, competition.id)
+    notes = (
+        *_notes(plan, gathered, is_old),
+        *remarks(competition, gathered.rows, acts),
+    )
+    if not is_old:
+        _dated(store, gathered, competition.id)
     # What is wrong with one match is not to be said of those that came after it: the
     # results are those of the rows, or what the answers make, whichever fits better.
     found = min(
@@ -180,7 +199,8 @@ def _examined(
                     verdicts,
                     acts,
                     undealt=gathered.undealt,
-                    is_old=bool(notes),
+                    asked=gathered.asked,
+                    is_old=is_old or _is_undrawn(plan),
                 )
             )
             for matches in (gathered.rows, gathered.made)
@@ -197,19 +217,67 @@ def _examined(
     return Examined(competition.id, len(gathered.rows), flaws, notes)
 
 
-def _notes(plan: Plan, gathered: _Gathered) -> Iterator[str]:
+def _is_old(competition: Competition, gathered: _Gathered) -> bool:
+    """Whether it is of before records had commitments, and pairings numbers that begin with 1."""
+    if not gathered.rows:  # stopped at a time that was not written down then
+        is_stopped = competition.state is State.STOPPED
+        return is_stopped and competition.finished_at is None
+    has_0 = any(played.pairing == 0 for played in gathered.rows)
+    return not gathered.is_committed and (bool(gathered.uncommitted) or has_0)
+
+
+def _is_undrawn(plan: Plan) -> bool:
+    return plan.form is Form.ELIMINATION and not plan.seed
+
+
+def _notes(plan: Plan, gathered: _Gathered, is_old: bool) -> Iterator[str]:
     """What cannot be checked; a match without a commitment among others that have one is a flaw."""
-    uncommitted = gathered.uncommitted
-    if uncommitted and gathered.is_committed:
-        for match in uncommitted:
-            gathered.blame(match, "it was dealt without a commitment")
-    elif uncommitted:
+    if is_old:
         yield (
-            f"{len(uncommitted):,} matches without a commitment, of before it was kept; "
+            f"{len(gathered.uncommitted):,} matches without a commitment, of before it was kept; "
             "its pairings were not numbered then, and are not checked"
         )
-    if plan.form is Form.ELIMINATION and not plan.seed:
+    else:
+        for match in gathered.uncommitted:
+            gathered.blame(match, "it was dealt without a commitment")
+    if _is_undrawn(plan):
         yield "its tables cannot be drawn again, as no seed is kept"
+
+
+def _now(
+    store: Store, gathered: _Gathered, competition: str
+) -> tuple[list[Verdict], tuple[Act, ...]]:
+    """Its verdicts and what was done to it; an arena may have gone on since the matches were read."""
+    known = {played.id: played for played in gathered.rows}
+    verdicts = [
+        verdict
+        for verdict in store.verdicts(competition)
+        if verdict.match in known or not _is_there(store, verdict.match, competition)
+    ]
+    acts = store.actions(competition)
+    void = {act.match for act in acts if act.what == Action.VOID}
+    counted = [one for one in gathered.rows if one.counts and one.id in void]
+    gathered.taken_back({one.id for one in counted if not store.played(one.id).counts})
+    return verdicts, acts
+
+
+def _is_there(store: Store, match: str, competition: str) -> bool:
+    table = MATCHES.c
+    query = sa.select(table.id).where(
+        table.id == match, table.competition == competition
+    )
+    return bool(_rows(store, query))
+
+
+def _dated(store: Store, gathered: _Gathered, competition: str) -> None:
+    """A verdict is of the moment at which its match ended."""
+    ends = {played.id: played.finished_at for played in gathered.rows}
+    query = sa.select(VERDICTS.c.match, VERDICTS.c.at).where(
+        VERDICTS.c.competition == competition
+    )
+    for row in _rows(store, query):
+        if row.match in ends and row.at != ends[row.match]:
+            gathered.blame(row.match, "its verdict is of another time than its end")
 
 
 def _corrected(played: Played, checked: Checked) -> Played:
@@ -250,8 +318,16 @@ def _seats(store: Store) -> Iterator[Flaw]:
 
 
 def _orphans(store: Store) -> Iterator[Flaw]:
-    """Matches without a competition, and seats without a match."""
+    """What belongs to a competition or a match that is not there."""
     known = sa.select(COMPETITIONS.c.id)
+    gone = sa.select(VERDICTS).where(VERDICTS.c.competition.not_in(known))
+    for row in _rows(store, gone):
+        text = f"a verdict on {row.bot} is of this competition, which is not there"
+        yield Flaw(row.competition, None, text)
+    gone = sa.select(ACTIONS).where(ACTIONS.c.competition.not_in(known))
+    for row in _rows(store, gone):
+        text = f"{row.what} by {row.who} was done to it, and it is not there"
+        yield Flaw(row.competition, None, text)
     lost = sa.select(MATCHES.c.id).where(MATCHES.c.competition.not_in(known))
     for row in _rows(store, lost):
         yield Flaw("", row.id, "its competition is not there")
@@ -274,7 +350,8 @@ def _columns(store: Store) -> Iterator[Flaw]:
     for row in _rows(store, sa.select(VERDICTS)):
         with _reading():
             verdict = msgspec.json.decode(row.evidence, type=Verdict)
-        said = verdict.match, verdict.bot, verdict.kind.value, verdict.text
+        text = stored_text(verdict.text)
+        said = verdict.match, verdict.bot, verdict.kind.value, text
         if (row.match, row.bot, row.kind, row.text) != said:
             text = "the row of its verdict says otherwise than the evidence"
             yield Flaw(row.competition, verdict.match, text)

@@ -17,9 +17,11 @@ from pathlib import Path, PurePath
 import msgspec
 
 from arena.conduct import MOST_VOIDS, Table
+from arena.entry import unused
 from arena.host import Host
 from arena.launch import Program, bot_command
 from arena.match import Match, MatchResult
+from arena.plan import HOUSE_TABLES
 from arena.rules import Game
 from arena.store import Store
 from protocol.errors import ArenaError, UsageError
@@ -28,7 +30,6 @@ from protocol.vocabulary import Settings
 
 __all__ = ["Field", "Guest", "gathered"]
 
-_HOUSE_TABLES = 64  # a house bot plays against all others at once
 _LONGEST_NAME = 56  # `hello` takes 64, and there may be a number behind it
 
 
@@ -154,19 +155,15 @@ class Field:
     def _new_name(self, name: str) -> str:
         """What a process is called: like its bot, but short, and by a name of its own."""
         first = PurePath(name).stem if name.endswith(".py") else name
-        first = first[:_LONGEST_NAME].strip() or "bot"
-        number = 1
-        while (found := first if number == 1 else f"{first}-{number}") in (
-            self._launched
-        ):
-            number += 1
+        short = first[:_LONGEST_NAME].strip() or "bot"
+        found = unused(short, self._launched)
         self._launched.add(found)
         return found
 
     async def _start(self, guest: Guest, name: str) -> None:
         try:
             if guest.is_house:
-                tables = min(_HOUSE_TABLES, self._host.limits.tables)
+                tables = min(HOUSE_TABLES, self._host.limits.tables)
                 house = self._game.name, guest.name
                 await self._host.launch(house, name, tables=tables)
             else:

@@ -293,13 +293,16 @@ class Gateway:
 
     def roster_changed(self, access: Access) -> None:
         """Who has a token is different now: whoever is here with one that is good no longer has to go."""
-        for player, text in self.admission.change(access):
+        for player, text, is_out in self.admission.change(access):
+            if player.connection is not None:
+                player.send(Refused("token", text))
             finding = Finding(
                 kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR
             )
-            if player.connection is not None:
-                player.send(Refused("token", text))
-            self.dismiss(player.name, finding, CLOSE_REFUSED)
+            if is_out:
+                self.dismiss(player.name, finding, CLOSE_REFUSED)
+            else:
+                self._send_away(player, text)
         for connection in self._reception.desk.former():
             connection.close(CLOSE_REFUSED, "the token was replaced")
 
@@ -329,6 +332,18 @@ class Gateway:
             self.on_offence(
                 player.name, msgspec.structs.replace(finding, enforced=player.enforced)
             )
+
+    def _send_away(self, player: Player, text: str) -> None:
+        """The player has to go and has done nothing: its matches are void, and it may come back as somebody else."""
+        player.leaving = True
+        for chair in tuple(player.chairs.values()):
+            self.conduct.void(chair.table, f"{player.name}: {text}")
+        if self.players.get(player.name) is player:
+            del self.players[player.name]
+        self._outboxes.flush_now(player)
+        if player.connection is not None:
+            player.connection.close(CLOSE_REFUSED, text)
+        self.on_change()
 
     def _grace_over(self, player: Player, secret: str) -> None:
         if player.connection is None and player.secret == secret:

@@ -17,6 +17,7 @@ from protocol.messages import Action, Done, Instruct
 
 __all__ = ["Instructor"]
 
+_FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _DONE = {
     Action.PAUSE: "paused",
     Action.RESUME: "resumed",
@@ -99,17 +100,30 @@ class Instructor:
         self, message: Instruct, match: str, who: str, text: str
     ) -> str:
         """The match is one of a competition that is over, which goes on for it."""
-        self._store.flush()  # it may have ended just now
-        written = self._store.competition(self._store.played(match).competition)
+        try:
+            self._store.flush(_FLUSH_S)  # it may have ended just now
+        except TimeoutError:
+            raise UsageError(
+                "expected a database that is written at once; try again when it is"
+            ) from None
+        played = self._store.played(match)
+        if not played.counts:
+            raise UsageError(f"expected a match that counts, {match} is void already")
+        written = self._store.competition(played.competition)
         if written.state is not State.FINISHED:
             raise UsageError(
                 f"expected a match of a competition that goes on or is finished, {written.id} is {written.state.value}"
             )
         ledger = self._host.ledger_of(written)
         ledger.take_back(match, self._act(message, who, written.id, text))
+        # Who is not here would be absent in a minute: that is for the instructor to time.
+        here = {*self._host.taken, *(bot.name for bot in written.plan.bots)}
+        away = [name for name in played.players if name not in here]
         again = self._act(message, who, written.id, f"goes on for {match}")
-        ledger.state_changed(State.RUNNING, again)
-        self._reopen(self._host.competition(ledger))
+        ledger.state_changed(State.PAUSED if away else State.RUNNING, again)
+        self._reopen(self._host.competition(ledger, bool(away)))
+        if away:
+            return f"{match} is void; {written.id} is paused, as {', '.join(away)} is not here: `arena resume {written.id}` when it is"
         return f"{match} is void; {written.id} goes on for it"
 
     def _remove(self, message: Instruct, who: str) -> str:

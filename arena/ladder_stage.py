@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from arena.conduct import OnOver, Table
@@ -23,6 +24,7 @@ from protocol.messages import Verdict
 
 __all__ = ["Climbers", "LadderStage"]
 
+_AT_ONCE = 16  # tables; opening hundreds in one pass would hold everybody up
 _WAIT_S = 1.0
 """Those who have just met wait so long for somebody else before they meet again."""
 
@@ -124,7 +126,7 @@ class LadderStage:
     def paused(self) -> None:
         """What is being played goes on."""
 
-    def reopen(self, _removed: Sequence[str] = ()) -> None:
+    def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
         """Go on after a pause."""
         self.seat(())
 
@@ -143,13 +145,19 @@ class LadderStage:
         try:
             free = self._free()
             seats = self._climbers.plan.rules.seats
+            if len(free) < seats:
+                return
             playing = [pairing.players for pairing, _ in self._tables.values()]
-            made = tuple(pairings(free, seats, self._ladder(), playing, rematch))
+            tables = pairings(free, seats, self._ladder(), playing, rematch)
+            made = tuple(islice(tables, _AT_ONCE))
             for players in made:
                 self._open(players)
         except Exception as error:
             if not self._done.done():
                 self._done.set_exception(error)
+            return
+        if len(made) == _AT_ONCE:  # after whatever else there is to do
+            self._later(0.0, partial(self._seat, rematch=rematch))
             return
         seated = Counter(name for table in made for name in table)
         left = sum(free[name] > seated[name] for name in free)
@@ -163,14 +171,14 @@ class LadderStage:
 
     def _free(self) -> dict[str, int]:
         """Who could play now, and how many matches more; one at a time with rests in between."""
-        at_once = bool(self._climbers.plan.pause_s)
+        rests = bool(self._climbers.plan.pause_s)
         playing = {name for one, _ in self._tables.values() for name in one.players}
         return {
-            player.name: 1 if at_once else player.tables - len(player.chairs)
+            player.name: 1 if rests else player.tables - len(player.chairs)
             for player in self._climbers.plays()
             if player.is_free
             and player.name not in self._rests
-            and not (at_once and player.name in playing)
+            and not (rests and player.name in playing)
             and not self._climbers.is_barred(player.name)
         }
 

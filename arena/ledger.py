@@ -9,18 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from arena.forms import schedule_of, standings_of
 from arena.ladder import Ladder
 from arena.match import MatchResult, Result
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
-from arena.store import Act, Played, State, Store
-from arena.written import removed
+from arena.store import Store
+from arena.verdict import Finding
+from arena.written import ARENA, Act, Played, State, removed
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Counted", "Ledger", "beyond"]
+
+_OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
 
 Counted = Mapping[int, Played]
 """The results that count, by the number of their pairing."""
@@ -40,6 +45,7 @@ class Ledger:
     Attributes:
         out: who is out (J3), and why.
         verdicts: every elimination with its evidence.
+        findings: what was found while a bot sat nowhere, and has not ended a match yet.
     """
 
     def __init__(
@@ -55,18 +61,23 @@ class Ledger:
         self.plan = plan
         self.out: dict[str, Termination] = {}
         self._store = store
-        self._counted = {played.pairing: played for played in earlier}
-        matches = {played.id for played in self._counted.values()}
+        earlier = tuple(earlier)
+        self._is_ladder = plan.form is Form.LADDER
+        # A ladder has no end, and nothing is ever asked of it again: there the database alone keeps what was played.
+        self._ladder = {one.id: one.pairing for one in earlier if self._is_ladder}
+        self._counted = {one.pairing: one for one in earlier if not self._is_ladder}
+        matches = {played.id for played in earlier}
         self.verdicts = [one for one in verdicts if one.match in matches]
         acts = tuple(acts)
         self._flags = {act.text for act in acts}
+        self.findings = _findings(acts)
         self._removed = removed(acts)
-        self._recount()
+        self._recount(earlier)
 
     @property
     def played(self) -> int:
         """How many matches count or ended by an offence."""
-        return len(self._counted)
+        return len(self._counted) + len(self._ladder)
 
     @property
     def removed(self) -> Mapping[str, Termination]:
@@ -93,7 +104,7 @@ class Ledger:
     @property
     def last_pairing(self) -> int:
         """The greatest number of a pairing that has a result; 0 without any."""
-        return max(self._counted, default=0)
+        return max((*self._counted, *self._ladder.values()), default=0)
 
     def known(self, pairing: Pairing) -> Result | None:
         """The result of a pairing, if there is one.
@@ -146,7 +157,10 @@ class Ledger:
             finished_at=finished_at,
             digest="",
         )
-        self._counted[pairing.number] = played
+        if self._is_ladder:
+            self._ladder[match] = pairing.number
+        else:
+            self._counted[pairing.number] = played
         if verdict is not None and verdict.bot not in self.out:
             self.verdicts.append(verdict)
         self._count(played)
@@ -154,6 +168,20 @@ class Ledger:
     def match_of(self, pairing: Pairing) -> str:
         """The id of the match that is a pairing's result."""
         return self._counted[pairing.number].id
+
+    def found(self, name: str, finding: Finding, at: float) -> None:
+        """Write down that a bot has offended while it sat nowhere: it is out at its next match."""
+        text = msgspec.json.encode(finding).decode()
+        self._store.acted(self._own(_OUT, name, text, at))
+
+    def excused(self, name: str, at: float) -> None:
+        """What was found does not count any more, as its match was taken back."""
+        self._store.acted(self._own(_IN, name, "", at))
+
+    def _own(self, what: str, name: str, text: str, at: float) -> Act:
+        return Act(
+            competition=self.id, at=at, who=ARENA, what=what, bot=name, text=text
+        )
 
     def flag(self, act: Act) -> bool:
         """Have the instructor look at something; whether that is new."""
@@ -165,6 +193,8 @@ class Ledger:
 
     def of_match(self, match: str) -> Played | None:
         """What counts as the result of a match, if it does."""
+        if match in self._ladder:
+            return self._store.played(match)
         for played in self._counted.values():
             if played.id == match:
                 return played
@@ -198,7 +228,13 @@ class Ledger:
         self._store.taken_back(self.id, match, act)
         self._counted = left
         self.verdicts = [one for one in self.verdicts if one.match != match]
-        self._recount()
+        if self._is_ladder:
+            del self._ladder[match]
+            self._recount(
+                one for one in self._store.results(self.id) if one.id in self._ladder
+            )
+        else:
+            self._recount(left.values())
         return played
 
     def remove(self, name: str, text: str) -> None:
@@ -228,14 +264,14 @@ class Ledger:
 
     # --- within ---
 
-    def _recount(self) -> None:
+    def _recount(self, counted: Iterable[Played]) -> None:
         """Count everything, in the order in which it happened."""
         self.out = {}
         self._standings = standings_of(self.plan)
         if self.plan.form is not Form.ELIMINATION:
             for name, ended in self._removed.items():
                 self._strike(name, ended)
-        for played in self._counted.values():
+        for played in counted:
             self._count(played)
 
     def _count(self, played: Played) -> None:
@@ -251,6 +287,18 @@ class Ledger:
         self.out.setdefault(name, ended)
         if isinstance(self._standings, RoundRobin | League):
             self._standings.eliminate(name, ended)
+
+
+def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
+    """What was found and not excused later."""
+    findings: dict[str, Finding] = {}
+    for act in acts:
+        if act.bot is not None and act.what == _OUT:
+            found = msgspec.json.decode(act.text, type=Finding)
+            findings.setdefault(act.bot, found)
+        elif act.bot is not None and act.what == _IN:
+            findings.pop(act.bot, None)
+    return findings
 
 
 def beyond(plan: Plan, counted: Counted) -> set[int]:

@@ -2,6 +2,7 @@
 
 For SQLite it is a file beside the database, locked by the operating system; for PostgreSQL an advisory lock on a connection of its
 own. Either is freed by the death of its holder, however that comes: nothing has to be cleaned up after `kill -9` or a power cut.
+Either can be lost as well, with the file or with the connection; so whoever writes sees each time that it is still held.
 Readers, and commands that write a row, do not take it. A launched bot does not inherit it: Python's files are closed on exec.
 """
 
@@ -37,7 +38,7 @@ class Lock(Protocol):
         """Make sure that it is still held, before something is written.
 
         Raises:
-            StoreFailed: it was lost, and another arena has it.
+            StoreFailed: it was lost, and another arena has it or may have it.
             SQLAlchemyError: the server cannot be reached; it may be tried again.
         """
 
@@ -82,20 +83,35 @@ class _FileLock:
             ) from error
 
     def keep(self) -> None:
-        """It cannot be lost."""
+        """It is lost with its file: whoever comes then makes another, and locks that."""
+        fd = self._fd
+        if fd is None:
+            return
+        try:
+            is_there = self._is_there(fd)
+        except OSError as error:
+            reason = error.strerror or error
+            raise StoreFailed(f"cannot see the lock {self._file}: {reason}") from error
+        if not is_there:
+            raise StoreFailed(
+                f"expected the lock {self._file} to stay, it was removed or replaced: another arena may run on this database"
+            )
 
     def release(self) -> None:
         fd, self._fd = self._fd, None
         if fd is None:
             return
+        is_ours = False  # if it was lost, the file is another arena's by now
         with contextlib.suppress(OSError):
+            is_ours = self._is_there(fd)
             os.ftruncate(fd, 0)
         if sys.platform == "win32":  # what is open cannot be removed there
             os.close(fd)
             fd = None
         # A new holder may have the file open by now; it sees that its own is gone, and makes another.
-        with contextlib.suppress(OSError):
-            self._file.unlink()
+        if is_ours:
+            with contextlib.suppress(OSError):
+                self._file.unlink()
         if fd is not None:
             os.close(fd)
 

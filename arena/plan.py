@@ -18,8 +18,10 @@ from arena.rules import Game
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
-__all__ = ["WAIT_S", "Bot", "Form", "Plan", "form_of", "plan_of"]
+__all__ = ["HOUSE_TABLES", "WAIT_S", "Bot", "Form", "Plan", "form_of", "plan_of"]
 
+HOUSE_TABLES = 64
+"""At how many tables a house bot plays, if the limits allow it: it is quick, and nobody should have to wait for it."""
 WAIT_S = 60.0
 """How long a competition waits for a bot that is away, if nobody says otherwise: for a laptop that starts again."""
 

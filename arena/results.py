@@ -17,8 +17,8 @@ from arena.forms import Standings, expected_matches, standings_of
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
-from arena.store import Act, Competition, Played, State, Store
-from arena.written import removed
+from arena.store import Store
+from arena.written import Act, Competition, Played, State, removed
 from protocol.errors import UsageError
 from protocol.messages import Progress, Termination, Verdict
 

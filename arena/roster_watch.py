@@ -1,6 +1,7 @@
 """Sees to it that what another process changes in the roster takes effect in a running arena, within about a second.
 
-The database is read in a thread: the event loop never waits for it. While it cannot be read everything stays as it was.
+The database is read in a thread: the event loop never waits for it. While it cannot be read everything stays as it was. Whatever goes
+wrong where a change takes effect, later changes are still seen: a token that is revoked has to be.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class RosterWatch:
         self._is_blind = False
         if access is not None:
             self._seen = access.revision
-            self._on_change(access)
+            try:
+                self._on_change(access)
+            except Exception:
+                log.exception("a change of the roster has taken effect in part")
 
     def _read(self) -> Access | None:
         """What is new, if anything is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -25,9 +25,6 @@ from protocol.gin_rummy import GinRummySettings
 from protocol.messages import Limits
 from protocol.strategy import house_bots
 from protocol.vocabulary import Settings
-
-if TYPE_CHECKING:
-    from arena.config import Config
 
 __all__ = [
     "LIMITS",
@@ -103,7 +100,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 def plan_for(
     run: Run,
-    config: Config,
+    limits: Limits,
+    games: Mapping[str, Mapping[str, object]],
     players: tuple[str, ...],
     teams: Mapping[str, str] | None = None,
     *,
@@ -114,7 +112,8 @@ def plan_for(
 
     Args:
         run: what is to be played.
-        config: the file's limits, or what options made of them, and the settings of its games.
+        limits: the file's, or what options made of them; the run's own come on top.
+        games: the file's settings, by game; the run's own come on top.
         players: who takes part, in the order of entry.
         teams: by name, of these and of others.
         due_at: the moment it was due at, in Unix seconds; None if it had none.
@@ -123,8 +122,8 @@ def plan_for(
     Raises:
         UsageError: settings that do not go together, or cannot be split so.
     """
-    limits: dict[str, Any] = {**msgspec.structs.asdict(config.limits), **run.limits}
-    chosen = {**config.games.get(run.game, {}), **run.settings}
+    bounds: dict[str, Any] = {**msgspec.structs.asdict(limits), **run.limits}
+    chosen = {**games.get(run.game, {}), **run.settings}
     settings = competition_settings(run.rules, chosen)
     return plan_of(
         run.rules,
@@ -133,7 +132,7 @@ def plan_for(
         run.form,
         matches=run.matches * run.split,
         with_itself=run.with_itself,
-        limits=Limits(**limits),
+        limits=Limits(**bounds),
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
         teams=teams_of(players, teams or {}),
@@ -155,8 +154,13 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     return {name: teams[stem(name)] for name in players if stem(name) in teams}
 
 
-def check(run: Run, config: Config) -> None:
+def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
     """See that it can be played by those who are named, or by as many as must be there.
+
+    Args:
+        run: what is to be played.
+        limits: the file's.
+        games: the file's settings, by game.
 
     Raises:
         UsageError: it cannot; the text starts with the field that is wrong.
@@ -171,7 +175,7 @@ def check(run: Run, config: Config) -> None:
                 f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
             )
     players = run.players or tuple(f"bot-{n}" for n in range(1, run.least + 1))
-    plan_for(run, config, players)
+    plan_for(run, limits, games, players)
 
 
 def _check_players(run: Run) -> None:

@@ -7,17 +7,15 @@ read as well, but then only its cards and its result can be checked. What is che
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from arena.games import game_named
 from arena.match import Match, Record
+from arena.written import Played
 from protocol.errors import UsageError, one_line
 from protocol.messages import Ending, Termination
-
-if TYPE_CHECKING:
-    from arena.store import Played
 
 __all__ = ["Sheet", "is_dealt", "read", "read_record", "reopened", "sheet_of"]
 

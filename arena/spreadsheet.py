@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from arena.schedule import Ranking
-from arena.store import Played
+from arena.written import Played
 from protocol.messages import Termination, Verdict
 
 __all__ = [

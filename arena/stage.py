@@ -117,8 +117,14 @@ class RunningStage:
 
     @property
     def waits_for(self) -> tuple[str, ...]:
-        """Bots that are away and have a deadline."""
-        return tuple(self._expected)
+        """Bots that are away and have a deadline, and those whose match waits for the instructor."""
+        stuck = (name for one in self._stuck.values() for name in one.players)
+        return tuple(dict.fromkeys((*self._expected, *stuck)))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a match waits for the instructor (J5)."""
+        return bool(self._stuck)
 
     @property
     def _is_complete(self) -> bool:
@@ -160,8 +166,11 @@ class RunningStage:
             timer.cancel()
         self._expected.clear()
 
-    def reopen(self, removed: Sequence[str] = ()) -> None:
-        """Go on after a pause, or after results were taken back: what has no result any more is played, but not by the removed."""
+    def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
+        """Go on after a pause, or after results were taken back: what has no result any more is played, but not by the removed.
+
+        With `retries` also what was void too often.
+        """
         for pairing in self._pairings:
             if pairing.number not in self._outcomes:
                 continue
@@ -175,10 +184,11 @@ class RunningStage:
         if done.done() and not done.cancelled() and done.exception() is None:
             self._done = self._loop.create_future()
             self._end_if_all_settled()
-        for pairing in self._stuck.values():
-            self._voids[pairing.number] = 0
-            self._list(pairing)
-        self._stuck.clear()
+        if retries:
+            for pairing in self._stuck.values():
+                self._voids[pairing.number] = 0
+                self._list(pairing)
+            self._stuck.clear()
         for name in removed:
             self._forfeit(name)
         self.seat(tuple(self._waiting))
@@ -279,7 +289,7 @@ class RunningStage:
         if self._here(name) is not None:
             return
         waiting = self._of(name)
-        if all(one.is_alone for one in waiting):  # only with itself, which would count for nobody
+        if all(one.is_alone for one in waiting):  # which would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
@@ -291,7 +301,8 @@ class RunningStage:
         if not waiting or self._done.done():
             return
         with self._failing():
-            pairing = min(waiting, key=lambda one: one.is_alone)  # one that counts, if there is any
+            # One that counts, if there is any.
+            pairing = min(waiting, key=lambda one: one.is_alone)
             seat = pairing.players.index(name)
             result = self._referee.forfeit(pairing, seat)
             if result.termination.kind is Ending.VOID:

@@ -212,13 +212,14 @@ class Store(Archive):
         }
         self._writer.put((("state", row), *(() if act is None else (_act(act),))))
 
-    def flush(self) -> None:
+    def flush(self, within_s: float | None = None) -> None:
         """Wait until all that was put in so far is durable; from a coroutine use `flushed`.
 
         Raises:
             StoreFailed: it could not be written.
+            TimeoutError: it takes longer.
         """
-        self._writer.barrier().result()
+        self._writer.barrier().result(within_s)
 
     async def flushed(self) -> None:
         """Like `flush`, without holding up the event loop."""

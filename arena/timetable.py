@@ -114,7 +114,7 @@ def due(times: Times, now: datetime, played: Collection[float]) -> Due:
     Args:
         times: when it is due.
         now: the present, with its offset.
-        played: the `due_at` of this run's competitions, in Unix seconds.
+        played: the `due_at` of this run's competitions, in Unix seconds, and the moments that were skipped and told.
     """
     last = times.latest_before(now)
     if last is None or last.timestamp() in played:

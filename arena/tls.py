@@ -9,6 +9,9 @@ from protocol.errors import UsageError
 
 __all__ = ["context"]
 
+_OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
+"""What OpenSSL says of a key that belongs to another certificate: of the same kind, or of another, as RSA to one that is EC."""
+
 
 def context(cert: Path, key: Path) -> ssl.SSLContext:
     """What a server encrypts with.
@@ -31,7 +34,7 @@ def context(cert: Path, key: Path) -> ssl.SSLContext:
     try:
         made.load_cert_chain(cert, key, password)
     except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
+        if error.reason in _OF_ANOTHER:
             raise UsageError(f"expected the private key of {cert}, got {key}") from None
         reason = (error.reason or "it is damaged").replace("_", " ").lower()
         raise UsageError(f"cannot use {cert} with {key}: {reason}") from None

@@ -20,14 +20,28 @@ from arena.match import MatchResult, Record, Result, replay
 from arena.seal import sealed
 from arena.sheet import Sheet, is_dealt, reopened
 from protocol.errors import ArenaError, UsageError, in_words, one_line
-from protocol.messages import Termination
+from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
 
-__all__ = ["Checked", "Expected", "check", "check_record"]
+__all__ = ["Asked", "Checked", "Expected", "check", "check_record", "stored_text"]
 
 _SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
 _LONGEST_NONCE = 64  # what `ready` takes
 _MOST_REASONS = 4  # one flipped byte may bring about dozens
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The question that a match stood still at, as a verdict on it has to have it.
+
+    Attributes:
+        seat: whose it was, from 0.
+        question: as JSON.
+        legal: what would have been legal, as text.
+    """
+
+    seat: int
+    question: str
+    legal: str
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -38,12 +52,14 @@ class Checked(msgspec.Struct, frozen=True):
         is_committed: whether the seats were told the hash of the seed before play.
         is_dealt: whether there were any cards.
         made: what the answers make, if something does not fit; None if they make nothing.
+        asked: what was asked when an offence ended it; None if nothing was.
     """
 
     reasons: tuple[str, ...] = ()
     is_committed: bool = False
     is_dealt: bool = False
     made: Result | None = None
+    asked: Asked | None = None
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -58,29 +74,39 @@ def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
     raw = bytes(sheet.record)
     reasons: list[str] = []
     is_committed = has_cards = False
-    record = None
+    record = asked = None
     try:
         record = sheet.read_record()
     except UsageError as error:
         reasons.append(str(error))
     else:
         is_committed, has_cards = record.commitment is not None, is_dealt(record)
-        reasons += _fitting(record, raw, sheet)
+        asked = _asked(record)
+        reasons += _fitting(record, raw, sheet, asked)
         if expected is not None:
             reasons += _planned(record, expected)
     if not _is_sealed(sheet, raw):
         reasons.append("its digest does not fit its rows and its record")
     made = _made(record) if reasons and record is not None else None
-    return Checked(_few(reasons), is_committed, has_cards, made)
+    return Checked(_few(reasons), is_committed, has_cards, made, asked)
 
 
 def check_record(record: Record) -> Checked:
     """Check a record by itself: the commitment, the nonces, and that its cards and answers make its result."""
-    reasons = tuple(_fitting(record, record.to_json(), None))
-    return Checked(_few(reasons), record.commitment is not None, is_dealt(record))
+    asked = _asked(record)
+    reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
+    is_committed = record.commitment is not None
+    return Checked(reasons, is_committed, is_dealt(record), asked=asked)
 
 
-def _fitting(record: Record, raw: bytes, sheet: Sheet | None) -> Iterator[str]:
+def stored_text(text: str) -> str:
+    """A text as the rows have it; a record or a verdict has it as it was: PostgreSQL's texts hold no NUL."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _fitting(
+    record: Record, raw: bytes, sheet: Sheet | None, asked: Asked | None
+) -> Iterator[str]:
     """What does not fit in a record, and in the rows that go with it if there are any."""
     yield from _cards(record)
     if sheet is not None:
@@ -97,6 +123,7 @@ def _fitting(record: Record, raw: bytes, sheet: Sheet | None) -> Iterator[str]:
             rows = list(_results(_of_rows(sheet), again, "its"))
             told = rows or told  # mostly the rows were made from the record
         yield from told
+        yield from _offended(record, asked)
         if not told and not _is_same(again.record, record, raw):
             yield "its record is not what its cards and answers make"
         return
@@ -112,6 +139,32 @@ def _again(record: Record) -> MatchResult:
     match.times_ms.extend(record.times_ms)
     match.end(*msgspec.structs.astuple(record.termination))
     return match.result()
+
+
+def _asked(record: Record) -> Asked | None:
+    """What the match waits for after its answers, if it was dealt and ended by an offence."""
+    if not (record.termination.is_offence and is_dealt(record)):
+        return None
+    try:
+        match = reopened(record)
+        for answer in record.answers:
+            match.answer(answer)
+    except Exception:  # its replay says so
+        return None
+    if match.pending is None:
+        return None
+    question = match.pending.question
+    text = msgspec.json.encode(question).decode()
+    return Asked(match.pending.seat, text, question.legal_text())
+
+
+def _offended(record: Record, asked: Asked | None) -> Iterator[str]:
+    """An illegal answer is one of the seat that was asked; other offences are not tied to a question."""
+    ended = record.termination
+    if ended.kind is not Ending.ILLEGAL or asked is None or ended.seat is None:
+        return
+    if ended.seat != asked.seat and 0 <= ended.seat < len(record.scores):
+        yield f"its ending says {_ended(ended)}, but seat {asked.seat + 1} was asked"
 
 
 def _made(record: Record) -> Result | None:
@@ -184,7 +237,7 @@ def _results(
     """How one result differs from another, in words."""
     yield from _numbers(said.scores, found.scores, f"{whose} score", by)
     yield from _numbers(said.points, found.points, f"{whose} points", by)
-    if said.termination != found.termination:
+    if _stored(said.termination) != _stored(found.termination):
         mine, other = _ended(said.termination), _ended(found.termination)
         yield f"{whose} ending says {mine}, {by} {other}"
     ended, seats = said.termination, len(found.scores)
@@ -210,6 +263,10 @@ def _ended(ended: Termination) -> str:
     seat = "" if ended.seat is None else f" of seat {ended.seat + 1}"
     text = f" ({one_line(ended.text, 80)})" if ended.text else ""
     return f"{ended.kind.value}{seat}{text}"
+
+
+def _stored(ended: Termination) -> Termination:
+    return msgspec.structs.replace(ended, text=stored_text(ended.text))
 
 
 def _of_rows(sheet: Sheet) -> Result:

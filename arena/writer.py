@@ -149,6 +149,8 @@ class Writer:
                     text = "%s; trying again for %.0f s"
                     log.warning(text, reason, PATIENCE_S)
                 self._closing.wait(RETRY_S)
+            except StoreFailed as error:  # the lock was lost, which it says in one line
+                return error
             except Exception as error:  # of any kind: it must not end the thread unseen
                 log.exception("cannot write the database %s", self._where)
                 return error

@@ -12,7 +12,10 @@ from arena.plan import Plan
 from arena.schedule import Placed
 from protocol.messages import Action, Ending, Termination
 
-__all__ = ["Act", "Competition", "Played", "State", "removed"]
+__all__ = ["ARENA", "Act", "Competition", "Played", "State", "removed"]
+
+ARENA = "the arena"
+"""Who acts when nobody does."""
 
 
 class State(StrEnum):

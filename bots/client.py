@@ -20,7 +20,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidMessage,
+    InvalidURI,
+    WebSocketException,
+)
 from websockets.uri import parse_uri
 
 from bots.keeper import Keeper
@@ -110,7 +115,7 @@ class Client:
         self._keeper = Keeper(
             url, name, seed=seed, path=session_file, on_event=on_event
         )
-        self._is_retold = self._is_practice = False
+        self._is_retold = self._is_practice = self._is_secure = False
         self._seats: dict[str, Seat] = {}
         self._random = random.Random()
         self._lost_at: float | None = None
@@ -127,7 +132,7 @@ class Client:
             UsageError: the address is none, or the arena does not take this bot; the text says why.
             StrategyFailed: a strategy raised.
         """
-        _check_address(self._url)
+        self._is_secure = _check_address(self._url)
         _keep_memory_mapped()
         self._keeper.open()
         try:
@@ -153,6 +158,8 @@ class Client:
             except (OSError, WebSocketException) as error:
                 if not known:
                     text = str(error) or type(error).__name__
+                    if isinstance(error, InvalidMessage) and not self._is_secure:
+                        text += "; it may be a wss:// address"
                     raise Unreachable(
                         f"no arena answers at {self._url}: {text}"
                     ) from None
@@ -356,9 +363,10 @@ def _brought_back(seat: Seat) -> str:
     return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"
 
 
-def _check_address(url: str) -> None:
+def _check_address(url: str) -> bool:
+    """Whether an address is one of a connection that is encrypted."""
     try:
-        parse_uri(url)
+        return parse_uri(url).secure
     except (InvalidURI, ValueError):
         raise UsageError(
             f"expected an address such as ws://127.0.0.1:7700, got {one_line(url)!r}"

@@ -53,6 +53,7 @@ __all__ = [
     "signed",
     "some",
     "stdout_for_results",
+    "ticking",
     "with_error",
 ]
 
@@ -321,8 +322,16 @@ def progress(
 
 
 @contextmanager
+def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar for what may be begun again at no cost; what is given is called once per unit."""
+    with _bar(what, total) as counted:
+        yield counted.tick
+
+
+@contextmanager
 def _bar(what: str, total: int) -> Iterator[Progress]:
-    if not sys.stderr.isatty():
+    """A bar on stderr where that is a terminal and there is something to wait for."""
+    if not sys.stderr.isatty() or not total:
         yield Progress(lambda done: None)
         return
     from rich.console import Console

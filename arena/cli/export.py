@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -12,7 +9,6 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
-from arena.config import Serve
 from arena.examine import count
 from arena.export import Exported, Options, export
 from arena.store import Store
@@ -23,14 +19,7 @@ __all__ = ["command"]
 
 @click.command(name="export")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--db",
-    type=click.Path(path_type=str),
-    default=Serve().db,
-    show_default=True,
-    metavar="FILE|URL",
-    help="The database.",
-)
+@shared.db_option("The database.")
 @click.option(
     "--competition",
     "chosen",
@@ -76,16 +65,19 @@ def command(
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions: [{id, folder, files, matches}]}.
     """
     options = Options(matches=matches, unfinished=unfinished, force=force)
-    with Store(db if "://" in db else Path(db), create=False) as store:
+    where = shared.database(db)
+    with Store(where, create=False) as store:
         if chosen:
             ids = [store.find(text).id for text in chosen]
         else:
             ids = [one.id for one in store.competitions()]
         if not ids:
-            raise ArenaError(f"expected competitions in {db}, found none")
+            raise ArenaError(
+                f"expected competitions in {shared.shown(where)}, found none"
+            )
         total = sum(count(store, one) for one in ids) if matches else 0
         try:
-            with _progress(total) as tick:
+            with shared.ticking("writing", total) as tick:
                 done = export(store, folder, ids, options, tick)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {folder} is as it was") from None
@@ -103,18 +95,3 @@ def _tell(folder: Path, done: Exported) -> None:
         files = shared.plural(len(one.files), "file")
         click.echo(f"{folder / one.folder}: {files}{matches}")
     click.echo(f"{folder / done.files[0]} shows them")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr where that is a terminal and there is something to wait for."""
-    if not sys.stderr.isatty() or not total:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("writing", total=total)
-        yield lambda: bar.advance(task)

@@ -130,7 +130,7 @@ def _ask(url: str, message: Instruct) -> Done:
         UsageError: the address is none, or the arena refuses.
         Unreachable: nobody answers there, or no arena.
     """
-    from websockets.exceptions import InvalidURI, WebSocketException
+    from websockets.exceptions import InvalidMessage, InvalidURI, WebSocketException
     from websockets.sync.client import connect
 
     try:
@@ -144,6 +144,8 @@ def _ask(url: str, message: Instruct) -> Done:
         ) from None
     except (OSError, TimeoutError, WebSocketException) as error:
         text = str(error) or "it does not answer"
+        if isinstance(error, InvalidMessage) and url.startswith("ws://"):
+            text += "; it may be a wss:// address"
         raise Unreachable(f"no arena answers at {url}: {text}") from None
     except (ProtocolError, ValueError) as error:
         raise Unreachable(f"what answers at {url} is no arena: {error}") from None

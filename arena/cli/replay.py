@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from arena import examine, sheet, story, wording
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
-from arena.config import Serve
 from arena.database import MATCHES
 from arena.games import game_named
 from arena.match import Record
@@ -55,13 +54,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 @click.command(name="replay")
 @click.argument("match", metavar="MATCH")
-@click.option(
-    "--db",
-    default=Serve().db,
-    show_default=True,
-    metavar="DATABASE",
-    help="Where the match is: a file, or a URL.",
-)
+@shared.db_option("The database that has the match.")
 @click.option(
     "--seat",
     type=click.IntRange(min=1),
@@ -261,6 +254,13 @@ def _unnamed(game: Game) -> tuple[str, ...]:
     return tuple(f"seat-{seat}" for seat in range(1, game.seats + 1))
 
 
+def _is_file(bot: str) -> bool:
+    """Whether a FILE.py is meant, and not a COMMAND that ends in one, as `python3 mybot.py` and `stdio: ./mybot.py` do."""
+    if not bot.endswith(".py") or bot.lstrip().startswith("stdio:"):
+        return False
+    return len(bot.split()) == 1 or Path(bot).is_file()
+
+
 def _program(game: Game, bot: str, seed: str | None) -> Any:
     """How the bot is started.
 
@@ -270,7 +270,7 @@ def _program(game: Game, bot: str, seed: str | None) -> Any:
     from arena import rehearsal
     from protocol.strategy import house_bots
 
-    if bot in house_bots(game.name) or bot.endswith(".py"):
+    if bot in house_bots(game.name) or _is_file(bot):
         with shared.stdout_for_results():
             shared.entrant(game, bot)  # known now if it cannot be loaded
         return rehearsal.program_of(game.name, bot, seed)

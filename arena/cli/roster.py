@@ -8,34 +8,23 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 import msgspec
 
 from arena.class_list import read_class
 from arena.cli import _shared as shared
-from arena.config import Serve
 from arena.database import open_database
 from arena.roster import Imported, Issued, Member, Roster
 from protocol.errors import UsageError
 
 __all__ = ["command"]
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
 _TOKEN_LETTERS = 32
 _PRIVATE = 0o600  # tokens are for who hands them out
 
 
-def _db_option(command: Command) -> Command:
-    return click.option(
-        "--db",
-        default=Serve().db,
-        show_default=True,
-        metavar="FILE|URL",
-        help="The arena's database: a file, or postgresql+psycopg://….",
-    )(command)
+_db_option = shared.db_option("The database.")
 
 
 @contextlib.contextmanager
@@ -176,7 +165,8 @@ def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
             raise UsageError(
                 f"expected a new file for the tokens, {file} is there already"
             ) from None
-        with open(fd, "w", encoding="utf-8", newline="") as out:
+        # With a byte order mark: Excel takes a file without one for another encoding, and `Müller` becomes `MÃ¼ller`.
+        with open(fd, "w", encoding="utf-8-sig", newline="") as out:
             writer = csv.writer(out)
             writer.writerow(Issued.__struct_fields__)
             writer.writerows(msgspec.structs.astuple(one) for one in issued)

@@ -16,6 +16,7 @@ from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
+from arena.cli._elsewhere import elsewhere
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
 from arena.cli._stop import stops_at_sigterm
@@ -287,6 +288,8 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             hidden=door.hidden,
         ) as arena:
             teller.say(f"arena at {arena.url} · Ctrl-C stops it")
+            if urls := elsewhere(arena.url):
+                teller.say(f"from other machines it is at {' or '.join(urls)}")
             course = Course(
                 arena,
                 store,

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,6 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.config import Serve
 from arena.director import Report
 from arena.results import Results
 from arena.store import Competition, Store
@@ -32,14 +30,7 @@ INTERVAL_S = 1.0
 
 @click.command(name="standings")
 @click.argument("competition", required=False)
-@click.option(
-    "--db",
-    type=click.Path(path_type=str),
-    default=Serve().db,
-    show_default=True,
-    metavar="FILE|URL",
-    help="The database.",
-)
+@shared.db_option("The database.")
 @click.option(
     "--follow",
     is_flag=True,
@@ -54,7 +45,7 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
 
     --json prints the fields that `arena demo --json` has, and `progress`.
     """
-    with Store(db if "://" in db else Path(db), create=False) as store:
+    with Store(shared.database(db), create=False) as store:
         if competition is None:
             competitions = store.competitions()
             if len(competitions) != 1:

@@ -17,12 +17,11 @@ from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller
 from arena.cli._stop import stops_at_sigterm
-from arena.config import Config
 from arena.director import Competition, Report
-from arena.entry import Entry, named
+from arena.entry import Entry, named, unused
 from arena.forms import check_form
 from arena.host import Host
-from arena.plan import Bot, Form, Plan
+from arena.plan import HOUSE_TABLES, Bot, Form, Plan
 from arena.program import Program, bot_command, views
 from arena.rules import Game
 from arena.run import Run, plan_for
@@ -35,7 +34,6 @@ __all__ = ["command"]
 
 _NAME = "tournament"
 _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has no end
-_HOUSE_TABLES = 64
 
 
 @click.command(name=_NAME, cls=Command)
@@ -119,9 +117,7 @@ def command(
         settings=settings,
     )
     players = tuple(bot.name for bot in entrants)
-    plan = plan_for(
-        run, Config(limits=limits), players, _teams(teams, players), bots=entrants
-    )
+    plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -161,15 +157,11 @@ def _entrants(
     """
     entrants: list[Bot] = []
     taken: set[str] = set()
-    tables = min(_HOUSE_TABLES, limits.tables)
+    tables = min(HOUSE_TABLES, limits.tables)
     for bot in bots:
         find(game.name, bot)
         is_file = bot.endswith(".py")
-        name = first = Path(bot).stem if is_file else bot
-        number = 1
-        while name in taken:
-            number += 1
-            name = f"{first}-{number}"
+        name = unused(Path(bot).stem if is_file else bot, taken)
         taken.add(name)
         if is_file:
             path = Path(bot).resolve() if ".." in Path(bot).parts else Path(bot)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -17,7 +15,7 @@ from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["command"]
 
-_JSON = b"{["  # how a document begins; a database of SQLite does not
+_JSON = (b"{", b"[")  # how a document begins; a database of SQLite does not
 _LONGEST_LINE = 1000
 
 
@@ -98,7 +96,7 @@ def _is_json(place: str) -> bool:
     if "://" in place or not Path(place).is_file():
         return False
     with open(place, "rb") as file:
-        return file.read(256).lstrip()[:1] in (b"{", b"[")
+        return file.read(256).lstrip()[:1] in _JSON
 
 
 def _database(
@@ -106,7 +104,8 @@ def _database(
 ) -> None:
     with examine.opened(place) as store:
         which = None if competition is None else examine.named(store, competition)
-        with _progress(examine.count(store, which)) as tick:
+        total = examine.count(store, which)
+        with shared.ticking("checking", total) as tick:
             for found in examine.examine(store, which, tick):
                 outcome.competitions += 1
                 outcome.matches += found.matches
@@ -169,18 +168,3 @@ def _where(flaw: Flaw) -> str:
     if flaw.match is not None:
         return f"match {flaw.match}"
     return f"competition {flaw.competition}"
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on stderr where that is a terminal and there is something to wait for."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("checking", total=total)
-        yield lambda: bar.advance(task)

@@ -172,6 +172,10 @@ class Book:
             for row in self.rows
         ]
 
+    def played(self, match: str) -> Played:
+        """A match that is over."""
+        return next(row for row in self.rows if row.id == match)
+
     def results(self, competition: str = "c") -> list[Played]:
         """Those that count."""
         return [

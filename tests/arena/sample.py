@@ -16,6 +16,7 @@ from arena.games import GAMES
 from arena.match import Match, MatchResult
 from arena.plan import Form, Plan, form_of
 from arena.schedule import Outcome, Pairing
+from arena.sheet import reopened
 from arena.store import Store
 from bots.strategy import choose
 from protocol.messages import Ending, Limits, Verdict
@@ -113,6 +114,11 @@ def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdi
     """The evidence for a match that ended by an offence."""
     ended = result.termination
     assert ended.seat is not None, "it is one"
+    again = reopened(result.record)
+    for answer in result.record.answers:
+        again.answer(answer)
+    waits = again.pending
+    question = waits.question if waits and waits.seat == ended.seat else None
     return Verdict(
         kind=ended.kind,
         match=match,
@@ -120,8 +126,8 @@ def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdi
         bot=players[ended.seat],
         seat=ended.seat,
         text=ended.text,
-        asked='{"kind":"open"}',
-        legal="bet, check",
+        asked=None if question is None else msgspec.json.encode(question).decode(),
+        legal=None if question is None else question.legal_text(),
         got="'no'",
         bank_ms=10_000,
         limits=Limits(),

@@ -438,16 +438,23 @@ def changed(**fields: Any) -> Access:
     return msgspec.structs.replace(ROSTER, **fields)
 
 
-def test_whose_token_was_revoked_or_replaced_has_to_go(listed: Door) -> None:
+@pytest.mark.parametrize(
+    ("players", "text", "is_out"),
+    [
+        ({hashed("new"): "ann", hashed(BEN): "ben"}, "its token was replaced", False),
+        ({hashed(BEN): "ben"}, "its token was revoked", True),
+    ],
+)
+def test_whose_token_is_good_no_longer_has_to_go(
+    listed: Door, players: dict[str, str], text: str, is_out: bool
+) -> None:
     ann, gin = listed.comes("ann", ANN), listed.comes("ann/gin", ANN)
     listed.comes("ben", BEN)
     listed.comes("zed", "a word")
-    text = "its token was revoked or replaced"
-    players = {hashed("new"): "ann", hashed(BEN): "ben"}
 
     assert listed.admission.change(changed(players=players)) == (
-        (ann, text),
-        (gin, text),
+        (ann, text, is_out),
+        (gin, text, is_out),
     )
     assert listed.refuses("ann", token=ANN) == NEEDED
     del listed.players["ann"]  # the gateway does
@@ -474,7 +481,7 @@ def test_who_has_a_name_that_is_somebodys_now_has_to_go(
     players = {**ROSTER.players, hashed("cem's"): "cem"}
 
     gone = listed.admission.change(changed(names=names, players=players))
-    assert gone == ((cem, "its name is on the roster now"),)
+    assert gone == ((cem, "its name is on the roster now", False),)
 
 
 # --- instructors ---

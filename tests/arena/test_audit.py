@@ -8,19 +8,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.audit import audit
+from arena.audit import audit, remarks
 from arena.forms import schedule_of
 from arena.match import MatchResult, Result
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Placed
 from arena.store import Act, Competition, Played, State
-from protocol.messages import Ending, Termination, Verdict
+from arena.verify import Asked
+from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.arena.sample import plan, play, verdict_of, void
 
 replace = msgspec.structs.replace
 REMOVAL = Act(
     competition="c-1", at=2.5, who="eva", what="remove", bot="ann", text="copied"
 )
+STOP = Act(competition="c-1", at=50.0, who="eva", what="stop", text="late")
 
 
 class Contest:
@@ -31,6 +33,7 @@ class Contest:
         self.verdicts: list[Verdict] = []
         self.acts: list[Act] = []
         self.state = State.FINISHED
+        self.finished_at: float | None = 99.0
         self.plan = of
         self.ranking: tuple[Placed, ...] = ()
         out: set[str] = set()
@@ -77,19 +80,43 @@ class Contest:
         """The n-th match says something else."""
         self.matches[number - 1] = replace(self.matches[number - 1], **fields)
 
-    def said(self, **options: Any) -> list[tuple[str | None, str]]:
-        """What does not fit."""
-        competition = Competition(
+    def take_back(self, number: int) -> None:
+        """The instructor makes the n-th match void."""
+        self.change(number, counts=False)
+        name = self.matches[number - 1].id
+        act = Act(competition="c-1", at=60.0, who="eva", what="void", match=name)
+        self.acts.append(act)
+
+    def goes_on(self, state: State) -> None:
+        """It is not finished, and so has no ranking; whoever stops it has done so."""
+        self.state, self.ranking, self.finished_at = state, (), None
+        if state is State.STOPPED:
+            self.finished_at = STOP.at
+            self.acts.append(STOP)
+
+    @property
+    def competition(self) -> Competition:
+        """What is written of it as a whole."""
+        return Competition(
             id="c-1",
             plan=self.plan,
             state=self.state,
             revision=0,
             started_at=0.0,
-            finished_at=None,
+            finished_at=self.finished_at,
             ranking=self.ranking,
         )
-        found = audit(competition, self.matches, self.verdicts, self.acts, **options)
+
+    def said(self, **options: Any) -> list[tuple[str | None, str]]:
+        """What does not fit."""
+        found = audit(
+            self.competition, self.matches, self.verdicts, self.acts, **options
+        )
         return [(flaw.match, flaw.text) for flaw in found]
+
+    def remarked(self) -> list[str]:
+        """What is odd."""
+        return list(remarks(self.competition, self.matches, self.acts))
 
 
 @pytest.mark.parametrize(
@@ -115,9 +142,37 @@ def test_void_matches_and_those_taken_back_count_for_nothing() -> None:
     played = Contest(plan("ace_king_queen"))
     first = next(schedule_of(played.plan))[0]
     played.add(first, void("ace_king_queen"), counts=False)
-    played.add(first, play("ace_king_queen", 9), counts=False)
+    played.add(first, play("ace_king_queen", 9))
+    played.take_back(5)
 
     assert played.said() == []
+    assert [match.counts for match in played.matches] == [True] * 3 + [False] * 2
+
+
+@pytest.mark.parametrize("form", [Form.LADDER, Form.ROUND_ROBIN])
+@pytest.mark.parametrize("state", State)
+def test_a_match_that_does_not_count_and_that_nobody_has_taken_back(
+    state: State, form: Form
+) -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.plan = replace(played.plan, form=form)
+    if state is not State.FINISHED:
+        played.goes_on(state)
+    played.take_back(1)
+    played.change(2, counts=False)
+
+    said = played.said()
+
+    assert ("m-2", "it does not count, and nobody has taken it back") in said
+    assert not any(match == "m-1" for match, _ in said)
+
+
+def test_a_match_that_was_taken_back_and_counts() -> None:
+    played = Contest(plan("gin_rummy"))
+    played.take_back(1)
+    played.change(1, counts=True)
+
+    assert played.said() == [("m-1", "it was taken back, and is counted all the same")]
 
 
 def test_a_void_match_that_is_counted() -> None:
@@ -160,10 +215,55 @@ def test_so_many_that_only_some_are_named() -> None:
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
 def test_nothing_is_missing_before_the_end(game: str, state: State) -> None:
     played = Contest(plan(game))
-    played.state = state
+    played.goes_on(state)
     del played.matches[-1]
 
     assert played.said() == []
+
+
+def test_a_competition_that_nobody_has_stopped() -> None:
+    played = Contest(plan("high_low"))
+    played.goes_on(State.STOPPED)
+    played.acts.clear()
+
+    assert played.said() == [(None, "it is stopped, and nobody has stopped it")]
+    assert played.said(is_old=True) == []  # who did was not written down then
+
+
+@pytest.mark.parametrize(
+    ("state", "finished_at", "said"),
+    [
+        (State.FINISHED, None, "it is finished, and nothing says when it ended"),
+        (State.STOPPED, None, "it is stopped, and nothing says when it ended"),
+        (State.RUNNING, 99.0, "it is running, and has the time of an end"),
+        (State.PAUSED, 99.0, "it is paused, and has the time of an end"),
+    ],
+)
+def test_an_end_that_its_state_does_not_know(
+    state: State, finished_at: float | None, said: str
+) -> None:
+    played = Contest(plan("ace_king_queen"))
+    if state is not State.FINISHED:
+        played.goes_on(state)
+    played.finished_at = finished_at
+
+    assert played.said() == [(None, said)]
+
+
+def test_a_ranking_where_there_can_be_none() -> None:
+    played = Contest(plan("high_low"))
+    ranking = played.ranking
+    played.goes_on(State.STOPPED)
+    played.ranking = ranking
+    ladder = Contest(plan("gin_rummy"))
+    ladder.plan = replace(ladder.plan, form=Form.LADDER)
+    ladder.ranking = (Placed(rank=1, names=("ann",), stage=1),)
+
+    [(_, stopped)] = played.said()
+    [(_, of_ladder)] = ladder.said()
+
+    assert stopped.startswith("it is stopped, its ranking says 1. ")
+    assert of_ladder == "it is a ladder, its ranking says 1. ann"
 
 
 def test_a_match_that_the_schedule_does_not_ask_for() -> None:
@@ -256,18 +356,117 @@ def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
 def test_an_offence_without_its_verdict() -> None:
     played = Contest(plan("ace_king_queen"), offender_in=2)
     bot = played.matches[1].players[0]
-    said = [("m-2", f"{bot} is out by illegal, no verdict says so")]
+    missed = "m-2", f"{bot} is out by illegal, no verdict says so"
+    not_so = "a verdict says {} is out by {}, the match does not"
 
     [verdict] = played.verdicts
-    for verdicts in (
-        [],
-        [replace(verdict, bot="zoe")],
-        [replace(verdict, kind=Ending.CRASH)],
-        [replace(verdict, match="m-1")],
-    ):
-        played.verdicts = verdicts
+    cases: list[tuple[dict[str, Any], tuple[str, str]]] = [
+        ({"bot": "zoe"}, ("m-2", not_so.format("zoe", "illegal"))),
+        ({"kind": Ending.CRASH}, ("m-2", not_so.format(bot, "crash"))),
+        ({"match": "m-1"}, ("m-1", not_so.format(bot, "illegal"))),
+    ]
+    for fields, other in cases:
+        played.verdicts = [replace(verdict, **fields)]
 
-        assert played.said() == said
+        assert played.said() == [missed, other]
+
+    played.verdicts = []
+
+    assert played.said() == [missed]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"seat": 1}, "its verdict has another seat"),
+        ({"text": "it cheated"}, "its verdict has another text"),
+        ({"seat": 1, "game": "go"}, "its verdict has another seat and another game"),
+        ({"limits": Limits(decision_ms=1)}, "its verdict has wrong limits"),
+    ],
+)
+def test_a_verdict_that_says_otherwise_than_its_match(
+    fields: dict[str, Any], said: str
+) -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played.verdicts = [replace(played.verdicts[0], **fields)]
+
+    assert played.said() == [("m-2", said)]
+    assert bool(played.said(is_old=True)) == ("limits" not in fields)
+
+
+def test_a_verdict_that_is_written_down_twice() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played.verdicts *= 2
+
+    assert played.said() == [("m-2", "it has 2 verdicts")]
+
+
+def test_a_verdict_on_a_match_that_is_not_there() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played.verdicts.append(replace(played.verdicts[0], bot="cem", match="m-9"))
+
+    assert played.said() == [
+        (None, "a verdict on cem is about match m-9, which is not there")
+    ]
+
+
+def test_a_row_without_the_nul_that_its_verdict_has() -> None:
+    """PostgreSQL's texts hold none."""
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    ended = played.matches[1].result.termination
+    told = replace(played.matches[1].result, termination=replace(ended, text="a�b"))
+    played.change(2, result=told)
+    played.verdicts = [replace(played.verdicts[0], text="a\0b")]
+
+    assert played.said() == []
+
+
+def test_evidence_that_the_record_does_not_bear_out() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=2)
+    [verdict] = played.verdicts
+    assert verdict.asked is not None, "it gave an illegal answer"
+    assert verdict.legal is not None, "there was something to answer"
+    asked = Asked(verdict.seat, verdict.asked, verdict.legal)
+    cases: list[tuple[dict[str, Any], list[str]]] = [
+        ({}, []),
+        ({"asked": "{}"}, ["its verdict has wrong asked"]),
+        (
+            {"asked": None, "legal": None},
+            ["its verdict has wrong asked and wrong legal"],
+        ),
+        ({"legal": "fold"}, ["its verdict has wrong legal"]),
+        ({"got": "'bet'"}, ["its verdict has wrong got"]),
+        ({"got": None}, ["its verdict has wrong got"]),
+    ]
+    for fields, said in cases:
+        played.verdicts = [replace(verdict, **fields)]
+
+        assert [text for _, text in played.said(asked={"m-2": asked})] == said
+        assert played.said() == []  # where the record says nothing
+    played.verdicts = [verdict]
+
+    for none in (None, replace(asked, seat=1)):
+        [(match, text)] = played.said(asked={"m-2": none})
+
+        assert (match, text) == ("m-2", "its verdict has wrong asked and wrong legal")
+
+
+def test_a_forfeit_has_a_verdict_on_which_nothing_was_asked() -> None:
+    played = Contest(plan("ace_king_queen"), offender_in=3)
+    text = "did not come within 60,000 ms"
+    absent = Termination(Ending.ABSENT, 0, text)
+    played.change(3, result=Result((0, 0), (0, 0), absent))
+    verdict = replace(
+        played.verdicts[0], kind=Ending.ABSENT, text=text, asked=None, legal=None
+    )
+    played.verdicts = [replace(verdict, got=None)]
+
+    assert played.said(undealt={"m-3"}, asked={"m-3": None}) == []
+    del played.matches[2]
+    assert (
+        None,
+        f"a verdict on {verdict.bot} is about match m-3, which is not there",
+    ) in played.said()
 
 
 def test_a_ranking_that_the_matches_do_not_make() -> None:
@@ -331,6 +530,48 @@ def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
     played.add(pairing, play("ace_king_queen", 9))
 
     assert played.said() == []
+
+
+def test_a_ladder_as_it_was_played_has_no_remarks() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.plan = replace(played.plan, form=Form.LADDER)
+    played.acts = [REMOVAL]
+
+    assert played.remarked() == []
+    assert Contest(plan("ace_king_queen")).remarked() == []
+
+
+def test_a_ladder_that_is_not_in_order() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.plan = replace(played.plan, form=Form.LADDER)
+    one, two, three = played.matches
+    played.matches = [one, three, two]
+
+    [remark] = played.remarked()
+
+    assert remark.startswith("match m-2 stands after one that ended later, 1 in all")
+    assert played.said() == []
+
+
+def test_a_gap_in_a_ladder_that_has_ended() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.plan = replace(played.plan, form=Form.LADDER)
+    del played.matches[1]
+
+    [remark] = played.remarked()
+
+    assert remark.startswith("1 of its pairings have no match, the first is 2: ")
+    played.goes_on(State.RUNNING)
+    assert played.remarked() == []  # it may be being played
+
+
+def test_a_removal_after_the_end() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.acts = [replace(REMOVAL, at=100.0)]
+
+    assert played.remarked() == [
+        "ann was removed after its end, or a clock was put back"
+    ]
 
 
 def test_nothing_is_raised_whatever_seats_there_are() -> None:

@@ -39,9 +39,11 @@ def refuses(tmp_path: Path) -> Callable[[bytes], str]:
         b"\xef\xbb\xbfname;email;team\r\nann;ann@school;red\r\nben;;\r\n",
         b"name\temail\tteam\nann\tann@school\tred\nben\n",
         b"Team, NAME ,email\nred , ann,ann@school\n,ben",
+        b"\xef\xbb\xbfName;E-Mail;Team\r\nann;ann@school;red\r\nben;;\r\n",
+        b"name,Mail,team\nann,ann@school,red\nben,,\n",
         b'\n"name","email","team"\n\n"ann","ann@school","red"\n,,\nben,,,,\n',
     ],
-    ids=["plain", "short rows", "Excel", "tabs", "another order", "empty lines"],
+    ids=["plain", "short rows", "Excel", "tabs", "another order", "German Excel", "mail", "empty lines"],
 )
 def test_a_class(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "class.csv"
@@ -70,8 +72,12 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
         (b"", ": expected a line of column names, got an empty file"),
         (b"name,email\n", ": expected at least one name, got none"),
         (
-            b"name,mail\nann,x\n",
-            ":1: expected the columns name and, if you like, email and team, got 'mail'",
+            b"name,phone\nann,x\n",
+            ":1: expected the columns name and, if you like, email and team, got 'phone'",
+        ),
+        (
+            b"name,email,E-Mail\nann,x,y\n",
+            ":1: expected the columns name and, if you like, email and team, got 'email' twice",
         ),
         (
             b"name,name\nann,x\n",

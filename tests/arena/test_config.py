@@ -198,7 +198,9 @@ def test_a_run_of_which_everything_is_said(read: Read) -> None:
     """)
     run = the_run(found)
     plan = plan_for(
-        run, found, ("ann", "ben"), {"ann": "red", "dee": "red"}, due_at=4.0
+        *(run, found.limits, found.games, ("ann", "ben")),
+        {"ann": "red", "dee": "red"},
+        due_at=4.0,
     )
 
     assert run.at == parse(
@@ -241,7 +243,7 @@ def test_a_ladder(read: Read) -> None:
 
     assert (run.form, run.who, run.players) == (Form.LADDER, Who.ROSTER, ())
     assert run.until == parse("Fri 18:00")
-    assert plan_for(run, found, ()).pause_s == 1.5
+    assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
 
 
 def test_competitions_have_defaults_of_their_own(read: Read) -> None:
@@ -253,7 +255,9 @@ def test_competitions_have_defaults_of_their_own(read: Read) -> None:
         [[run]]
         game = "blackjack"
     """)
-    poker, blackjack = (plan_for(run, found, ("ann",)) for run in found.runs)
+    poker, blackjack = (
+        plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs
+    )
 
     assert (poker.settings["stake"], poker.settings["goal"]) == (50, 100)
     assert blackjack.settings["shuffle"] == "uniform"
@@ -262,9 +266,9 @@ def test_competitions_have_defaults_of_their_own(read: Read) -> None:
 
 def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
     found = read('[[run]]\ngame = "akq"\nlimits = { bank_ms = 5 }')
-    changed = msgspec.structs.replace(found, limits=Limits(bank_ms=9, hard_ms=9))
+    changed = Limits(bank_ms=9, hard_ms=9)
 
-    limits = plan_for(the_run(found), changed, ("ann", "ben")).limits
+    limits = plan_for(the_run(found), changed, found.games, ("ann", "ben")).limits
     assert limits == Limits(bank_ms=5, hard_ms=9)
 
 
@@ -421,7 +425,8 @@ def test_the_example_can_be_played(read: Read) -> None:
     for run in found.runs:
         for at in (run.at, run.until):
             assert at is None or at.next_after(datetime(2026, 11, 1, tzinfo=UTC))
-        plan = plan_for(run, found, ("ann", "ben", "cem", "dee"))
+        players = ("ann", "ben", "cem", "dee")
+        plan = plan_for(run, found.limits, found.games, players)
         plan = msgspec.structs.replace(plan, seed="00", house=("x", "y", "z"))
         assert run.form is Form.LADDER or next(schedule_of(plan))
         standings_of(plan)

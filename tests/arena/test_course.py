@@ -389,6 +389,39 @@ def test_later_than_that_it_is_skipped_and_told(
     run(scenario)
 
 
+def test_what_was_skipped_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        friday = (SIX - timedelta(days=3)).timestamp()
+        plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=friday)
+        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+        evening.now = SIX + timedelta(hours=2)
+        task = evening.begins(a_run(at="18:00"))
+        await evening.until(lambda: len(evening.lines) >= 4)
+        assert evening.lines == [
+            "cup was not played at Sat 21 Nov 18:00",
+            "cup was not played at Sun 22 Nov 18:00",
+            "cup was not played at Mon 23 Nov 18:00",
+            "cup starts Tue 24 Nov 18:00",
+        ]
+
+        evening.now = SIX + timedelta(days=1)
+        cup = await evening.starts(1)
+        assert len(evening.lines) == 4
+
+        evening.now = SIX + timedelta(days=2, hours=2)
+        cup.end()
+        await evening.until(lambda: len(evening.lines) >= 6)
+        assert evening.lines[4:] == [
+            "cup was not played at Wed 25 Nov 18:00",
+            "cup starts Thu 26 Nov 18:00",
+        ]
+        await evening.ends(task)
+
+    run(scenario)
+
+
 def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from arena.games import GAMES
-from arena.plan import Form, form_of
+from arena.plan import WAIT_S, Form, form_of
 from arena.verdict import Finding
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
@@ -710,18 +710,19 @@ def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
 
 
-def test_K2_an_offence_that_saves_nobody_is_not_flagged(
-    house: House,
+@pytest.mark.parametrize(("team", "flags"), [("blue", 0), ("red", 3)])
+def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
+    house: House, team: str, flags: int
 ) -> None:
     async def scenario() -> None:
         hall = Hall(house)
         hall.come(*EIGHT[:-1])
         hall.comes("rogue", illegal)
-        teams = dict.fromkeys(EIGHT, "red")
+        teams = dict.fromkeys(EIGHT, "red") | {"rogue": team}
         report = await hall.play(*EIGHT, game="high_low", teams=teams)
 
         assert report.ranking[-1].names == ("rogue",)
-        assert hall.book.acts == [], "all were level, so all would have advanced"
+        assert [act.what for act in hall.book.acts] == ["flag"] * flags
 
     run(scenario)
 
@@ -898,6 +899,38 @@ def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_absent
     run(scenario)
 
 
+def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_for(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        competition = hall.compete("ann", "ben", game="high_low", wait_s=0.0)
+
+        assert competition.awaited("house-0") == WAIT_S
+        assert competition.awaited("ann") == 0.0
+
+        await turns()  # it is being started
+
+    run(scenario)
+
+
+def test_K2_no_house_bot_is_started_for_a_final_that_was_played(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        report = await hall.play("ann", "ben", game="high_low")
+        assert sorted(hall.called) == ["house-0", "house-1"]
+
+        hall.called.clear()
+        earlier = hall.book.results()
+        again = await hall.play("ann", "ben", game="high_low", earlier=earlier)
+
+        assert hall.called == []
+        assert again.ranking == report.ranking
+
+    run(scenario)
+
+
 def test_a_house_bot_that_cannot_be_started_at_all_ends_the_competition(
     house: House,
 ) -> None:
@@ -933,5 +966,40 @@ def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
         assert hall.lines[0] == (
             "high_low: the house bot house-0 crashed: exit status 1"
         )
+
+    run(scenario)
+
+
+# --- offences off the table, and a power cut ---
+
+
+def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        six = EIGHT[:6]
+        hall.come(*six, plays=lambda ask: None)
+        _, task = await hall.begin(*six, game="high_low")
+        seated = {
+            chair.player.name
+            for table in house.conduct.tables
+            for chair in table.chairs
+        }
+        rests = next(name for name in six if name not in seated)
+        hall.offends(rests, MEMORY)
+        task.cancel()
+        book = hall.book
+
+        again, rng = Hall(house), random.Random(4)
+        again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
+        report = await again.play(
+            *six, game="high_low", earlier=book.results(), acts=book.acts
+        )
+
+        assert [(one.bot, one.kind) for one in report.verdicts] == [
+            (rests, Ending.MEMORY)
+        ]
+        assert rests not in report.ranking[0].names
 
     run(scenario)

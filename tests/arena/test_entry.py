@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.entry import Entry, named, read_entry
+from arena.entry import Entry, named, read_entry, unused
 from arena.program import Program
 from protocol.errors import UsageError
 
@@ -107,3 +107,13 @@ def test_bots_that_would_have_the_same_name_are_numbered(here: Path) -> None:
 def test_a_name_that_is_given_twice() -> None:
     with pytest.raises(UsageError, match="by another name, got 'ann' twice"):
         names("ann=sh", "ann=sh -c x")
+
+
+def test_a_name_that_somebody_has_gets_the_next_number() -> None:
+    taken = {"ann", "ann-2", "ben-2"}
+
+    assert [unused(name, taken) for name in ("ann", "ben", "ann-2")] == [
+        "ann-3",
+        "ben",
+        "ann-2-2",
+    ]

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from arena import checkers, examine
 from arena.audit import Flaw
+from arena.forms import schedule_of
+from arena.match import MatchResult
+from arena.plan import Form
 from arena.schedule import Pairing
-from arena.store import Act, Store
+from arena.store import Act, State, Store
 from protocol.errors import StoreFailed, UsageError
-from tests.arena.sample import Writing, plan, play, write
+from protocol.messages import Ending, Termination
+from tests.arena.databases import rows
+from tests.arena.sample import Writing, plan, play, void, write
 
 FLIPS = 300
 
@@ -80,8 +86,9 @@ def test_what_the_instructor_did_fits(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         writing = Writing(store, plan("three_card_poker"), "tcp-1")
         writing.to_the_end()
-        act = Act(competition="tcp-1", at=9.0, who="eva", what="void", match="x")
-        store.taken_back("tcp-1", "three_card_poker-2", act)
+        match = "three_card_poker-2"
+        act = Act(competition="tcp-1", at=9.0, who="eva", what="void", match=match)
+        store.taken_back("tcp-1", match, act)
         again = Pairing(2, ("ben",))
         writing.finished(again, play("three_card_poker", 77), "again")
 
@@ -141,9 +148,246 @@ def test_one_match_without_a_commitment_among_others_is_none_of_the_arenas(
 
 
 def _uncommitted(result: Any) -> Any:
-    from msgspec.structs import replace
-
     return replace(result, record=replace(result.record, commitment=None))
+
+
+# ---- What is written meanwhile
+
+
+def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> None:
+    """A match that ends, and one that is taken back, after all matches have been read."""
+    with Store(tmp_path / "arena.db") as store:
+        writing = Writing(store, plan("ace_king_queen"), "akq-1")
+        one, two, _ = next(schedule_of(writing.plan))
+        writing.finished(one, play("ace_king_queen", 1))
+
+        class Late(Store):
+            def verdicts(self, competition: str | None = None) -> Any:
+                writing.finished(two, play("ace_king_queen", 2, offender=0))
+                act = Act(
+                    competition="akq-1",
+                    at=9.0,
+                    who="eva",
+                    what="void",
+                    match="ace_king_queen-1",
+                )
+                store.taken_back("akq-1", "ace_king_queen-1", act)
+                store.flush()
+                return super().verdicts(competition)
+
+        with Late(tmp_path / "arena.db", create=False) as late:
+            [found] = examine.examine(late)
+
+        assert (found.matches, found.flaws, found.notes) == (1, (), ())
+        [found] = examine.examine(store)
+        assert (found.matches, found.flaws, found.notes) == (2, (), ())
+
+
+# ---- Verdicts, acts and states, which no seal protects
+
+
+def _steered(where: str) -> None:
+    """Competitions that were paused, stopped, and had a bot removed; a ladder with an offence and a forfeit."""
+
+    def act(what: str, at: float, **more: Any) -> Act:
+        return Act(competition=competition, at=at, who="eva", what=what, **more)
+
+    with Store(where) as store:
+        competition = "robin"
+        robin = Writing(store, plan("ace_king_queen"), competition)
+        pairings = next(schedule_of(robin.plan))
+        robin.finished(pairings[0], play("ace_king_queen", 1), "r-1")
+        store.state_changed(competition, State.PAUSED, act("pause", 1_001.6))
+        store.taken_back(competition, "r-1", act("void", 1_001.7, match="r-1"))
+        store.state_changed(competition, State.RUNNING, act("resume", 1_001.8))
+        robin.finished(pairings[0], play("ace_king_queen", 2), "r-2")
+        name = pairings[1].players[0]
+        store.acted(act("remove", 1_002.6, bot=name, text="copied"))
+        robin.finished(pairings[1], _forfeit(Ending.REMOVED, "copied"), "r-3")
+        store.competition_finished(
+            competition, 1_010.0, (), State.STOPPED, act("stop", 1_010.0)
+        )
+        competition = "ladder"
+        of = replace(plan("ace_king_queen"), form=Form.LADDER)
+        ladder = Writing(store, of, competition)
+        for number in range(1, 6):
+            result = play("ace_king_queen", number, offender=1 if number == 3 else None)
+            ladder.finished(Pairing(number, ("ann", "ben")), result, f"l-{number}")
+        absent = _forfeit(Ending.CRASH, "it said a\0b")
+        ladder.finished(Pairing(6, ("ann", "ben")), absent, "l-6")
+
+
+def _forfeit(kind: Ending, text: str) -> Any:
+    """A match to which its first player did not come."""
+    record = void("ace_king_queen").record
+    ended = Termination(kind, 0, text)
+    record = replace(record, nonces=(), enforced=(), commitment=None, termination=ended)
+    return MatchResult(record.scores, record.points, ended, record)
+
+
+def _told(where: str) -> list[tuple[str, str | None, str]]:
+    with Store(where, create=False) as store:
+        found = [flaw for one in examine.examine(store) for flaw in one.flaws]
+        found += examine.loose_ends(store)
+    return [(flaw.competition, flaw.match, flaw.text) for flaw in found]
+
+
+def test_what_an_instructor_has_steered_fits(database: str) -> None:
+    _steered(database)
+
+    assert _told(database) == []
+    with Store(database, create=False) as store:
+        assert not any(one.notes for one in examine.examine(store))
+
+
+_EVIDENCE = (
+    "UPDATE verdicts SET evidence = replace(evidence, '{}', '{}') WHERE match = 'l-3'"
+)
+
+
+@pytest.mark.parametrize(
+    ("statements", "competition", "match"),
+    [
+        (["UPDATE matches SET counts = false WHERE id = 'l-2'"], "ladder", "l-2"),
+        (["UPDATE matches SET counts = false WHERE id = 'r-2'"], "robin", "r-2"),
+        (
+            [
+                "UPDATE matches SET counts = false WHERE id = 'r-2'",
+                "UPDATE matches SET counts = true WHERE id = 'r-1'",
+            ],
+            "robin",
+            "r-1",
+        ),
+        (["DELETE FROM actions WHERE what = 'void'"], "robin", "r-1"),
+        (["DELETE FROM actions WHERE what = 'stop'"], "robin", None),
+        (
+            ["UPDATE competitions SET finished_at = NULL WHERE state = 'stopped'"],
+            "robin",
+            None,
+        ),
+        (["UPDATE competitions SET state = 'stopped'"], "ladder", None),
+        (["UPDATE competitions SET state = 'finished'"], "ladder", None),
+        (
+            [
+                "UPDATE competitions SET ranking = "
+                '\'[{"rank":1,"names":["ann"],"stage":1}]\' WHERE id = \'ladder\''
+            ],
+            "ladder",
+            None,
+        ),
+        (
+            [
+                "UPDATE verdicts SET text = 'it cheated', "
+                "evidence = replace(evidence, 'seat 2 answered', 'seat 2 invented') WHERE match = 'l-3'",
+                "UPDATE verdicts SET text = replace(text, 'it cheated', 'seat 2 invented')",
+            ],
+            "ladder",
+            "l-3",
+        ),
+        ([_EVIDENCE.format('"seat":1', '"seat":0')], "ladder", "l-3"),
+        ([_EVIDENCE.format('"decision_ms":1000', '"decision_ms":9')], "ladder", "l-3"),
+        ([_EVIDENCE.format('"legal":"', '"legal":"nothing ')], "ladder", "l-3"),
+        ([_EVIDENCE.format('"asked":"', '"asked":"x')], "ladder", "l-3"),
+        ([_EVIDENCE.format("''no''", "''bet''")], "ladder", "l-3"),
+        ([_EVIDENCE.format("ace_king_queen", "gin_rummy")], "ladder", "l-3"),
+        (["UPDATE verdicts SET at = 5 WHERE match = 'l-3'"], "ladder", "l-3"),
+        (["DELETE FROM verdicts WHERE match = 'l-6'"], "ladder", "l-6"),
+        (
+            [
+                "INSERT INTO verdicts (number, competition, match, bot, kind, text, at, evidence) "
+                "SELECT 99, competition, match, bot, kind, text, at, evidence FROM verdicts WHERE match = 'l-3'"
+            ],
+            "ladder",
+            "l-3",
+        ),
+        (
+            [
+                "INSERT INTO verdicts (number, competition, match, bot, kind, text, at, evidence) "
+                "SELECT 99, competition, 'l-2', bot, kind, text, at, replace(evidence, 'l-3', 'l-2') "
+                "FROM verdicts WHERE match = 'l-3'"
+            ],
+            "ladder",
+            "l-2",
+        ),
+        (
+            [
+                "DELETE FROM seats WHERE match = 'l-6'",
+                "DELETE FROM matches WHERE id = 'l-6'",
+            ],
+            "ladder",
+            None,
+        ),
+        (["UPDATE verdicts SET competition = 'robin'"], "ladder", "l-3"),
+    ],
+)
+def test_what_no_seal_protects_is_noticed_all_the_same(
+    database: str, statements: list[str], competition: str, match: str | None
+) -> None:
+    _steered(database)
+    for statement in statements:
+        rows(database, statement)
+
+    assert (competition, match) in {(one, which) for one, which, _ in _told(database)}
+
+
+def test_verdicts_and_acts_of_a_competition_that_is_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    _steered(str(file))
+    change(
+        file,
+        "UPDATE verdicts SET competition = 'gone' WHERE match = 'r-3'",
+        "UPDATE actions SET competition = 'gone' WHERE what = 'stop'",
+        "INSERT INTO actions (at, who, what, text) VALUES (1, 'eva', 'status', 'of the arena itself')",
+    )
+
+    told = _told(str(file))
+
+    name = next(schedule_of(plan("ace_king_queen")))[1].players[0]
+    assert (
+        "gone",
+        None,
+        f"a verdict on {name} is of this competition, which is not there",
+    ) in told
+    assert ("gone", None, "stop by eva was done to it, and it is not there") in told
+    assert len([one for one, _, _ in told if one == "gone"]) == 2
+
+
+def test_what_is_gone_from_the_middle_of_a_ladder_is_noted(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    _steered(str(file))
+    change(
+        file,
+        "DELETE FROM seats WHERE match = 'l-2'",
+        "DELETE FROM matches WHERE id = 'l-2'",
+        "UPDATE matches SET number = 900 WHERE id = 'l-4'",
+        "UPDATE competitions SET state = 'finished', finished_at = 2e3 WHERE id = 'ladder'",
+    )
+
+    with Store(file, create=False) as store:
+        [found] = examine.examine(store, "ladder")
+
+    assert found.flaws == ()
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "match l-4 stands after one that ended later, 1 in all do",
+        "1 of its pairings have no match, the first is 2",
+    ]
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
+def test_a_competition_of_schema_1_that_was_stopped_before_its_first_match(
+    tmp_path: Path, game: str
+) -> None:
+    """Nobody wrote down then who stopped it, and when."""
+    file = tmp_path / "arena.db"
+    with Store(file) as store:
+        store.competition_started("old", replace(plan(game), seed=""), 1.0)
+    change(file, "UPDATE competitions SET state = 'stopped'")
+
+    with Store(file, create=False) as store:
+        [found] = examine.examine(store)
+
+    assert found.flaws == ()
+    assert "are not checked" in found.notes[0]
 
 
 # ---- One flipped bit

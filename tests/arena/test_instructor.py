@@ -74,6 +74,11 @@ class Arena:
             book.verdicts,
         )
 
+    @property
+    def taken(self) -> set[str]:
+        """Names that are somebody's."""
+        return set(self.hall.players)
+
     def competition(self, which: Ledger | str) -> Any:
         """One that is to be played, as a host makes it; or what a store has of one."""
         if isinstance(which, str):
@@ -82,7 +87,7 @@ class Arena:
 
     # --- as a store ---
 
-    def flush(self) -> None:
+    def flush(self, within_s: float | None = None) -> None:
         for one in self.hall.competitions:
             self.written[one.id] = Written(
                 id=one.id,

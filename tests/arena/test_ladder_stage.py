@@ -368,6 +368,30 @@ def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> 
     run(scenario)
 
 
+def test_it_gives_no_number_a_second_time_when_it_goes_on(house: House) -> None:
+    """There are fewer results than numbers: the first match was taken back."""
+
+    async def scenario() -> None:
+        first = Hall(house)
+        first.come("ann", "ben")
+        competition, task = await first.begin("ann", "ben", **LADDER)
+        await until(first, 4)
+        await closed(competition, task)
+        earlier = first.book.results()[1:]
+
+        hall = Hall(house)
+        hall.book.rows = list(earlier)
+        again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
+        hall.come("ann", "ben")
+        task = asyncio.create_task(again.run())
+        await until(hall, 1)
+        await closed(again, task)
+
+        assert hall.book.rows[len(earlier)].pairing == earlier[-1].pairing + 1
+
+    run(scenario)
+
+
 def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
     house: House,
 ) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,9 +14,11 @@ import pytest
 
 from arena.lock import SUFFIX
 from arena.scratch import with_companions
-from arena.store import Store
-from protocol.errors import UsageError
+from arena.store import Act, Store
+from protocol.errors import StoreFailed, UsageError
+from tests.arena.databases import anybody
 
+FLAG = Act(at=1.0, who="arena", what="flag")
 HOLDER = """
 import sys
 from arena.store import Store
@@ -140,6 +143,51 @@ def test_who_waits_with_a_file_that_was_removed_takes_the_new_one(
         monkeypatch.undo()
         with pytest.raises(UsageError, match="is in use"):
             Store(file, exclusive=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it cannot be removed there")
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_an_arena_whose_file_was_removed_writes_nothing_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_replaced: bool
+) -> None:
+    file = tmp_path / "arena.db"
+    first = Store(file, exclusive=True)
+    first.acted(FLAG)
+    first.flush()
+    beside = file.with_name(file.name + SUFFIX)
+    beside.unlink()  # it looks like a leftover
+    with contextlib.ExitStack() as stack:
+        if is_replaced:
+            stack.enter_context(holder(str(file)))
+        first.acted(FLAG)
+        with pytest.raises(StoreFailed, match="it was removed or replaced") as caught:
+            first.flush()
+        assert "\n" not in str(caught.value)
+        assert str(beside) in str(caught.value)
+        with pytest.raises(StoreFailed, match="it was removed or replaced"):
+            first.close()
+
+        assert beside.exists() is is_replaced, "the file of another is left alone"
+        if is_replaced:
+            with pytest.raises(UsageError, match="is in use by process"):
+                Store(file, exclusive=True)
+    with Store(file, create=False) as reader:
+        assert reader.actions() == (FLAG,)
+    assert "Traceback" not in caplog.text  # it is one line, for people
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+def test_an_arena_that_cannot_see_its_file_writes_nothing_more(public: Path) -> None:
+    store = Store(public / "arena.db", exclusive=True)
+    public.chmod(0)
+    with anybody():
+        store.acted(FLAG)
+        with pytest.raises(StoreFailed, match="cannot see the lock") as caught:
+            store.flush()
+        assert "\n" not in str(caught.value)
+    public.chmod(0o755)
+    with pytest.raises(StoreFailed):
+        store.close()
 
 
 def test_a_launched_process_does_not_inherit_it(tmp_path: Path) -> None:

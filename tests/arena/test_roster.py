@@ -275,6 +275,35 @@ def test_it_looks_again_and_again(roster: Roster) -> None:
     asyncio.run(main())
 
 
+def test_a_change_that_could_not_take_effect_hides_no_later_one(
+    roster: Roster, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[Access] = []
+    first, later = threading.Event(), threading.Event()
+
+    def on_change(access: Access) -> None:
+        seen.append(access)
+        if not first.is_set():
+            first.set()
+            raise KeyError("a fault of the arena")
+        later.set()
+
+    async def main() -> None:
+        watch = RosterWatch(roster, on_change, roster.revision(), every_s=0.01)
+        watching = asyncio.create_task(watch.run())
+        roster.take([ANN])
+        assert await asyncio.to_thread(first.wait, 10)
+        roster.revoke("ann")
+        assert await asyncio.to_thread(later.wait, 10)
+        watching.cancel()
+
+    asyncio.run(main())
+    assert [list(access.players.values()) for access in seen] == [["ann"], []]
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert "the roster" in record.getMessage()
+
+
 def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
     roster: Roster,
     engine: sa.Engine,

@@ -16,9 +16,10 @@ import pytest
 from arena.plan import Form
 from arena.standings import Row
 from arena.store import State
+from arena.verdict import Finding
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
-from protocol.messages import Ask, Ending, Limits
+from protocol.messages import Ask, Ending, Limits, Mechanism
 from tests.arena.hall import (
     SOON,
     Hall,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 THREE = ("ann", "ben", "cem")
 NOBODY: tuple[str, ...] = ()
+MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.CGROUP)
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
 
 
@@ -417,6 +419,55 @@ def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
         scratch = Hall(house).compete(*names, matches=2, earlier=hall.book.results())
         assert rows(report) == sorted(scratch.ledger.rows, key=lambda row: row.name)
         assert report.cross_table == scratch.ledger.cross_table
+
+    run(scenario)
+
+
+def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
+    house: House,
+) -> None:
+    """It was out by what it did away from the tables."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*EIGHT, plays=silent)
+        competition, task = await hall.begin(
+            *EIGHT, game="high_low", limits=Limits(), is_paused=True
+        )
+        hall.offends("ann", MEMORY)
+        [row] = hall.book.results()
+        assert row.result.termination.kind is Ending.MEMORY
+
+        hall.comes("ann", silent)
+        competition.void(row.id, act("void", match=row.id))
+        competition.resume(act("resume"))
+        plays = at_random()
+        for name in EIGHT:
+            hall.plays(name, plays)
+        report = await in_time(task)
+
+        assert report.verdicts == ()
+
+    run(scenario)
+
+
+def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_again(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=silent)
+        competition, task = await hall.begin(
+            "ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True
+        )
+        hall.offends("ben", MEMORY)
+        [row] = hall.book.results()
+        competition.void(row.id, act("void", match=row.id))
+        competition.resume(act("resume"))
+        report = await in_time(task)
+
+        [verdict] = report.verdicts
+        assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
 
     run(scenario)
 
@@ -849,6 +900,24 @@ def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
 
         assert report.verdicts == ()
         assert hall.book.matches == []
+
+    run(scenario)
+
+
+def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
+    house: House,
+) -> None:
+    """Its match with itself waits as well, and a forfeit of that would count for nobody."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ben")
+        report = await hall.play("ann", "ben", with_itself=True, wait_s=SOON)
+
+        [verdict] = report.verdicts
+        assert (verdict.bot, verdict.kind) == ("ann", Ending.ABSENT)
+        [row] = hall.book.results()
+        assert set(row.players) == {"ann", "ben"}
 
     run(scenario)
 

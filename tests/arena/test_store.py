@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -21,12 +22,13 @@ import sqlalchemy as sa
 
 import arena
 from arena import database as opening
-from arena.database import ROSTER, changing
+from arena.database import META, ROSTER, changing
 from arena.games import GAMES
 from arena.match import MatchResult, Result, replay
 from arena.plan import Bot, Form, Plan
 from arena.schedule import Placed
 from arena.store import Act, Competition, Played, State, Store, new_id
+from arena.writer import Writer
 from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination, Verdict
@@ -887,6 +889,29 @@ def test_whoever_waits_while_writing_fails_is_told(
         store.close()
 
 
+class Lost:
+    """A lock that another arena has taken meanwhile."""
+
+    def keep(self) -> None:
+        raise StoreFailed("another arena has it")
+
+    def release(self) -> None:
+        """There is nothing to free."""
+
+
+def test_nothing_is_written_without_the_lock(file: Path) -> None:
+    engine, _ = opening.open_database(file, create=True)
+    writer = Writer(engine, {"meta": META.insert()}, "arena.db", Lost())
+    writer.put((("meta", {"key": "x", "value": "y"}),))
+    with pytest.raises(StoreFailed, match="another arena has it"):
+        writer.barrier().result(timeout=10)
+    with pytest.raises(StoreFailed, match="another arena has it"):
+        writer.close()
+    engine.dispose()
+
+    assert rows(file, "SELECT * FROM meta WHERE key = 'x'") == []
+
+
 def test_a_failed_transaction_leaves_nothing_of_it(database: str) -> None:
     store = Store(database)
     competition = start(store)
@@ -1010,21 +1035,27 @@ def test_a_file_that_cannot_be_written_can_be_read(public: Path, mode: int) -> N
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
+def small_disk() -> Iterator[Path]:
+    """A disk of one MiB.
+
+    Not in pytest's folders: another run that clears away old ones cannot remove what something is mounted on.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="disk-"))
     argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
     mount = shutil.which("mount")
     done = mount and subprocess.run(argv, capture_output=True, text=True, check=False)
     if not done or done.returncode:
+        folder.rmdir()
         why = done.stderr.strip() if done else "there is no mount"
         is_root = sys.platform != "win32" and os.geteuid() == 0
         (pytest.fail if os.environ.get("CI") and is_root else pytest.skip)(
             f"cannot mount a small tmpfs: {why}"
         )
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    try:
+        yield folder
+    finally:  # lazily, as a test that has failed may have left a file open
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
 
 
 def test_a_full_disk_is_one_line_and_nothing_is_damaged(

@@ -15,11 +15,11 @@ from arena.chance import commitment
 from arena.match import MatchResult, Record
 from arena.seal import sealed
 from arena.sheet import Sheet, read
-from arena.verify import Expected, check, check_record
+from arena.verify import Expected, check, check_record, stored_text
 from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
-from tests.arena.sample import SHORT, play, void
+from tests.arena.sample import SHORT, play, verdict_of, void
 
 GAMES = sorted(SHORT)
 replace = msgspec.structs.replace
@@ -257,6 +257,58 @@ def test_an_offence_of_nobody_and_one_of_a_seat_that_there_is_not() -> None:
     far = Termination(Ending.ILLEGAL, 2, "x")
     assert reasons(result, termination=far) == (
         "its ending says illegal of seat 3 (x), of 2",
+    )
+
+
+def test_an_illegal_answer_of_a_seat_that_was_not_asked() -> None:
+    result = play("ace_king_queen", offender=0)
+    ended = result.termination
+    other = replace(ended, seat=1)
+
+    assert reasons(result, termination=other) == (
+        f"its ending says illegal of seat 2 ({ended.text[:79]}…), but seat 1 was asked"
+        if len(ended.text) > 80
+        else f"its ending says illegal of seat 2 ({ended.text}), but seat 1 was asked",
+    )
+    # Any seat can be lost at any time, whoever is asked.
+    assert reasons(result, termination=replace(other, kind=Ending.DISCONNECT)) == ()
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_what_was_asked_when_an_offence_ended_it(game: str) -> None:
+    result = play(game, offender=0)
+    verdict = verdict_of("m-1", ("ann", "ben", "cem", "dee"), result)
+
+    asked = check(sheet(result)).asked
+
+    assert asked is not None
+    assert (asked.seat, asked.question, asked.legal) == (
+        0,
+        verdict.asked,
+        verdict.legal,
+    )
+    assert check_record(result.record).asked == asked
+    assert check(sheet(play(game))).asked is None
+    assert check(sheet(void(game))).asked is None
+
+
+def test_a_row_without_the_nul_that_its_record_has() -> None:
+    """PostgreSQL's texts hold none."""
+    record = replace(
+        play("ace_king_queen").record,
+        answers=(),
+        times_ms=(),
+        scores=(0, 0),
+        termination=Termination(Ending.CRASH, 0, "a\0b"),
+    )
+    result = MatchResult(record.scores, record.points, record.termination, record)
+
+    rows = Termination(Ending.CRASH, 0, stored_text("a\0b"))
+    assert rows.text == "a\N{REPLACEMENT CHARACTER}b"
+    assert check(sheet(result, termination=rows)).reasons == ()
+    other = Termination(Ending.CRASH, 0, "ab")
+    assert check(sheet(result, termination=other)).reasons == (
+        "its ending says crash of seat 1 (ab), the answers make crash of seat 1 (a\N{REPLACEMENT CHARACTER}b)",
     )
 
 

@@ -394,6 +394,24 @@ def test_an_arena_that_was_never_there_is_told_at_once(
         run(client().run())
 
 
+@pytest.mark.parametrize(
+    ("url", "error", "hint"),
+    [
+        ("ws://arena:7700", InvalidMessage("no HTTP"), "; it may be a wss:// address"),
+        ("wss://arena:7700", InvalidMessage("no HTTP"), ""),
+        ("ws://arena:7700", OSError("no HTTP"), ""),
+    ],
+)
+def test_what_answers_without_HTTP_may_want_encryption(
+    dial: Dial, url: str, error: Exception, hint: str
+) -> None:
+    dial(error)
+
+    with pytest.raises(Unreachable) as caught:
+        run(client(url=url).run())
+    assert str(caught.value) == f"no arena answers at {url}: no HTTP{hint}"
+
+
 def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
     events: list[str] = []
     dial(Line(welcome(), Closes(4000)))

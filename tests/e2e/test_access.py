@@ -190,7 +190,7 @@ def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
             while heard[-1]["type"] != "over":
                 heard.append(await ann.hear())
 
-            text = "its token was revoked or replaced"
+            text = "its token was revoked"
             ended = result.termination
             assert (ended.kind, ended.seat, ended.text) == ("removed", 0, text)
             assert verdict is not None
@@ -208,6 +208,29 @@ def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
                 )
             async with arena.stranger("ben/2") as again:
                 await again.hello(token=BEN)
+
+    in_arena(scenario, requires_token=True)
+
+
+def test_who_gets_another_token_has_done_nothing() -> None:
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+            await asyncio.gather(ann.ready(), ben.ready())
+            arena.gateway.roster_changed(
+                msgspec.structs.replace(
+                    WITHOUT_ANN,
+                    players={**WITHOUT_ANN.players, hashed("a new one"): "ann"},
+                )
+            )
+            result, verdict = await arena.result(table)
+
+            assert (result.termination.kind, verdict) == ("void", None)
+            assert await ann.closed() == 4001
+            async with arena.stranger("ann") as again:
+                await again.hello(token="a new one")
 
     in_arena(scenario, requires_token=True)
 

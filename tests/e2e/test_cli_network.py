@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.cli._elsewhere import elsewhere
 from arena.store import State, Store
 
 if TYPE_CHECKING:
@@ -211,7 +213,16 @@ def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
 ) -> None:
     words = "arena", "serve", "--port", "0", "--host", host, "--db", str(db)
 
-    start(*words).until("nobody is on the roster, so nobody can connect")
+    arena = start(*words)
+    arena.until("nobody is on the roster, so nobody can connect")
+
+    where, *others = arena.said.splitlines()
+    port = re.search(r"arena at ws://\S+:(\d+) ", where)
+    assert port is not None, where
+    told = [line for line in others if "from other machines" in line]
+    urls = elsewhere(f"ws://{host}:{port[1]}")
+    line = f"from other machines it is at {' or '.join(urls)}"
+    assert told == ([line] if urls else [])
 
 
 def test_settings_belong_to_one_game(start: Start, db: Path) -> None:

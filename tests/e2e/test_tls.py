@@ -148,6 +148,25 @@ def test_our_own_client_connects(in_arena: Any, files: Files, start: Any) -> Non
     in_arena(scenario)
 
 
+def test_who_does_not_encrypt_is_told_that_it_may_have_to(
+    in_arena: Any, start: Any
+) -> None:
+    async def scenario(arena: Secure) -> None:
+        url = f"ws://127.0.0.1:{arena.port}"
+        for words in (
+            ("arena", "connect", "akq", "honest"),
+            ("arena", "status", "--token", "secret"),
+        ):
+            program = start(*words, "--url", url)
+            status, _, said = await asyncio.to_thread(program.ends)
+
+            assert status == 1
+            assert said.startswith(f"arena: no arena answers at {url}: ")
+            assert said.endswith("; it may be a wss:// address\n")
+
+    in_arena(scenario)
+
+
 def test_who_does_not_trust_the_certificate_is_gone(in_arena: Any) -> None:
     async def scenario(arena: Secure) -> None:
         with pytest.raises(ssl.SSLCertVerificationError):
@@ -340,6 +359,8 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
     cert, key = files
     _, other_key = make(tmp_path, "other")
     _, locked = make(tmp_path, "locked", "-passout", "pass:secret")
+    rsa_key = tmp_path / "rsa.key"
+    openssl("genrsa", "-out", str(rsa_key), "2048")
     der = tmp_path / "arena.der"
     openssl("x509", "-in", str(cert), "-outform", "der", "-out", str(der))
     damaged = tmp_path / "damaged.crt"
@@ -362,6 +383,7 @@ def test_what_is_wrong_with_the_files_is_told(files: Files, tmp_path: Path) -> N
         (key, key): f"expected a certificate in PEM, {key} has none",
         (cert, cert): f"expected a private key in PEM, {cert} has none",
         (cert, other_key): f"expected the private key of {cert}, got {other_key}",
+        (cert, rsa_key): f"expected the private key of {cert}, got {rsa_key}",
         (cert, locked): f"expected a private key without a password, {locked} has one",
     }
     for (one, two), text in wrong.items():

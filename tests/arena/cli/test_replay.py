@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -225,6 +227,66 @@ def test_a_bot_in_a_file_that_fails(
     assert "ZeroDivisionError" in document["failed"]["stderr"]
     assert "seat-1: ZeroDivisionError: division by zero" in ran.err.splitlines()
     assert ran.err.splitlines()[-1] == ("arena: the bot failed: crashed: exit status 1")
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("prefix", ["", "stdio: "])
+def test_a_command_that_ends_in_a_file(
+    run_process: Run, honest: str, tmp_path: Path, prefix: str
+) -> None:
+    piped = """import json, sys
+def say(**message): print(json.dumps(message), flush=True)
+say(type="hello", protocol=1, name="x", games=["ace_king_queen"])
+for line in sys.stdin:
+    it = json.loads(line)
+    if it["type"] == "match":
+        say(type="ready", match=it["match"], nonce="n")
+    elif it["type"] == "ask":
+        say(type="answer", match=it["match"], ask=it["ask"], value="all in")
+"""
+    connects = """import os
+from websockets.sync.client import connect
+import json
+with connect(os.environ["ARENA_URL"]) as arena:
+    say = lambda **message: arena.send(json.dumps(message))
+    say(type="hello", protocol=1, name=os.environ["ARENA_NAME"], games=["ace_king_queen"], token=os.environ["ARENA_TOKEN"])
+    for frame in arena:
+        it = json.loads(frame)
+        if it["type"] == "match":
+            say(type="ready", match=it["match"], nonce="n")
+        elif it["type"] == "ask":
+            say(type="answer", match=it["match"], ask=it["ask"], value="all in")
+"""
+    (tmp_path / "std.py").write_text(piped if prefix else connects)
+    bot = f"{prefix}{shlex.quote(sys.executable)} std.py"
+
+    ran = run_process("replay", honest, "--seat", "1", "--bot", bot, cwd=tmp_path)
+
+    assert ran.status == 1, ran
+    assert ran.out.splitlines()[-1] == "given: 'all in'"
+
+
+@pytest.mark.parametrize(
+    ("bot", "is_file"),
+    [
+        ("mybot.py", True),
+        ("./bots/mybot.py", True),
+        ("python3 mybot.py", False),
+        ("stdio: python3 mybot.py", False),
+        ("stdio:./mybot.py", False),
+        (" stdio:./mybot.py", False),
+        ("java -cp . MyBot", False),
+        ("my bots/one.py", True),
+    ],
+)
+def test_a_file_is_told_from_a_command(
+    bot: str, is_file: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my bots").mkdir()
+    (tmp_path / "my bots" / "one.py").touch()
+
+    assert replay._is_file(bot) == is_file
 
 
 @pytest.mark.e2e

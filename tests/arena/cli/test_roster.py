@@ -84,7 +84,8 @@ def test_tokens_go_to_a_new_file_for_its_owner_alone(
     assert out == f"2 new, with tokens in {file}; 0 known, 0 of them changed\n"
     if sys.platform != "win32":
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    with file.open(newline="") as text:
+    assert file.read_bytes().startswith(b"\xef\xbb\xbfname,email,team,token\r\n")
+    with file.open(newline="", encoding="utf-8-sig") as text:
         table = list(csv.DictReader(text))
     assert [list(row) for row in table] == [["name", "email", "team", "token"]] * 2
     assert {row["name"]: hashed(row["token"]) for row in table} == hashes(tmp_path)

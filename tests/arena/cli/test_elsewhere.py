@@ -1,0 +1,72 @@
+"""By which addresses students reach an arena that listens everywhere; of the network only a socket's own address is asked."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import pytest
+
+from arena.cli import _elsewhere
+from arena.cli._elsewhere import elsewhere
+
+Called = Callable[..., None]
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Called:
+    """Give this machine a name, and addresses on the interface that leads out."""
+
+    def call(name: str = "desk", v4: str = "", v6: str = "") -> None:
+        addresses = {socket.AF_INET: v4, socket.AF_INET6: v6}
+        monkeypatch.setattr(socket, "gethostname", lambda: name)
+        monkeypatch.setattr(_elsewhere, "_outward", addresses.__getitem__)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("listens", "reached"),
+    [
+        ("ws://0.0.0.0:7700", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+        ("wss://0.0.0.0:81", ("wss://desk:81", "wss://10.1.2.3:81")),
+        ("ws://[::]:7700", ("ws://desk:7700", "ws://[fd00::7]:7700")),
+        ("ws://:7700", ("ws://desk:7700", "ws://10.1.2.3:7700")),
+    ],
+)
+def test_on_all_interfaces_it_is_this_machines_name_and_address(
+    called: Called, listens: str, reached: tuple[str, ...]
+) -> None:
+    called(v4="10.1.2.3", v6="fd00::7")
+
+    assert elsewhere(listens) == reached
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ws://127.0.0.1:7700", "ws://[::1]:1", "ws://10.1.2.3:1", "wss://arena.school:1"],
+)
+def test_on_one_interface_the_arenas_own_address_is_enough(
+    called: Called, url: str
+) -> None:
+    called(v4="10.1.2.3")
+
+    assert elsewhere(url) == ()
+
+
+def test_without_a_network_or_a_name_only_what_there_is(called: Called) -> None:
+    called(v4="")
+    assert elsewhere("ws://0.0.0.0:1") == ("ws://desk:1",)
+
+    called("localhost.localdomain", v4="10.1.2.3")
+    assert elsewhere("ws://0.0.0.0:1") == ("ws://10.1.2.3:1",)
+
+    called("localhost")
+    assert elsewhere("ws://0.0.0.0:1") == ()
+
+
+def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
+    address = _elsewhere._outward(socket.AF_INET)
+
+    with socket.socket() as here:
+        here.bind((address, 0))  # "" is any: a machine without a network
