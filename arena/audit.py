@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import count, pairwise
+from itertools import count, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from arena.forms import schedule_of
 from arena.plan import Form, Plan
-from arena.schedule import Outcome, Pairing, Ranking, Stage
+from arena.schedule import Outcome, Pairing, Placed, Ranking, Stage
 from arena.verify import Asked, stored_text
 from arena.written import State
 from protocol.errors import UsageError, in_words, one_line
@@ -172,17 +172,15 @@ def _evident(
         odd = [] if verdict.limits == plan.limits else ["limits"]
         if verdict.match in asked:
             was = asked[verdict.match]
-            if was is None or was.seat != verdict.seat:  # nobody waited for it
-                said = [("asked", verdict.asked, None), ("legal", verdict.legal, None)]
-            else:
-                said = [
-                    ("asked", verdict.asked, was.question),
-                    ("legal", verdict.legal, was.legal),
-                ]
-                if verdict.kind is Ending.ILLEGAL:  # its text has the answer
-                    is_told = bool(verdict.got) and str(verdict.got) in verdict.text
-                    odd += [] if is_told else ["got"]
-            odd += [what for what, one, other in said if one != other]
+            if was is not None and was.seat != verdict.seat:
+                was = None  # another was asked
+            if verdict.asked != (None if was is None else was.question):
+                odd.append("asked")
+            if verdict.legal != (None if was is None else was.legal):
+                odd.append("legal")
+            is_told = bool(verdict.got) and str(verdict.got) in verdict.text
+            if verdict.kind is Ending.ILLEGAL and was is not None and not is_told:
+                odd.append("got")  # the text has it too
         if odd:
             yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
 
@@ -274,13 +272,13 @@ def _scheduled(
         )
     if len(missing) > _SHOWN:
         yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
-    if run.ranking is not None and run.ranking != competition.ranking:
-        yield (
-            None,
-            (
-                f"its ranking says {_placed(competition.ranking)}, the matches make {_placed(run.ranking)}"
-            ),
-        )
+    if run.ranking is None:
+        return
+    written, made = competition.ranking, run.ranking
+    if all(placed.score is None for placed in written):  # as older arenas wrote them
+        made = tuple(msgspec.structs.replace(placed, score=None) for placed in made)
+    if made != written:
+        yield None, _first_difference(written, made)
 
 
 class _Run:
@@ -374,8 +372,33 @@ def _versus(players: Sequence[str]) -> str:
     return " v ".join(players) if players else "nobody"
 
 
+def _first_difference(written: Ranking, made: Ranking) -> str:
+    """Where two rankings part; the places below differ too if somebody has been put in between."""
+    one, other = next(
+        (one, other) for one, other in zip_longest(written, made) if one != other
+    )
+    says, makes = _place(one), _place(other)
+    if says == makes:
+        says, makes = _place(one, in_full=True), _place(other, in_full=True)
+    return f"its ranking says {says}, the matches make {makes}"
+
+
+def _place(placed: Placed | None, *, in_full: bool = False) -> str:
+    """A place, as `3. ann ben`; in full with all names and how far they came."""
+    if placed is None:
+        return "nobody more"
+    if in_full:
+        out = ", out" if placed.offence else ""
+        with_ = "" if placed.score is None else f" with {placed.score:+,}"
+        return f"{placed.rank}. {' '.join(placed.names)} in stage {placed.stage}{out}{with_}"
+    more = len(placed.names) - _SHOWN
+    others = f" and {more:,} more" if more > 0 else ""
+    return f"{placed.rank}. {' '.join(placed.names[:_SHOWN])}{others}"
+
+
 def _placed(ranking: Ranking) -> str:
-    """A ranking in a line."""
+    """A ranking in a line, or its beginning."""
     if not ranking:
         return "nothing"
-    return ", ".join(f"{placed.rank}. {' '.join(placed.names)}" for placed in ranking)
+    more = ", …" if len(ranking) > _SHOWN else ""
+    return ", ".join(_place(placed) for placed in ranking[:_SHOWN]) + more

@@ -177,7 +177,7 @@ class Course:
             moments = due(run.at, _now(), self._moments(run) | tried)
             for skipped in moments.skipped:
                 tried.add(skipped.timestamp())
-                self._tell(f"{run.name} was not played at {skipped:%a %d %b %H:%M}")
+                self._tell(f"{run.name} was not played at {_said(skipped)}")
             if moments.start is not None:
                 tried.add(moments.start.timestamp())
                 await self._play_run(run, moments.start.timestamp())
@@ -333,6 +333,12 @@ def _name_of(name: str, here: Sequence[str]) -> str:
     if name in here:
         return name
     return next((other for other in here if other.startswith(f"{name}/")), name)
+
+
+def _said(moment: datetime) -> str:
+    """A moment for people; its year is said if it is not this one, as it may be a slip of the pen then."""
+    year = "" if moment.year == _now().year else " %Y"
+    return moment.strftime(f"%a %d %b{year} %H:%M")
 
 
 def _now() -> datetime:

@@ -58,7 +58,7 @@ COMPETITIONS = sa.Table(
     sa.Column("plan", sa.Text, nullable=False),  # JSON: plan.Plan
     sa.Column("game", sa.Text, nullable=False),  # of the plan, as is
     sa.Column("form", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),  # a word of store.State
+    sa.Column("state", sa.Text, nullable=False),  # a word of written.State
     # Goes up when a match that counted does so no longer: what was added up is then to be added up anew.
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("started_at", sa.Double, nullable=False),
@@ -117,7 +117,7 @@ VERDICTS = sa.Table(
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("text", sa.Text, nullable=False),
     sa.Column("at", sa.Double, nullable=False),
-    sa.Column("evidence", sa.Text, nullable=False),  # JSON: verdict.Verdict
+    sa.Column("evidence", sa.Text, nullable=False),  # JSON: messages.Verdict
 )
 
 ACTIONS = sa.Table(

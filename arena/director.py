@@ -16,12 +16,14 @@ from typing import Any
 
 import msgspec
 
+from arena.access import stem
 from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
 from arena.forms import expected_matches, schedule_of
 from arena.gateway import Gateway
 from arena.ladder_stage import LadderStage
 from arena.ledger import Ledger
 from arena.match import Match, MatchResult, Result
+from arena.pace import Pace
 from arena.plan import WAIT_S, Form, Plan
 from arena.player import Player
 from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
@@ -130,7 +132,8 @@ class Competition:
         self._is_attended = is_attended
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
-        self._played_before = ledger.played
+        self._pace = Pace()
+        self._goes_on_since = self._began
         self._findings: dict[str, Finding] = {}
         if self.plan.form is Form.ELIMINATION:
             self._findings |= ledger.findings
@@ -183,13 +186,11 @@ class Competition:
 
     @property
     def progress(self) -> Progress:
-        """How far it is; the time left is that of the matches left, if they take as long as those so far."""
+        """How far it is; the time left is that of the matches left, at the pace of the last ones."""
         expected = max(expected_matches(self.plan) or 0, self.scheduled)
-        done = self.ledger.played - self._played_before
         left_s = None
-        if done > 0 and not self.is_paused and self.plan.form is not Form.LADDER:
-            each_s = (self._loop.time() - self._began) / done
-            left_s = round(each_s * max(0, expected - self.settled), 1)
+        if not self.is_paused and self.plan.form is not Form.LADDER:
+            left_s = self._pace.left_s(expected - self.settled, self._goes_on_since)
         return Progress(
             competition=self.id,
             run=self.plan.run,
@@ -292,6 +293,7 @@ class Competition:
         """Go on, also with what was void too often."""
         self.ledger.state_changed(State.RUNNING, act)
         self.is_paused = False
+        self._goes_on_since = self._loop.time()
         self._reopen(retries=True)
 
     def stop(self, act: Act) -> None:
@@ -370,8 +372,8 @@ class Competition:
         return any(name in self.ledger.out for name in pairing.players)
 
     def is_barred(self, name: str) -> bool:
-        """Whether a bot may not play here any more."""
-        return name in self.ledger.out
+        """Whether a bot may not play here any more, or its owner."""
+        return name in self.ledger.out or stem(name) in self.ledger.out
 
     def plays(self) -> list[Player]:
         """All that are here and play the game, but for the house bots of other competitions."""
@@ -555,6 +557,8 @@ class Competition:
         """Write a match down, and tell what it means."""
         now = self._wall()
         self.ledger.note(match, pairing, result, verdict, now - lasted_s, now)
+        if result.termination.kind is not Ending.VOID:
+            self._pace.ended(self._loop.time())
         self._listener.matched(self, match, pairing, result)
 
     def _flag(self, outcomes: Outcomes) -> None:

@@ -183,8 +183,7 @@ class Host:
     async def __aenter__(self) -> Host:
         _allow_many_files()
         for written in self.unfinished():  # its bots are launched again in a moment
-            for bot in written.plan.bots:
-                self.gateway.admission.expect(bot.name, secrets.token_urlsafe(16))
+            self._keep_names(written.plan)
         port = await self.gateway.open(self._address, self._port, self._tls)
         host = f"[{self._address}]" if ":" in self._address else self._address
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
@@ -277,6 +276,12 @@ class Host:
             and name not in fillers
         )
 
+    def _keep_names(self, plan: Plan) -> None:
+        """Nobody else gets the names of bots that will be launched."""
+        for name in (*(bot.name for bot in plan.bots), *plan.house):
+            if name not in self._ours:
+                self.gateway.admission.expect(name, secrets.token_urlsafe(16))
+
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
@@ -306,6 +311,7 @@ class Host:
         if plan.form is not Form.LADDER:
             schedule_of(plan)
         competition = new_id(plan.game)
+        self._keep_names(plan)
         ledger = Ledger(competition, plan, self._store)
         self._store.competition_started(competition, plan, time.time())
         return self.competition(ledger)
@@ -391,6 +397,8 @@ class Host:
         for name in competition.fillers:
             if name in self._ours and name not in needed:
                 self._stop(name, gone)
+            elif name not in self._ours:
+                self.gateway.admission.forget(name)
 
     async def _call_house(self, game: str, name: str) -> None:
         if name in self._ours:

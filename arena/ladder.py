@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from arena.access import stem
 from arena.match import Result
 from arena.schedule import Outcome
 from protocol.errors import UsageError
@@ -286,6 +287,8 @@ class _Hall:
             return ()
         for name in sorted(self._free, key=lambda name: self._seen[name].games):
             others = self._nearest(name)
+            if len(others) < seats - 1:
+                continue
             table = (name, *others[: seats - 1])
             if rematch or not self._is_rematch(table):
                 return table
@@ -294,16 +297,19 @@ class _Hall:
         return ()
 
     def _nearest(self, name: str) -> list[str]:
-        """The others that are free, the best to play against first."""
-        others = [other for other in self._free if other != name]
-        fewest = min(self._seen[other].games for other in others)
+        """The others that are free, the best to play against first; two of one owner never meet, or one would feed the other."""
+        others = [other for other in self._free if stem(other) != stem(name)]
+        fewest = min((self._seen[other].games for other in others), default=0)
 
         def against(other: str) -> float:
             more = GAME_MORE * (self._seen[other].games - fewest)
             met = max(self._since(name, other), self._since(other, name))
             return self._apart(name, other) + JUST_MET * met + min(more, MOST_MORE)
 
-        return sorted(others, key=against)
+        nearest: dict[str, str] = {}
+        for other in sorted(others, key=against):
+            nearest.setdefault(stem(other), other)  # one of every owner's
+        return list(nearest.values())
 
     def _apart(self, name: str, other: str) -> float:
         """How far two are apart as the model sees it: the less is known of them, the nearer."""

@@ -134,7 +134,7 @@ class LadderStage:
         """Nothing waits for it here."""
 
     def seat(self, names: Sequence[str]) -> None:
-        """Pair whoever is free now."""
+        """Pair whoever is free now, whatever `names` says: who plays whom depends on all who are free."""
         self._seat(rematch=False)
 
     # --- within ---

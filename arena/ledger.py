@@ -25,6 +25,7 @@ from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Counted", "Ledger", "beyond"]
 
+_LATEST = 100  # verdicts of a ladder that are kept at hand; the database has them all
 _OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
 
 Counted = Mapping[int, Played]
@@ -44,7 +45,7 @@ class Ledger:
 
     Attributes:
         out: who is out (J3), and why.
-        verdicts: every elimination with its evidence.
+        verdicts: every elimination with its evidence; of a ladder the latest.
         findings: what was found while a bot sat nowhere, and has not ended a match yet.
     """
 
@@ -163,6 +164,8 @@ class Ledger:
             self._counted[pairing.number] = played
         if verdict is not None and verdict.bot not in self.out:
             self.verdicts.append(verdict)
+            if self._is_ladder:  # where an offender plays on, and may offend for ever
+                del self.verdicts[:-_LATEST]
         self._count(played)
 
     def match_of(self, pairing: Pairing) -> str:

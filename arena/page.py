@@ -18,6 +18,7 @@ import msgspec
 
 from arena.plan import Form
 from arena.results import Summary
+from arena.schedule import Ranking
 from arena.standings import Cell, measure_for
 from protocol.messages import Verdict
 
@@ -42,7 +43,7 @@ def page(
     template = files("arena").joinpath("export.html").read_text(encoding="utf-8")
     content = [
         "<h1>Results</h1>",
-        f"<ul>{''.join(_entry(summary) for summary, _ in found)}</ul>",
+        f"<ul>{''.join(_entry(summary, zone) for summary, _ in found)}</ul>",
         *(_section(summary, links, zone) for summary, links in found),
         "<footer><p>Made by <code>arena export</code>. In the files seats are numbered from 0, and times are Unix seconds; "
         "<code>arena verify</code> recomputes every deal and every result from <code>matches.jsonl</code>.</p></footer>",
@@ -50,8 +51,11 @@ def page(
     return Template(template).substitute(title="Results", content="\n".join(content))
 
 
-def _entry(summary: Summary) -> str:
-    return f'<li><a href="#{_escaped(quote(summary.id))}">{_title(summary)}</a></li>'
+def _entry(summary: Summary, zone: tzinfo | None) -> str:
+    """A link, and what tells it from others of the same title."""
+    link = f'<a href="#{_escaped(quote(summary.id))}">{_title(summary)}</a>'
+    about = f"{_escaped(summary.id)} · {_time(summary.started_at, zone)}"
+    return f'<li>{link} <span class="about">{about}</span></li>'
 
 
 def _section(summary: Summary, links: Mapping[str, str], zone: tzinfo | None) -> str:
@@ -118,15 +122,25 @@ def _tables(summary: Summary) -> Iterator[str]:
         case Form.LADDER:
             yield _table(_LADDER, (_ladder(row) for row in rows))
         case Form.ELIMINATION if summary.ranking:
-            places = (
-                (placed.rank, name, placed.stage, "out" if placed.offence else "")
-                for placed in summary.ranking
-                for name in placed.names
+            yield _table(
+                ("rank", "bot", "reached stage", "score in the final", "offence"),
+                _places(summary.ranking),
             )
-            yield _table(("rank", "bot", "reached stage", ""), places)
         case Form.ELIMINATION:
             bracket = (("", row.name, row.stage, _stands(row)) for row in rows)
             yield _table(("", "bot", "stage", ""), bracket)
+
+
+def _places(ranking: Ranking) -> Iterator[Sequence[object]]:
+    """A bot a row; the last stage is the final if anybody has a score in it."""
+    last = max(placed.stage for placed in ranking)
+    has_final = any(placed.score is not None for placed in ranking)
+    for placed in ranking:
+        stage = "final" if has_final and placed.stage == last else placed.stage
+        score = "" if placed.score is None else _signed(placed.score)
+        out = "out" if placed.offence else ""
+        for name in placed.names:
+            yield placed.rank, name, stage, score, out
 
 
 def _round_robin(row: Any) -> Sequence[object]:

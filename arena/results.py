@@ -7,25 +7,25 @@ here writes or reads a clock.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from arena.bracket import Bracket
 from arena.forms import Standings, expected_matches, standings_of
+from arena.pace import Pace
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
 from arena.store import Store
 from arena.written import Act, Competition, Played, State, removed
 from protocol.errors import UsageError
-from protocol.messages import Progress, Termination, Verdict
+from protocol.messages import Action, Progress, Termination, Verdict
 
 __all__ = ["Results", "Summary"]
 
 _OVER = (State.FINISHED, State.STOPPED)
-_PACE = 100  # the estimate of the time left goes by the pace of so many matches
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class Results:
     def __init__(self, store: Store, competition: str) -> None:
         self._store = store
         self.competition: Competition = store.competition(competition)
-        self._begin(self._read_removed())
+        self._begin(self._read_acts())
         self._read_new()
 
     def update(self) -> bool:
@@ -91,7 +91,7 @@ class Results:
         before = (self.competition, self._removed, self._last)
         # First what says whether to begin anew: what comes in meanwhile is then seen the next time.
         self.competition = self._store.competition(self.competition.id)
-        out = self._read_removed()
+        out = self._read_acts()
         if (self.competition.revision, out) != (before[0].revision, before[1]):
             self._begin(out)
         self._read_new()
@@ -110,10 +110,8 @@ class Results:
     @property
     def seconds(self) -> float:
         """How long it has taken: to its end, or to that of the last match so far."""
-        last = self.competition.finished_at
-        if last is None:
-            last = max(self._finished_at, default=self.competition.started_at)
-        return last - self.competition.started_at
+        began = self.competition.started_at
+        return (self.competition.finished_at or self._pace.last or began) - began
 
     @property
     def standings(self) -> tuple[Any, ...]:
@@ -156,12 +154,10 @@ class Results:
     def progress(self) -> Progress:
         """How far it is; the time left is that of the matches left, at the pace of the last ones."""
         settled, scheduled = self._settled()
-        pace = self._finished_at
         left_s = None
         is_running = self.competition.state is State.RUNNING
-        if is_running and len(pace) > 1 and self.plan.form is not Form.LADDER:
-            each_s = (max(pace) - min(pace)) / (len(pace) - 1)
-            left_s = round(each_s * (scheduled - settled), 1)
+        if is_running and self.plan.form is not Form.LADDER:
+            left_s = self._pace.left_s(scheduled - settled, self._resumed_at)
         return Progress(
             competition=self.competition.id,
             run=self.plan.run,
@@ -201,15 +197,18 @@ class Results:
         self._out = {} if self.plan.form is Form.LADDER else dict(removed)
         self._offences: set[str] = set()
         self._meetings: Counter[tuple[str, ...]] = Counter()
-        self._finished_at = deque[float](maxlen=_PACE)
+        self._pace = Pace()
         self._standings: Standings | None = standings_of(self.plan)
         self._bracket = _bracket(self.plan)
         for name, ended in self._out.items():
             self._strike(name, ended)
 
-    def _read_removed(self) -> dict[str, Termination]:
-        """Whom the instructor has taken out, and with what words."""
-        return removed(self._store.actions(self.competition.id))
+    def _read_acts(self) -> dict[str, Termination]:
+        """Whom the instructor has taken out, and with what words; and when it went on after the last pause."""
+        acts = self._store.actions(self.competition.id)
+        resumed = (act.at for act in acts if act.what == Action.RESUME)
+        self._resumed_at = max(resumed, default=0.0)
+        return removed(acts)
 
     def _read_new(self) -> None:
         for played in self._store.results(self.competition.id, after=self._last):
@@ -219,7 +218,7 @@ class Results:
         self._last = played.number
         self.played += 1
         self._meetings[played.players] += 1
-        self._finished_at.append(played.finished_at)
+        self._pace.ended(played.finished_at)
         pairing, offender = (
             Pairing(played.pairing, played.players),
             played.result.offender,
@@ -256,7 +255,21 @@ class Results:
             for names, count in self._meetings.items()
             if not any(name in self._out for name in names)
         )
-        return expected - (expected_matches(among) or 0) + left, expected
+        struck = expected - (expected_matches(among) or 0)
+        return struck + left + self._never(players), expected
+
+    def _never(self, players: tuple[str, ...]) -> int:
+        """How many matches with themselves bots will not play: one that has played all others and none of these has one table."""
+        if not self.plan.with_itself or len(players) < 2:
+            return 0
+        met: Counter[str] = Counter()
+        for names, count in self._meetings.items():
+            if all(name in players for name in names):
+                met.update(dict.fromkeys(names, count))
+        others = self.plan.matches * (len(players) - 1)
+        return self.plan.matches * sum(
+            met[name] == others and not self._meetings[name, name] for name in players
+        )
 
 
 def _bracket(plan: Plan) -> Bracket | None:

@@ -74,12 +74,14 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
         names: one, or all who are level.
         stage: the last that they were in, from 1.
         offence: whether it was an offence that ended it (J3).
+        score: in the final, by which they have their place; None for who was not in it, or is last in it by an offence.
     """
 
     rank: int
     names: tuple[str, ...]
     stage: int
     offence: bool = False
+    score: int | None = None
 
 
 Stage: TypeAlias = tuple[Pairing, ...]
@@ -245,7 +247,8 @@ def _elimination(
     final = _numbered([chairs], played)
     outcomes = yield final
     ((players, result),) = _results(final, outcomes)
-    return tuple(_places(_finalists(left, players, result), stage) + below)
+    places = _places(_finalists(left, players, result), stage)
+    return tuple(_scored(places, players, result) + below)
 
 
 def _draw(
@@ -355,6 +358,19 @@ def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Placed
             )
             better += len(names)
     return places
+
+
+def _scored(
+    places: Sequence[Placed], players: Sequence[str], result: Result
+) -> list[Placed]:
+    """The places of a final, with what was scored in it."""
+    scores = dict(zip(players, result.scores, strict=True))
+    return [
+        placed
+        if placed.offence
+        else msgspec.structs.replace(placed, score=scores[placed.names[0]])
+        for placed in places
+    ]
 
 
 def _among(order: Sequence[str], chosen: set[str]) -> tuple[str, ...]:

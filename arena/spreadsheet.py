@@ -83,10 +83,10 @@ def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[obj
 
 def ranking(places: Ranking) -> Iterator[Sequence[object]]:
     """The places of an elimination, a bot a row."""
-    yield ["rank", "name", "stage", "offence"]
+    yield ["rank", "name", "stage", "offence", "score_in_final"]
     for placed in places:
         for name in placed.names:
-            yield [placed.rank, name, placed.stage, placed.offence]
+            yield [placed.rank, name, placed.stage, placed.offence, placed.score]
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:

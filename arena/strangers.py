@@ -29,6 +29,8 @@ _MOST_ADDRESSES = 4096  # remembered: more than that is `anywhere`
 _MOST = 4096  # from everywhere: a flood of them must not use up all sockets
 _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # what is not used does not gather: it would be a burst
+_MOST_DEBT_S = 0.005  # a tenth of a second's share: what a flood has cost is not paid by who comes next
+_PATIENCE = 2  # turns without a word: those who mean well have something to say
 _TURNS = 8  # at once, as what one costs is known only afterwards
 _ACCEPT_S = 0.000_15
 """What asyncio takes to accept a socket and to close it, which cannot be measured from here."""
@@ -66,6 +68,7 @@ class _Place:
     stranger: Stranger
     queue: _Queue
     has_failed: bool = False
+    silent: int = 0  # turns in which nothing came
 
 
 class Strangers:
@@ -107,7 +110,7 @@ class Strangers:
         queue[place] = None
         self._near[address] += 1
         if is_failing:
-            self._credit_s -= _ACCEPT_S
+            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
         if waits:
             stranger.hold()
         else:
@@ -161,6 +164,7 @@ class Strangers:
             return
         self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
         for silent in tuple(self._turn):
+            silent.silent += 1
             self._queue(silent)
         for place in tuple(self._line)[:_TURNS]:
             if self._credit_s <= 0:
@@ -175,15 +179,18 @@ class Strangers:
         Of those that are read at any time the oldest, as it had the time to say who it is. In the line the newest: those before it
         have their turns soon, and if they went for whoever comes next, a flood would see to it that nobody ever gets there.
         """
-        gone = newest
-        if newest.queue is not self._line:
-            address = newest.stranger.address
-            crowd = self._near[address] > self._limits.strangers
-            gone = next(
+        address = newest.stranger.address
+        crowd = self._near[address] > self._limits.strangers
+        waits = newest.queue is self._line
+        gone = next(
+            (
                 place
                 for place in self._places.values()
-                if not crowd or place.stranger.address == address
-            )
+                if (not crowd or place.stranger.address == address)
+                and (place.silent >= _PATIENCE or not waits)
+            ),
+            newest,
+        )
         self.gone(gone.stranger)
         gone.stranger.cut()
 

@@ -220,12 +220,26 @@ def _planned(record: Record, expected: Expected) -> Iterator[str]:
     if record.game != expected.game:
         yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
     elif record.settings != expected.settings:
+        planned = _in_full(expected)
         odd = sorted(
             name
-            for name in {*record.settings, *expected.settings}
-            if record.settings.get(name, ...) != expected.settings.get(name, ...)
+            for name in {*record.settings, *planned}
+            if record.settings.get(name, ...) != planned.get(name, ...)
         )
-        yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
+        if odd:
+            yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
+
+
+def _in_full(expected: Expected) -> dict[str, Any]:
+    """The planned settings with those that a plan of before 0.2 leaves at their defaults."""
+    try:
+        vocabulary = game_named(expected.game).vocabulary
+        full: dict[str, Any] = msgspec.to_builtins(
+            vocabulary.read_settings(expected.settings)
+        )
+    except UsageError:
+        return expected.settings  # its schedule says so
+    return full
 
 
 def _results(

@@ -89,7 +89,7 @@ class Act(msgspec.Struct, frozen=True, kw_only=True):
         competition: its id, if it was one.
         at: when.
         who: the instructor's name, or `arena`.
-        what: in a word: pause, resume, stop, void, remove, flag.
+        what: in a word: pause, resume, stop, void, remove, flag; `out` and `in` of a bot that offended where it sat nowhere, and was excused.
         match: the match's id, if it was one.
         bot: the bot's name, if it was one.
         text: what came of it, for people.

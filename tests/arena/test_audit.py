@@ -477,8 +477,30 @@ def test_a_ranking_that_the_matches_do_not_make() -> None:
     [(match, text)] = played.said()
 
     assert match is None
-    assert text.startswith("its ranking says 1. zoe, ")
-    assert f"the matches make 1. {first.names[0]}" in text
+    assert text == f"its ranking says 1. zoe, the matches make 1. {first.names[0]}"
+
+
+def test_of_two_rankings_the_first_difference_is_told() -> None:
+    made = Contest(plan("high_low")).ranking
+    *most, last = made
+    names = " ".join(last.names)
+    deeper = replace(last, stage=last.stage + 1)
+    wrong = {
+        (*most, replace(last, names=("zoe",))): (
+            f"says {last.rank}. zoe, the matches make {last.rank}. {names}"
+        ),
+        (*most, deeper): (
+            f"says {last.rank}. {names} in stage {deeper.stage}, "
+            f"the matches make {last.rank}. {names} in stage {last.stage}"
+        ),
+        (*most,): f"says nobody more, the matches make {last.rank}. {names}",
+        (): f"says nobody more, the matches make 1. {made[0].names[0]}",
+    }
+    for ranking, text in wrong.items():
+        played = Contest(plan("high_low"))
+        played.ranking = ranking
+
+        assert played.said() == [(None, f"its ranking {text}")]
 
 
 def test_tables_that_were_drawn_from_another_seed() -> None:

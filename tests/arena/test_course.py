@@ -389,6 +389,22 @@ def test_later_than_that_it_is_skipped_and_told(
     run(scenario)
 
 
+def test_the_year_is_told_if_it_is_not_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True)
+        evening.stand.comes("ann", "ben")
+        evening.now = SIX
+        past = SIX.replace(year=SIX.year - 1)
+        one = msgspec.structs.replace(a_run(), at=Times(once=(past,), zone=UTC))
+        await evening.begins(one)
+
+        assert evening.lines == [f"cup was not played at Sun 23 Nov {past.year} 18:00"]
+
+    run(scenario)
+
+
 def test_what_was_skipped_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch)

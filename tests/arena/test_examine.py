@@ -24,6 +24,7 @@ from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.databases import rows
 from tests.arena.sample import Writing, plan, play, void, write
+from tests.arena.test_migration import make_old
 
 FLIPS = 300
 
@@ -160,6 +161,7 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
         writing = Writing(store, plan("ace_king_queen"), "akq-1")
         one, two, _ = next(schedule_of(writing.plan))
         writing.finished(one, play("ace_king_queen", 1))
+        store.flush()
 
         class Late(Store):
             def verdicts(self, competition: str | None = None) -> Any:
@@ -371,6 +373,16 @@ def test_what_is_gone_from_the_middle_of_a_ladder_is_noted(tmp_path: Path) -> No
         "match l-4 stands after one that ended later, 1 in all do",
         "1 of its pairings have no match, the first is 2",
     ]
+
+
+def test_a_database_of_schema_1_fits(database: str) -> None:
+    """Its stops have no acts, its plans neither limits nor all settings, its records no commitments."""
+    make_old(database)
+
+    assert _told(database) == []
+    rows(database, "UPDATE matches SET counts = false WHERE id = 'gin_rummy-0'")
+    rows(database, "UPDATE verdicts SET evidence = replace(evidence, 'ben', 'ann')")
+    assert {match for _, match, _ in _told(database)} == {"gin_rummy-0", "akq-out"}
 
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])

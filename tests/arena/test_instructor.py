@@ -79,7 +79,7 @@ class Arena:
         """Names that are somebody's."""
         return set(self.hall.players)
 
-    def competition(self, which: Ledger | str) -> Any:
+    def competition(self, which: Ledger | str, is_paused: bool = False) -> Any:
         """One that is to be played, as a host makes it; or what a store has of one."""
         if isinstance(which, str):
             return self.written[which]

@@ -467,3 +467,13 @@ def test_K4_who_comes_late_catches_up_and_also_meets_the_old_hands() -> None:
 
     assert met[0] == 90, "since they came it has always been their turn"
     assert met[1] >= met[2]
+
+
+def test_K4_two_bots_of_one_owner_never_meet() -> None:
+    """Else whoever has many would feed one with the others."""
+    free = dict.fromkeys(("ann", "ann/1", "ann/2", "ben"), 1)
+
+    assert [set(table) for table in pairings(free, 2, Ladder())] == [{"ann", "ben"}]
+    assert [*pairings(dict.fromkeys(("ann", "ann/1"), 1), 2, Ladder())] == []
+    assert [*pairings(free | {"cem": 1}, 4, Ladder())] == []
+    assert len([*pairings(free | {"cem": 1, "dora": 1}, 4, Ladder())]) == 1

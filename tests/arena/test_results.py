@@ -13,6 +13,7 @@ from arena.plan import Form
 from arena.results import Results
 from arena.schedule import Pairing, Placed
 from arena.store import Store
+from arena.written import State
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.course import COMPLETED, Course, names, offence, plan
@@ -70,6 +71,38 @@ def test_a_round_robin_as_it_goes_on(store: Store) -> None:
     assert (results.progress.settled, results.progress.scheduled) == (2, 6)
     assert results.progress.left_s == 40  # four more, ten seconds each
     assert results.update() is False
+
+
+def test_a_pause_is_not_counted_as_play(store: Store) -> None:
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3))
+    results = Results(store, course.id)
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.plays(2, ("cem", "ben"), (1, -1))
+    course.now += 3600
+    store.state_changed(course.id, State.RUNNING, course.act("resume"))
+    store.flush()
+    results.update()
+    assert results.progress.left_s is None, "it has just gone on"
+
+    course.plays(3, ("ann", "cem"), (0, 0))
+    course.plays(4, ("ben", "ann"), (5, -5))
+    results.update()
+
+    assert results.progress.left_s == 50  # five more, ten seconds each
+    assert seen(results) == seen(Results(store, course.id))
+
+
+def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
+    """A bot that has met all others and never itself will not meet itself."""
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True))
+    results = Results(store, course.id)
+    course.plays(1, ("ann", "ann"), (1, -1))
+    results.update()
+    assert (results.progress.settled, results.progress.scheduled) == (1, 3)
+
+    course.plays(2, ("ann", "ben"), (1, -1))
+    results.update()
+    assert (results.progress.settled, results.progress.scheduled) == (3, 3)
 
 
 def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None:

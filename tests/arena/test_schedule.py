@@ -270,8 +270,8 @@ def test_K2_equal_scores_in_the_final_share_a_rank() -> None:
     )
 
     assert ranking == (
-        Placed(rank=1, names=("bot 2",), stage=1),
-        Placed(rank=2, names=("bot 1", "bot 3"), stage=1),
+        Placed(rank=1, names=("bot 2",), stage=1, score=7),
+        Placed(rank=2, names=("bot 1", "bot 3"), stage=1, score=5),
     )
 
 
@@ -285,6 +285,7 @@ def test_J3_an_offender_in_the_final_is_last_and_the_others_rank_by_scores() -> 
         ("bot 4",),
     ]
     assert [place.offence for place in ranking] == [False, False, False, True]
+    assert [place.score is None for place in ranking] == [False, False, False, True]
 
 
 def test_K2_a_house_bots_offence_in_the_final_costs_nobody_a_place() -> None:
@@ -302,6 +303,8 @@ def test_H13_an_offender_is_out_and_the_three_others_advance() -> None:
     assert set(table) - {"bot 8"} <= set(seated(stages[1])) | set(seated(stages[2]))
     assert ranking[-1] == Placed(rank=8, names=("bot 8",), stage=1, offence=True)
     assert len(ranking[-2].names) == 2
+    in_final = [place.score is not None for place in ranking]
+    assert in_final == [place.stage == 3 for place in ranking]
 
 
 def test_H12_all_who_tie_at_the_cut_advance() -> None:

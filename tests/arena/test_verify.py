@@ -242,6 +242,16 @@ def test_a_game_or_settings_of_another_plan() -> None:
     assert check(sheet(result), Expected("gin_rummy", {"hands": 4})).reasons == (
         "it was a match of 'ace_king_queen', its competition is in gin_rummy",
     )
+    # A plan may leave out what is as by default, as those of before 0.2 do.
+    short = play("gin_rummy")
+    assert check(sheet(short), Expected("gin_rummy", SHORT["gin_rummy"])).reasons == ()
+    assert len(short.record.settings) > len(SHORT["gin_rummy"])
+    assert check(sheet(short), Expected("gin_rummy", {})).reasons == (
+        "it was played by other settings than its competition: 'max_rounds'",
+    )
+    assert check(sheet(result), Expected("ace_king_queen", {"hand": 4})).reasons == (
+        "it was played by other settings than its competition: 'hand', 'hands'",
+    )
     assert check(sheet(result, game="gin_rummy")).reasons == (
         "its game says 'gin_rummy', the record 'ace_king_queen'",
     )

@@ -165,8 +165,10 @@ def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Line]]:
 Dial = Callable[..., list[Line]]
 
 
-def client(strategy: Callable[[], Any] = Notebook, **options: Any) -> Client:
-    return Client("ws://arena:7700", "ann", {"ace_king_queen": strategy}, **options)
+def client(
+    strategy: Callable[[], Any] = Notebook, url: str = "ws://arena:7700", **options: Any
+) -> Client:
+    return Client(url, "ann", {"ace_king_queen": strategy}, **options)
 
 
 def run(awaitable: Awaitable[Any]) -> None:
