@@ -219,6 +219,7 @@ class Archive:
                 tuple(chair.score for chair in chairs),
                 tuple(chair.points for chair in chairs),
                 Termination(kind, row.seat, row.text),
+                tuple(chair.seat for chair in chairs if chair.also_out),
             ),
             started_at=row.started_at,
             finished_at=row.finished_at,

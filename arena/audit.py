@@ -124,17 +124,18 @@ Said = Iterator[tuple[str | None, str]]
 
 
 def _ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
-    """Every offence has its verdict (J4)."""
-    ruled = {(verdict.match, verdict.bot, verdict.kind) for verdict in verdicts}
+    """Whoever is out by a match has its verdict (J4)."""
+    ruled = {(one.match, one.bot): one.kind for one in verdicts}
     for match in matches:
-        ended = match.result.termination
-        bot = _offender(match)
-        if bot is not None and (match.id, bot, ended.kind) not in ruled:
-            yield match.id, f"{bot} is out by {ended.kind.value}, no verdict says so"
+        kind, offender = match.result.termination.kind, _offender(match)
+        for bot in _all_out(match):
+            said = ruled.get((match.id, bot))
+            if said is None or (bot == offender and said is not kind):
+                yield match.id, f"{bot} is out by {kind.value}, no verdict says so"
 
 
 def _ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
-    """Every verdict is that of the offence that ended its match, forfeits included, and a match has one."""
+    """Every verdict is on somebody who is out by its match, forfeits included, and there is one."""
     by_id = {match.id: match for match in matches}
     for verdict in verdicts:
         match = by_id.get(verdict.match)
@@ -144,24 +145,30 @@ def _ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
                 f"a verdict on {one_line(verdict.bot)} is about match {one_line(verdict.match)}, which is not there",
             )
             continue
-        ended = match.result.termination
-        if (verdict.kind, verdict.bot) != (ended.kind, _offender(match)):
+        ended, is_offender = match.result.termination, verdict.bot == _offender(match)
+        is_other = is_offender and verdict.kind is not ended.kind
+        if is_other or verdict.bot not in _all_out(match):
             yield (
                 match.id,
                 f"a verdict says {one_line(verdict.bot)} is out by {verdict.kind.value}, the match does not",
             )
             continue
-        pairs = {
-            "seat": (verdict.seat, ended.seat),
-            "text": (stored_text(verdict.text), stored_text(ended.text)),
-            "game": (verdict.game, match.game),
+        seats = [seat for seat in match.result.out if seat < len(match.players)]
+        told = stored_text(verdict.text), stored_text(ended.text)
+        fits = {
+            "seat": (verdict.seat, verdict.bot)
+            in [(seat, match.players[seat]) for seat in seats],
+            # Of the others who did not come only the verdict says why.
+            "text": not is_offender or told[0] == told[1],
+            "game": verdict.game == match.game,
         }
-        odd = [what for what, (one, other) in pairs.items() if one != other]
+        odd = [what for what, is_so in fits.items() if not is_so]
         if odd:
             yield match.id, f"its verdict has another {' and another '.join(odd)}"
-    for name, times in Counter(verdict.match for verdict in verdicts).items():
+    counted = Counter((verdict.match, verdict.bot) for verdict in verdicts)
+    for (name, bot), times in counted.items():
         if times > 1 and name in by_id:
-            yield name, f"it has {times} verdicts"
+            yield name, f"it has {times} verdicts on {one_line(bot)}"
 
 
 def _evident(
@@ -234,16 +241,16 @@ def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> S
     out: dict[str, str] = {}
     removed = _removed(acts)
     for match in matches:
-        offender = _offender(match)
+        offenders = _all_out(match)
         for bot in dict.fromkeys(match.players):
             if bot in out:
                 yield match.id, f"{bot} was out since match {out[bot]}"
-            elif bot != offender and match.started_at > removed.get(
+            elif bot not in offenders and match.started_at > removed.get(
                 bot, match.started_at
             ):
                 yield match.id, f"{bot} had been removed before"
-        if offender is not None:
-            out.setdefault(offender, match.id)
+        for bot in offenders:
+            out.setdefault(bot, match.id)
 
 
 def _scheduled(
@@ -341,8 +348,8 @@ class _Run:
 
 def _out(matches: Iterable[Played], acts: Sequence[Act]) -> set[str]:
     """Who is out: offenders whose match counts, and whom the instructor has removed."""
-    offenders = (_offender(match) for match in matches if match.counts)
-    return {bot for bot in offenders if bot is not None} | set(_removed(acts))
+    offenders = {bot for match in matches if match.counts for bot in _all_out(match)}
+    return offenders | set(_removed(acts))
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:
@@ -355,12 +362,16 @@ def _removed(acts: Sequence[Act]) -> dict[str, float]:
 
 
 def _offender(match: Played) -> str | None:
-    ended = match.result.termination
-    if not ended.is_offence or ended.seat is None:
-        return None
-    if not 0 <= ended.seat < len(match.players):
-        return None  # its own check says so
-    return match.players[ended.seat]
+    """Whose offence ended it, as far as the seat is one; its own check says so if not."""
+    seat = match.result.offender
+    is_one = seat is not None and 0 <= seat < len(match.players)
+    return match.players[seat] if seat is not None and is_one else None
+
+
+def _all_out(match: Played) -> tuple[str, ...]:
+    """Who is out by it: the offender, and those who did not come either."""
+    seats = range(len(match.players))
+    return tuple(match.players[seat] for seat in match.result.out if seat in seats)
 
 
 def _alone(pairing: Pairing) -> bool:

@@ -5,6 +5,7 @@ The schedule draws the tables again from the seed and the results so far, so tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
@@ -13,12 +14,12 @@ from arena.forms import schedule_of
 from arena.games.high_low import survivors
 from arena.match import Result
 from arena.plan import Plan
-from arena.schedule import Outcome, Pairing, Ranking, Stage
+from arena.schedule import Outcome, Pairing, Placed, Ranking, Stage
 from protocol.errors import ArenaError
 from protocol.high_low import SEATS
 from protocol.messages import Termination
 
-__all__ = ["Bracket", "BracketRow", "Stands"]
+__all__ = ["Bracket", "BracketRow", "Stands", "reached"]
 
 
 class Stands(StrEnum):
@@ -105,14 +106,14 @@ class Bracket:
         return Stands.BYE
 
     def _drop(self, players: tuple[str, ...], result: Result) -> None:
-        through = survivors(result.scores, result.offender)
+        through = set(survivors(result.scores, result.offender)) - set(result.out)
         for seat, name in enumerate(players):
             if seat not in through:
                 self._out[name] = BracketRow(
                     name=name,
                     stage=self._stage,
                     stands=Stands.OUT,
-                    eliminated=result.termination if seat == result.offender else None,
+                    eliminated=result.termination if seat in result.out else None,
                 )
 
     def _draw(self) -> None:
@@ -126,3 +127,12 @@ class Bracket:
             self._is_final = len(self._players) - len(self._out) <= SEATS
         except StopIteration as end:
             self.ranking = end.value
+
+
+def reached(ranking: Ranking) -> Iterator[tuple[Placed, str]]:
+    """Every place, with what people call the last stage that its bots were in: its number, or `final`."""
+    last = max((placed.stage for placed in ranking), default=0)
+    has_final = any(placed.score is not None for placed in ranking)
+    for placed in ranking:
+        is_final = has_final and placed.stage == last
+        yield placed, "final" if is_final else str(placed.stage)

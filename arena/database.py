@@ -103,6 +103,8 @@ SEATS = sa.Table(
     sa.Column("bot", sa.Text, nullable=False, index=True),
     sa.Column("score", sa.BigInteger, nullable=False),
     sa.Column("points", sa.BigInteger, nullable=False),
+    # With the offender, as it did not come either.
+    sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 VERDICTS = sa.Table(

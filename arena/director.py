@@ -434,9 +434,14 @@ class Competition:
             return None
         return player
 
-    def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
-        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that."""
-        limits, game = self.plan.limits, self._rules
+    def forfeit(
+        self, pairing: Pairing, seat: int, also: Sequence[int] = ()
+    ) -> MatchResult:
+        """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that.
+
+        Those in the seats `also` do not come either, and are out as well.
+        """
+        game = self._rules
         match = Match(game, self._settings, seed=secrets.token_bytes(32), start=False)
         name = pairing.players[seat]
         match_id = f"{self.id}-{pairing.number}-{secrets.token_hex(2)}"
@@ -444,16 +449,34 @@ class Competition:
             match.end(Ending.VOID, None, FAULT)
             self._note(match_id, pairing, match.result(), None)
             return match.result()
-        finding = self._findings.get(name) or Finding(
+        also = tuple(one for one in also if pairing.players[one] not in self.house)
+        finding = self._finding(name)
+        match.end(finding.kind, seat, finding.text, also)
+        verdict, *others = (
+            self._ruling(match_id, pairing, one) for one in (seat, *also)
+        )
+        result = match.result()
+        self._note(match_id, pairing, result, verdict, others=others)
+        for one in (verdict, *others):
+            self._listener.ruled(one)
+        return result
+
+    def _finding(self, name: str) -> Finding:
+        """Why a bot does not come to its match."""
+        return self._findings.get(name) or Finding(
             kind=Ending.ABSENT,
             text=f"did not come within {self.plan.wait_s * 1000:,.0f} ms",
             mechanism=Mechanism.SESSION,
         )
-        match.end(finding.kind, seat, finding.text)
-        verdict = Verdict(
+
+    def _ruling(self, match: str, pairing: Pairing, seat: int) -> Verdict:
+        """The evidence against a bot that does not come."""
+        limits, name = self.plan.limits, pairing.players[seat]
+        finding = self._finding(name)
+        return Verdict(
             kind=finding.kind,
-            match=match_id,
-            game=game.name,
+            match=match,
+            game=self.plan.game,
             bot=name,
             seat=seat,
             text=finding.text,
@@ -466,10 +489,6 @@ class Competition:
             bank_ms=limits.bank_ms,
             limits=limits,
         )
-        result = match.result()
-        self._note(verdict.match, pairing, result, verdict)
-        self._listener.ruled(verdict)
-        return result
 
     def void_table(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
@@ -553,10 +572,11 @@ class Competition:
         result: MatchResult,
         verdict: Verdict | None,
         lasted_s: float = 0.0,
+        others: Sequence[Verdict] = (),
     ) -> None:
         """Write a match down, and tell what it means."""
         now = self._wall()
-        self.ledger.note(match, pairing, result, verdict, now - lasted_s, now)
+        self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
         if result.termination.kind is not Ending.VOID:
             self._pace.ended(self._loop.time())
         self._listener.matched(self, match, pairing, result)

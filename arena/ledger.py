@@ -6,7 +6,7 @@ pairing has one result at most. Taking one back is the instructor's right, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -131,8 +131,9 @@ class Ledger:
         verdict: Verdict | None,
         started_at: float,
         finished_at: float,
+        others: Sequence[Verdict] = (),
     ) -> None:
-        """Write a match down, count it unless it is void, and strike an offender."""
+        """Write a match down, count it unless it is void, and strike an offender, and `others` who are out with it."""
         self._store.match_finished(
             self.id,
             pairing.number,
@@ -142,6 +143,7 @@ class Ledger:
             started_at,
             finished_at,
             verdict,
+            others,
         )
         if result.termination.kind is Ending.VOID:
             return
@@ -153,7 +155,9 @@ class Ledger:
             counts=True,
             game=self.plan.game,
             players=pairing.players,
-            result=Result(result.scores, result.points, result.termination),
+            result=Result(
+                result.scores, result.points, result.termination, result.also_out
+            ),
             started_at=started_at,
             finished_at=finished_at,
             digest="",
@@ -162,10 +166,10 @@ class Ledger:
             self._ladder[match] = pairing.number
         else:
             self._counted[pairing.number] = played
-        if verdict is not None and verdict.bot not in self.out:
-            self.verdicts.append(verdict)
-            if self._is_ladder:  # where an offender plays on, and may offend for ever
-                del self.verdicts[:-_LATEST]
+        ruled = (*(() if verdict is None else (verdict,)), *others)
+        self.verdicts += [one for one in ruled if one.bot not in self.out]
+        if self._is_ladder:  # where an offender plays on, and may offend for ever
+            del self.verdicts[:-_LATEST]
         self._count(played)
 
     def match_of(self, pairing: Pairing) -> str:
@@ -281,10 +285,9 @@ class Ledger:
         pairing = Pairing(played.pairing, played.players)
         if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, played.result))
-        strikes = self.plan.form is not Form.LADDER  # there it is only a loss (J3)
-        offender = played.result.offender
-        if offender is not None and strikes:
-            self.out.setdefault(pairing.players[offender], played.result.termination)
+        if not self._is_ladder:  # there it is only a loss (J3)
+            for seat in played.result.out:
+                self.out.setdefault(pairing.players[seat], played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         self.out.setdefault(name, ended)

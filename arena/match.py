@@ -19,7 +19,7 @@ from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
-__all__ = ["Match", "MatchResult", "Record", "Result", "replay"]
+__all__ = ["Match", "MatchResult", "Record", "Result", "end", "replay"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         answers: in order; whose they are follows from the rules.
         times_ms: how long each answer took on the arena's clock, from its question, in whole milliseconds; empty in process.
         notes: (number of the answer, note) for the answers that came with one.
-        scores, points, termination: the result.
+        scores, points, termination, also_out: the result; the last only where there is any.
     """
 
     game: str
@@ -53,6 +53,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[int, ...]
     points: tuple[int, ...]
     termination: Termination
+    also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
         """The record as one JSON document; the same match gives the same bytes."""
@@ -75,11 +76,18 @@ class Result(msgspec.Struct, frozen=True):
         scores: by seat, in the unit of the rulebook's "Scores" paragraph.
         points: by seat; gin's points beside its games (G15), else zeros.
         termination: why it stopped: `kind`, `seat`, `text`.
+        also_out: seats beside the offender's that are out with it, as they did not come either.
     """
 
     scores: tuple[int, ...]
     points: tuple[int, ...]
     termination: Termination
+    also_out: tuple[int, ...] = ()
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """The seats that are out by this match (J3)."""
+        return () if self.offender is None else (self.offender, *self.also_out)
 
     @property
     def offender(self) -> int | None:
@@ -98,7 +106,7 @@ class Result(msgspec.Struct, frozen=True):
         return 0 if self.scores[0] > self.scores[1] else 1
 
 
-class MatchResult(Result, frozen=True):
+class MatchResult(Result, frozen=True, kw_only=True):
     """How a match ended, with what it takes to replay it."""
 
     record: Record
@@ -138,6 +146,7 @@ class Match:
         self.times_ms: list[int] = []
         self.notes: list[tuple[int, str]] = []
         self.termination: Termination | None = None
+        self.also_out: tuple[int, ...] = ()
         self._seed, self._nonces = seed, nonces
         self._dealt: list[Any] | None = None
         self._board = Scoreboard(game.seats)
@@ -192,12 +201,19 @@ class Match:
         news, self.news = self.news, []
         return news
 
-    def end(self, kind: Ending, seat: int | None, text: str) -> None:
-        """Stop before the rules are done: an offence of `seat`, or void."""
+    def end(
+        self,
+        kind: Ending,
+        seat: int | None,
+        text: str,
+        also_out: tuple[int, ...] = (),
+    ) -> None:
+        """Stop before the rules are done: an offence of `seat`, with whom others may be out, or void."""
         if self.termination is not None:
             return  # only the first offence received ends a match (J2)
         self.pending = None
         self.termination = Termination(kind, seat, text)
+        self.also_out = also_out
         self._rules.close()
         if self.game.stake is not None and self.termination.is_offence:
             self._board.scores[0] = -self.game.stake(self.settings)
@@ -225,8 +241,11 @@ class Match:
             scores=self.scores,
             points=points,
             termination=self.termination,
+            also_out=self.also_out or msgspec.UNSET,
         )
-        return MatchResult(self.scores, points, self.termination, record)
+        return MatchResult(
+            self.scores, points, self.termination, self.also_out, record=record
+        )
 
     def past(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
         """All that a seat has been asked and has answered so far: questions, the news before each, answers.
@@ -305,5 +324,11 @@ def replay(record: Record) -> MatchResult:
             raise IllegalAnswer(
                 f"the record says completed, but has only {len(record.answers)} answers"
             )
-        match.end(*msgspec.structs.astuple(record.termination))
+        end(match, record)
     return match.result()
+
+
+def end(match: Match, record: Record) -> None:
+    """End a match that is played again as the record says that it ended."""
+    ended = record.termination
+    match.end(ended.kind, ended.seat, ended.text, record.also_out or ())

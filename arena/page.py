@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from arena.bracket import reached
 from arena.plan import Form
 from arena.results import Summary
 from arena.schedule import Ranking
@@ -110,15 +111,12 @@ def _tables(summary: Summary) -> Iterator[str]:
     rows = summary.standings
     match summary.plan.form:
         case Form.ROUND_ROBIN:
-            yield _table(
-                ("rank", "bot", "wins", "draws", "losses", "score", "±", "points"),
-                (_round_robin(row) for row in rows),
-            )
+            yield _table(*_filled(_ROUND_ROBIN, [_round_robin(row) for row in rows]))
             yield from _cross(summary.cross_table)
         case Form.LEAGUE:
             measure = measure_for(summary.plan.game)
             columns = ("rank", "bot", "matches", measure.title, "±", "score")
-            yield _table(columns, (_league(row) for row in rows))
+            yield _table(*_filled(columns, [_league(row) for row in rows]))
         case Form.LADDER:
             yield _table(_LADDER, (_ladder(row) for row in rows))
         case Form.ELIMINATION if summary.ranking:
@@ -128,15 +126,12 @@ def _tables(summary: Summary) -> Iterator[str]:
             )
         case Form.ELIMINATION:
             bracket = (("", row.name, row.stage, _stands(row)) for row in rows)
-            yield _table(("", "bot", "stage", ""), bracket)
+            yield _table(("", "bot", "stage", "stands"), bracket)
 
 
 def _places(ranking: Ranking) -> Iterator[Sequence[object]]:
-    """A bot a row; the last stage is the final if anybody has a score in it."""
-    last = max(placed.stage for placed in ranking)
-    has_final = any(placed.score is not None for placed in ranking)
-    for placed in ranking:
-        stage = "final" if has_final and placed.stage == last else placed.stage
+    """A bot a row."""
+    for placed, stage in reached(ranking):
         score = "" if placed.score is None else _signed(placed.score)
         out = "out" if placed.offence else ""
         for name in placed.names:
@@ -195,7 +190,25 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     )
 
 
+def _filled(
+    columns: Sequence[str], rows: Sequence[Sequence[object]]
+) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+    """The same table without columns that need more than one match, or another game, to have anything in them."""
+    numbers = [row for row in rows if row[0] is not None]
+    empty = {
+        place
+        for place, name in enumerate(columns)
+        if name in ("±", "points") and not any(row[place] for row in numbers)
+    }
+
+    def left(row: Sequence[Any]) -> Sequence[Any]:
+        return [value for place, value in enumerate(row) if place not in empty]
+
+    return left(columns), [left(row) for row in rows]
+
+
 _NUMBER = ' class="number"'
+_ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "score", "±", "points")
 _LADDER = (
     *("rank", "bot", "rating", "mu", "sigma"),
     *("matches", "wins", "draws", "losses", "offences"),

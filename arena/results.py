@@ -219,19 +219,16 @@ class Results:
         self.played += 1
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
-        pairing, offender = (
-            Pairing(played.pairing, played.players),
-            played.result.offender,
-        )
+        pairing, out = Pairing(played.pairing, played.players), played.result.out
         if self._standings is not None:
             self._standings.add(Outcome(pairing, played.result))
         if self._bracket is not None:
             self._bracket.add(pairing, played.result)
-        if offender is not None:
+        if out:
             self._offences.add(played.id)
             if self.plan.form is not Form.LADDER:
-                name = played.players[offender]
-                self._out.setdefault(name, played.result.termination)
+                for name in (played.players[seat] for seat in out):
+                    self._out.setdefault(name, played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         """Somebody is out who has not lost a match by it."""

@@ -231,16 +231,18 @@ def _elimination(
 
         through, offenders = set(resting), set[str]()
         for players, result in _results(pairings, outcomes):
-            offender = result.offender
-            through |= {players[seat] for seat in survivors(result.scores, offender)}
-            if offender is not None:
-                offenders.add(players[offender])
+            out = {players[seat] for seat in result.out}
+            best = survivors(result.scores, result.offender)
+            through |= {players[seat] for seat in best} - out
+            offenders |= out
         if len(through) == len(left):
             return tuple(_places([(left, False)], stage) + below)
         beaten = set(left) - through - offenders
         dropped = [(_among(left, beaten), False), (_among(left, offenders), True)]
         below = _places(dropped, stage, better=len(through)) + below
         left = _among(left, through)
+        if not left:  # nobody came
+            return tuple(below)
 
     stage += 1
     chairs = _by_lot([*left, *house[: SEATS - len(left)]], stream)
@@ -333,9 +335,8 @@ def _results(
 def _finalists(
     left: Sequence[str], players: Sequence[str], result: Result
 ) -> list[Group]:
-    """The finalists, best first: by scores, then an offender (J3); house bots have no place (K2)."""
-    offender = result.offender
-    last = {players[offender]} if offender is not None else set[str]()
+    """The finalists, best first: by scores, then who is out (J3); house bots have no place (K2)."""
+    last = {players[seat] for seat in result.out}
     scores = {
         player: score
         for player, score in zip(players, result.scores, strict=True)

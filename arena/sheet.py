@@ -34,6 +34,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
         scores: by seat.
         points: by seat.
         termination: why it stopped.
+        also_out: seats that are out with the offender's, as they did not come either.
         started_at: when the seats were invited, in Unix seconds.
         finished_at: when the result was known.
         digest: the seal over all of this and the record, in hex.
@@ -52,6 +53,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: float
     digest: str
     record: msgspec.Raw
+    also_out: tuple[int, ...] = ()
 
     def to_json(self) -> bytes:
         """The sheet as one JSON document, in one line."""
@@ -93,6 +95,7 @@ def sheet_of(played: Played, record: bytes) -> Sheet:
         termination=played.result.termination,
         started_at=played.started_at,
         finished_at=played.finished_at,
+        also_out=played.result.also_out,
         digest=played.digest,
         record=msgspec.Raw(record),
     )

@@ -60,16 +60,19 @@ class Referee(Protocol):
     def awaited(self, name: str) -> float:
         """A bot is away and its matches wait; for how long, in seconds."""
 
-    def forfeit(self, pairing: Pairing, seat: int) -> MatchResult:
+    def forfeit(
+        self, pairing: Pairing, seat: int, also: Sequence[int] = ()
+    ) -> MatchResult:
         """Rule that a bot does not come to its match, as it is absent or has offended before (J2); the result of that.
 
-        It is void if that is the arena's own fault (J5).
+        Those in the seats `also` do not come either, and are out as well.
         """
 
     def void_table(self, table: Table, text: str) -> None:
         """Stop a match that cannot count any more."""
 
 
+_ALL_BUT_S = 1.0  # between deadlines that were set one after another
 _GIVEN_BACK = 0.1
 """Of the time that a bot is here, to be away later: whoever is here nine tenths of the time meets anybody else who is."""
 
@@ -293,10 +296,10 @@ class RunningStage:
             for pairing in waiting:
                 self._settle(pairing, None)
         else:
-            self._forfeit(name)
+            self._forfeit(name, is_absent=True)
 
-    def _forfeit(self, name: str) -> None:
-        """A bot does not play any of the matches that wait for it."""
+    def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
+        """A bot does not play any of the matches that wait for it; nor do others at its table who are as late."""
         waiting = self._of(name)
         if not waiting or self._done.done():
             return
@@ -304,14 +307,27 @@ class RunningStage:
             # One that counts, if there is any.
             pairing = min(waiting, key=lambda one: one.is_alone)
             seat = pairing.players.index(name)
-            result = self._referee.forfeit(pairing, seat)
+            late = self._late(pairing, name) if is_absent else ()
+            result = self._referee.forfeit(pairing, seat, late)
             if result.termination.kind is Ending.VOID:
                 self._unlist(pairing)
                 self._repeat(pairing)
                 self.seat(pairing.players)
             else:
                 self._settle(pairing, result)
-                self._strike(name)
+                for one in result.out:
+                    self._strike(pairing.players[one])
+
+    def _late(self, pairing: Pairing, name: str) -> tuple[int, ...]:
+        """The other seats of a table whose bots have not come either: their deadlines are over, or all but."""
+        now = self._loop.time()
+        return tuple(
+            seat
+            for seat, other in enumerate(pairing.players)
+            if other != name
+            and (timer := self._expected.get(other)) is not None
+            and timer.when() <= now + _ALL_BUT_S
+        )
 
     def _over(
         self,

@@ -104,10 +104,9 @@ class _Standings(ABC):
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
-        if result.offender is not None:
-            offender = outcome.pairing.players[result.offender]
-            self.eliminate(offender, result.termination)
-        else:
+        for seat in result.out:
+            self.eliminate(outcome.pairing.players[seat], result.termination)
+        if not result.out:
             self._count(outcome.pairing.players, result)
 
     def eliminate(self, name: str, termination: Termination) -> None:

@@ -130,6 +130,7 @@ class Store(Archive):
         started_at: float,
         finished_at: float,
         verdict: Verdict | None = None,
+        others: Sequence[Verdict] = (),
     ) -> None:
         """Note a match that is over or void, in one transaction with the evidence if it ended by an offence.
 
@@ -144,6 +145,7 @@ class Store(Archive):
             started_at: when the seats were invited.
             finished_at: when the result was known.
             verdict: the evidence, if there is any (J4).
+            others: that of those who are out with the offender.
         """
         ended = result.termination
         played = Played(
@@ -158,6 +160,7 @@ class Store(Archive):
                 result.scores,
                 result.points,
                 Termination(ended.kind, ended.seat, _text(ended.text)),
+                result.also_out,
             ),
             started_at=float(started_at),
             finished_at=float(finished_at),
@@ -168,9 +171,8 @@ class Store(Archive):
         def rows() -> Rows:
             return (*_match(played, result.record.to_json()), *evidence)
 
-        evidence: Rows = ()
-        if verdict is not None:
-            evidence = (_ruling(competition, verdict, finished_at),)
+        ruled = (*(() if verdict is None else (verdict,)), *others)
+        evidence = tuple(_ruling(competition, one, finished_at) for one in ruled)
         self._writer.put(rows)
 
     def acted(self, act: Act) -> None:
@@ -270,6 +272,7 @@ def _match(played: Played, record: bytes) -> list[Row]:
     by_seat = zip(played.players, result.scores, result.points, strict=True)
     for seat, (bot, score, points) in enumerate(by_seat):
         chair = {"seat": seat, "bot": bot, "score": score, "points": points}
+        chair["also_out"] = seat in result.also_out
         rows.append(("seat", {"match": played.id, **chair}))
     return rows
 

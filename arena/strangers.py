@@ -219,8 +219,10 @@ class Strangers:
     def _count(self, address: str) -> None:
         now = self._clock()
         times = self._failures.pop(address, None) or deque(maxlen=_FAILURES)
+        has_line = len(times) == times.maxlen and times[0] > now - _MEMORY_S
         times.append(now)
         self._failures[address] = times  # as the latest
-        self._anywhere.append(now)
+        if not has_line:  # who has a line of its own says nothing of others
+            self._anywhere.append(now)
         if len(self._failures) > _MOST_ADDRESSES:
             del self._failures[next(iter(self._failures))]

@@ -16,7 +16,7 @@ import msgspec
 
 from arena.chance import commitment
 from arena.games import game_named
-from arena.match import MatchResult, Record, Result, replay
+from arena.match import MatchResult, Record, Result, end, replay
 from arena.seal import sealed
 from arena.sheet import Sheet, is_dealt, reopened
 from protocol.errors import ArenaError, UsageError, in_words, one_line
@@ -137,7 +137,7 @@ def _again(record: Record) -> MatchResult:
         return replay(record)
     match = reopened(record)
     match.times_ms.extend(record.times_ms)
-    match.end(*msgspec.structs.astuple(record.termination))
+    end(match, record)
     return match.result()
 
 
@@ -173,7 +173,7 @@ def _made(record: Record) -> Result | None:
         again = _again(record)
     except Exception:  # as when it was checked
         return None
-    return Result(again.scores, again.points, again.termination)
+    return Result(again.scores, again.points, again.termination, again.also_out)
 
 
 def _cards(record: Record) -> Iterator[str]:
@@ -254,6 +254,8 @@ def _results(
     if _stored(said.termination) != _stored(found.termination):
         mine, other = _ended(said.termination), _ended(found.termination)
         yield f"{whose} ending says {mine}, {by} {other}"
+    if (said.also_out or ()) != (found.also_out or ()):
+        yield f"{whose} ending does not say who did not come either, {by} it"
     ended, seats = said.termination, len(found.scores)
     if ended.is_offence != (ended.seat is not None):
         yield f"{whose} ending says {_ended(ended)}, which cannot be"
@@ -284,7 +286,7 @@ def _stored(ended: Termination) -> Termination:
 
 
 def _of_rows(sheet: Sheet) -> Result:
-    return Result(sheet.scores, sheet.points, sheet.termination)
+    return Result(sheet.scores, sheet.points, sheet.termination, sheet.also_out)
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:

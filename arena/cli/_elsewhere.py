@@ -42,7 +42,7 @@ def _listens_on(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
 
 
 def _outward(family: socket.AddressFamily) -> str:
-    """This machine's address on the interface that leads out; empty if there is none."""
+    """The address of this machine on the interface that leads out; empty if there is none."""
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((_ANYWHERE[family], _DISCARD))  # only looks up the route
         address: str = probe.getsockname()[0]

@@ -130,7 +130,7 @@ def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> N
     table = Table()
     for name in ("competition", "run", "game", "form", "began", "how far"):
         # However narrow the terminal is: an id is to be typed.
-        table.add_column(name, no_wrap=name == "competition")
+        table.add_column(name, no_wrap=name == "competition", overflow="fold")
     for one, progress in rows:
         began = f"{datetime.fromtimestamp(one.started_at):%Y-%m-%d %H:%M}"
         form = progress.form.replace("_", " ")

@@ -73,7 +73,7 @@ class Course:
         ended: Termination = COMPLETED,
     ) -> str:
         points = (0,) * len(scores)
-        result = MatchResult(tuple(scores), points, ended, RECORD)
+        result = MatchResult(tuple(scores), points, ended, record=RECORD)
         return self.notes(pairing, players, result)
 
     def notes(

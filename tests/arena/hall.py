@@ -117,6 +117,7 @@ class Book:
         started_at: float,
         finished_at: float,
         verdict: Verdict | None = None,
+        others: Sequence[Verdict] = (),
     ) -> None:
         if len(self.matches) == self.fails_at:
             raise StoreFailed("the disk is full")
@@ -134,14 +135,16 @@ class Book:
                 counts=counts,
                 game=result.record.game,
                 players=players,
-                result=Result(result.scores, result.points, result.termination),
+                result=Result(
+                    result.scores, result.points, result.termination, result.also_out
+                ),
                 started_at=started_at,
                 finished_at=finished_at,
                 digest="",
             )
         )
         if verdict is not None:
-            self.verdicts.append(verdict)
+            self.verdicts += (verdict, *others)
         self.on_match()
 
     def competition_finished(

@@ -398,7 +398,27 @@ def test_a_verdict_that_is_written_down_twice() -> None:
     played = Contest(plan("ace_king_queen"), offender_in=2)
     played.verdicts *= 2
 
-    assert played.said() == [("m-2", "it has 2 verdicts")]
+    [verdict, _] = played.verdicts
+    assert played.said() == [("m-2", f"it has 2 verdicts on {verdict.bot}")]
+
+
+def test_a_table_to_which_two_did_not_come() -> None:
+    played = Contest(plan("high_low"), offender_in=1)
+    first, [verdict] = played.matches[0], played.verdicts
+    also = replace(
+        verdict, bot=first.players[2], seat=2, kind=Ending.ABSENT, text="late"
+    )
+    missed = f"{also.bot} is out by illegal, no verdict says so"
+    played.change(1, result=replace(first.result, also_out=(2,)))
+
+    def said(*verdicts: Verdict) -> list[str]:
+        played.verdicts = list(verdicts)
+        return [text for match, text in played.said() if match == "m-1"]
+
+    assert said(verdict, also) == []
+    assert said(verdict) == [missed]
+    assert said(verdict, replace(also, seat=1)) == ["its verdict has another seat"]
+    assert said(verdict, also, also) == [f"it has 2 verdicts on {also.bot}"]
 
 
 def test_a_verdict_on_a_match_that_is_not_there() -> None:

@@ -43,7 +43,16 @@ def refuses(tmp_path: Path) -> Callable[[bytes], str]:
         b"name,Mail,team\nann,ann@school,red\nben,,\n",
         b'\n"name","email","team"\n\n"ann","ann@school","red"\n,,\nben,,,,\n',
     ],
-    ids=["plain", "short rows", "Excel", "tabs", "another order", "German Excel", "mail", "empty lines"],
+    ids=[
+        "plain",
+        "short rows",
+        "Excel",
+        "tabs",
+        "another order",
+        "German Excel",
+        "mail",
+        "empty lines",
+    ],
 )
 def test_a_class(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "class.csv"

@@ -1003,3 +1003,55 @@ def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
         assert rests not in report.ranking[0].names
 
     run(scenario)
+
+
+# --- several who do not come ---
+
+
+def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_advances(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall, rng = Hall(house), random.Random(4)
+        here = EIGHT[:3]
+        hall.come(*here, plays=lambda ask: choose(ask.question.choices, rng))
+        report = await hall.play(*EIGHT, game="high_low", wait_s=SOON)
+
+        absent = {one.bot for one in report.verdicts}
+        assert absent == set(EIGHT) - set(here)
+        assert {one.kind for one in report.verdicts} == {Ending.ABSENT}
+        for place in report.ranking:
+            assert place.offence == (not set(place.names).isdisjoint(absent))
+        assert set(report.ranking[0].names) <= set(here)
+        assert len(hall.book.matches) == 3, "two tables, and the final"
+
+    run(scenario)
+
+
+def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        report = await hall.play(*EIGHT, game="high_low", wait_s=SOON)
+
+        assert [(set(one.names), one.offence) for one in report.ranking] == [
+            (set(EIGHT), True)
+        ]
+
+    run(scenario)
+
+
+def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        report = await hall.play("ann", "ben", wait_s=SOON)
+
+        assert [row.rank for row in report.standings] == [None, None]
+        again = Hall(house)
+        rest = await again.play(
+            "ann", "ben", earlier=hall.book.results(), verdicts=hall.book.verdicts
+        )
+        assert [row.rank for row in rest.standings] == [None, None]
+
+    run(scenario)

@@ -224,7 +224,7 @@ def _forfeit(kind: Ending, text: str) -> Any:
     record = void("ace_king_queen").record
     ended = Termination(kind, 0, text)
     record = replace(record, nonces=(), enforced=(), commitment=None, termination=ended)
-    return MatchResult(record.scores, record.points, ended, record)
+    return MatchResult(record.scores, record.points, ended, record=record)
 
 
 def _told(where: str) -> list[tuple[str, str | None, str]]:
@@ -487,7 +487,7 @@ def test_whichever_bit_is_flipped_that_match_is_named(file: Path) -> None:
         "UPDATE seats SET seat = 3 WHERE match = '{}' AND seat = 1",
         "DELETE FROM seats WHERE match = '{}' AND seat = 1",
         "DELETE FROM seats WHERE match = '{}'",
-        "INSERT INTO seats VALUES ('{}', 2, 'zoe', 0, 0)",
+        "INSERT INTO seats (match, seat, bot, score, points) VALUES ('{}', 2, 'zoe', 0, 0)",
     ],
 )
 def test_a_damaged_match_is_named(file: Path, damage: str) -> None:

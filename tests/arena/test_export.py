@@ -15,12 +15,14 @@ from arena import sheet, spreadsheet, verify
 from arena.database import ROSTER
 from arena.export import Exported, Options, export
 from arena.forms import schedule_of
+from arena.match import Result
 from arena.plan import Bot, Form
 from arena.results import Results
+from arena.schedule import Outcome
 from arena.store import State, Store
 from protocol.errors import UsageError
 from protocol.messages import Ending
-from tests.arena.course import Course, names, offence, plan, play
+from tests.arena.course import COMPLETED, Course, names, offence, plan, play
 
 SCRIPT = "<script>alert(1)</script>"
 FORMULA = "=1+1"
@@ -217,6 +219,8 @@ def test_every_other_form(store: Store, folder: Path) -> None:
     ranking = table(folder / "high-low-1" / "ranking.csv")
     assert {row["name"] for row in ranking} == set(names(4))
     assert ranking[0]["offence"] == "false"
+    scores = [int(row["score_in_final"]) for row in ranking]
+    assert scores == sorted(scores, reverse=True)
     assert not (folder / "high-low-1" / "standings.csv").exists()
     bracket = table(folder / "high-low-2" / "standings.csv")
     assert [row["stands"] for row in bracket].count("out") == 2
@@ -387,6 +391,53 @@ def test_nothing_comes_from_elsewhere(store: Store, folder: Path) -> None:
     ]
     assert "prefers-color-scheme: dark" in text
     assert "width=device-width" in text
+
+
+def test_the_final_of_an_elimination_says_by_how_much(
+    store: Store, folder: Path
+) -> None:
+    course = Course(store, plan(Form.ELIMINATION, names(8)))
+    schedule = schedule_of(course.plan)
+    tables = next(schedule)
+    scores = (9, 8, -1, -2)
+    for one in tables:
+        course.plays(one.number, one.players, scores)
+    result = Result(scores, (0,) * 4, COMPLETED)
+    (final,) = schedule.send(tuple(Outcome(one, result) for one in tables))
+    course.plays(final.number, final.players, (1_200, 40, 0, -40))
+    course.ends()
+    export(store, folder, [course.id])
+    shown = page(folder).words
+
+    assert "score in the final" in shown
+    assert shown.count("final") == 4
+    assert {"+1,200", "+40", "0", "−40"} <= set(shown)
+
+
+def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None:
+    record = play(hands=1)
+
+    def heads(matches: int, points: tuple[int, int] = (0, 0)) -> set[str]:
+        course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}")
+        for number in range(1, matches + 1):
+            result = msgspec.structs.replace(
+                record, scores=(number, -number), points=points
+            )
+            course.notes(number, ("ann", "ben"), result)
+        export(store, folder, [course.id], Options(force=True))
+        return {"±", "points", "score"} & set(page(folder).words)
+
+    assert heads(1) == {"score"}
+    assert heads(2) == {"score", "±"}
+    assert heads(3, (25, 0)) == {"score", "±", "points"}
+
+
+def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
+    courses = [akq(store, id_) for id_ in ("akq-1", "akq-2")]
+    export(store, folder, [course.id for course in courses])
+    about = [word for word in page(folder).words if word.endswith(" · ")]
+
+    assert about == ["akq-1 · ", "akq-2 · "]
 
 
 def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> None:

@@ -226,7 +226,7 @@ def test_J3_in_a_match_of_two_the_other_seat_wins_by_an_offence(
 ) -> None:
     record = finish(deal("AK")).result().record
 
-    assert MatchResult(scores, scores, termination, record).winner == winner
+    assert MatchResult(scores, scores, termination, record=record).winner == winner
 
 
 # ---- Decks

@@ -258,7 +258,7 @@ def test_K2_four_or_fewer_play_the_final_with_house_bots_that_cannot_win(
 
     assert sorted(seated(final)) == sorted([*names(count), *HOUSE[: 4 - count]])
     assert ranking == tuple(
-        Placed(rank=rank, names=(name,), stage=1)
+        Placed(rank=rank, names=(name,), stage=1, score=count - rank)
         for rank, name in enumerate(reversed(names(count)), start=1)
     )
 
@@ -332,7 +332,7 @@ def test_K2_shared_first_place_is_above_those_who_dropped_out_before() -> None:
 def test_K2_four_who_always_quit_share_first_place_by_the_final() -> None:
     _, ranking = knock_out(4, all_quit)
 
-    assert ranking == (Placed(rank=1, names=names(4), stage=1),)
+    assert ranking == (Placed(rank=1, names=names(4), stage=1, score=-2),)
 
 
 def test_K2_tables_are_numbered_through_the_competition() -> None:

@@ -67,7 +67,7 @@ def play(game: str = "ace_king_queen", seed: int = 1) -> MatchResult:
 
 RESULT = play()
 VOID = MatchResult(
-    RESULT.scores, RESULT.points, Termination(Ending.VOID), RESULT.record
+    RESULT.scores, RESULT.points, Termination(Ending.VOID), record=RESULT.record
 )
 PLAN = Plan(
     game="ace_king_queen",
@@ -411,7 +411,7 @@ def test_J6_a_record_from_the_database_replays_to_the_same_result(
 
 def test_J4_a_verdict_comes_with_its_match(store: Store) -> None:
     ended = Termination(VERDICT.kind, VERDICT.seat, VERDICT.text)
-    result = MatchResult(RESULT.scores, RESULT.points, ended, RESULT.record)
+    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
     competition, other = start(store), start(store)
     finish_match(store, competition, "m-2", result=result, verdict=VERDICT)
     store.flush()
@@ -566,7 +566,9 @@ def test_what_cannot_be_encoded_is_a_failure_and_ends_no_thread(database: str) -
         store,
         start(store),
         "m-1",
-        result=MatchResult(RESULT.scores, RESULT.points, RESULT.termination, record),
+        result=MatchResult(
+            RESULT.scores, RESULT.points, RESULT.termination, record=record
+        ),
     )
 
     with pytest.raises(StoreFailed, match="type object is unsupported"):
@@ -761,7 +763,7 @@ def test_a_password_is_never_shown(where: str) -> None:
 def test_J4_texts_may_hold_what_a_database_cannot(store: Store) -> None:
     text = "out\0of order"
     ended = Termination(Ending.CRASH, 0, text)
-    result = MatchResult(RESULT.scores, RESULT.points, ended, RESULT.record)
+    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
     verdict = msgspec.structs.replace(VERDICT, text=text)
     finish_match(store, start(store), "m-1", result=result, verdict=verdict)
     store.acted(act("flag", text=text))

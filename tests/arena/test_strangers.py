@@ -253,7 +253,9 @@ def test_who_says_nothing_holds_nobody_up(door: Door) -> None:
     assert ticks <= 12, "after its share of the time has paid for accepting them"
 
 
-def test_all_turns_together_take_no_more_than_their_share_of_the_time(door: Door) -> None:
+def test_all_turns_together_take_no_more_than_their_share_of_the_time(
+    door: Door,
+) -> None:
     door.fails()
     guests = [Guest(door) for _ in range(100)]
     began = door.now

@@ -64,7 +64,9 @@ def sheet(result: MatchResult, record: bytes | None = None, **rows: Any) -> Shee
 def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
     """Why a match does not fit whose record was changed before it was sealed, and its rows with it."""
     record = replace(result.record, **changes)
-    changed = MatchResult(record.scores, record.points, record.termination, record)
+    changed = MatchResult(
+        record.scores, record.points, record.termination, record=record
+    )
     return check(sheet(changed)).reasons
 
 
@@ -90,7 +92,9 @@ def test_a_match_that_never_began_fits(game: str) -> None:
 
 def test_a_match_of_no_hands_that_never_began_fits() -> None:
     record = replace(void("ace_king_queen").record, settings={"hands": 0})
-    result = MatchResult(record.scores, record.points, record.termination, record)
+    result = MatchResult(
+        record.scores, record.points, record.termination, record=record
+    )
 
     assert check(sheet(result)).reasons == ()
 
@@ -311,7 +315,9 @@ def test_a_row_without_the_nul_that_its_record_has() -> None:
         scores=(0, 0),
         termination=Termination(Ending.CRASH, 0, "a\0b"),
     )
-    result = MatchResult(record.scores, record.points, record.termination, record)
+    result = MatchResult(
+        record.scores, record.points, record.termination, record=record
+    )
 
     rows = Termination(Ending.CRASH, 0, stored_text("a\0b"))
     assert rows.text == "a\N{REPLACEMENT CHARACTER}b"
@@ -448,6 +454,8 @@ def test_a_forged_record_with_a_seal_of_its_own_is_found(
         )
     )
     forged = forge(record)
-    result = MatchResult(forged.scores, forged.points, forged.termination, forged)
+    result = MatchResult(
+        forged.scores, forged.points, forged.termination, record=forged
+    )
 
     assert check(sheet(result)).reasons

@@ -369,7 +369,9 @@ def result_of(cell: Cell) -> MatchResult:
     assert cell.record is not None
     played = cell.played
     result = played.result
-    return MatchResult(result.scores, result.points, result.termination, cell.record)
+    return MatchResult(
+        result.scores, result.points, result.termination, record=cell.record
+    )
 
 
 def told(cell: Cell) -> dict[str, Any]:

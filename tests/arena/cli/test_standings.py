@@ -93,6 +93,21 @@ def test_several_are_listed(run: Run, store: Store, db: str) -> None:
     assert latest["competition"] == "akq-2"
 
 
+def test_in_a_narrow_terminal_ids_can_still_be_read(
+    run: Run, store: Store, db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = ("three_card_poker-9a8b7c6d", "three_card_poker-12345678")
+    for id_ in ids:
+        akq(store, id_, run="monday evening")
+    monkeypatch.setenv("COLUMNS", "70")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = run("standings", "--db", db).out
+
+    assert len(out.splitlines()[1]) == 70
+    assert "…" not in out
+    assert all(id_ in out for id_ in ids)
+
+
 def test_none_is_a_list_of_none(run: Run, store: Store, db: str) -> None:
     assert run("standings", "--db", db, "--json").document == []
 
