@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from arena.bracket import reached
 from arena.cli import _shared as shared
 from arena.director import Competition, Listener, Report
 from arena.games import game_named
@@ -37,6 +38,7 @@ __all__ = [
     "watch",
 ]
 
+_WORDS = ("bot", "stands", "offence")  # columns that hold no numbers
 _WIDEST = 12  # bots: a cross table of more fits no terminal; `arena export` writes it
 
 
@@ -203,7 +205,8 @@ def show(report: Report) -> None:
     shared.print_table(title_of(report), table_of(report))
     for verdict in report.verdicts:
         click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
-        click.echo(f"  {verdict.advice}")
+        if verdict.advice:  # there is none for who was taken out by the instructor
+            click.echo(f"  {verdict.advice}")
 
 
 def title_of(report: Report) -> str:
@@ -280,11 +283,12 @@ def _league(table: Table, report: Report) -> None:
 
 
 def _elimination(table: Table, report: Report) -> None:
-    _columns(table, "rank", "bot", "reached stage", "")
-    for placed in report.ranking:
+    _columns(table, "rank", "bot", "reached stage", "score in the final", "offence")
+    for placed, stage in reached(report.ranking):
+        score = "" if placed.score is None else shared.signed(placed.score)
+        out = "out" if placed.offence else ""
         for name in placed.names:
-            out = "out" if placed.offence else ""
-            table.add_row(str(placed.rank), name, str(placed.stage), out)
+            table.add_row(str(placed.rank), name, stage, score, out)
 
 
 def _ladder(table: Table, report: Report) -> None:
@@ -304,7 +308,7 @@ def _ladder(table: Table, report: Report) -> None:
 
 def _bracket(table: Table, report: Report) -> None:
     """An elimination that is not over: who is in, and who is out."""
-    _columns(table, "bot", "stage", "")
+    _columns(table, "bot", "stage", "stands")
     for row in report.standings:
         word = row.stands.value
         out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"
@@ -313,7 +317,7 @@ def _bracket(table: Table, report: Report) -> None:
 
 def _columns(table: Table, *names: str) -> None:
     for name in names:
-        table.add_column(name, justify="left" if name in ("bot", "") else "right")
+        table.add_column(name, justify="left" if name in _WORDS else "right")
 
 
 def _score(cell: Any) -> str:

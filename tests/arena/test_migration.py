@@ -152,6 +152,7 @@ def test_nothing_of_before_is_lost(
         columns = {
             "competitions": "id, game, form, started_at, finished_at, ranking",
             "matches": "number, id, competition, game, kind, seat, text, started_at, finished_at, record",
+            "seats": "match, seat, bot, score, points",
         }.get(name, "*")
         kept = (
             old[name]

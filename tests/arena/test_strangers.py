@@ -139,7 +139,10 @@ def test_after_some_failures_those_from_there_wait_for_their_turn(
     assert not there.is_read
     assert elsewhere.is_read
 
-    door.tick()
+    for _ in range(10):  # until accepting them has been paid for
+        door.tick()
+        if there.is_read:
+            break
 
     assert there.is_read, "it is its turn"
 
@@ -250,7 +253,7 @@ def test_who_says_nothing_holds_nobody_up(door: Door) -> None:
         ticks += 1
         assert sum(one.is_read for one in silent) <= 8
 
-    assert ticks <= 12, "after its share of the time has paid for accepting them"
+    assert ticks <= 20, "after its share of the time has paid for accepting them"
 
 
 def test_all_turns_together_take_no_more_than_their_share_of_the_time(
@@ -338,7 +341,7 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: Door) -> None
     flood = [Guest(door) for _ in range(60)]
     guest = Guest(door)
     words = 0
-    for _ in range(100):
+    for _ in range(400):
         door.tick()
         for one in tuple(flood):
             if one.is_read:

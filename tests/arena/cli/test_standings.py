@@ -137,7 +137,15 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     assert still.count("out") == 2
     assert still.count("through") == 2
     assert still.count("bye") == 1
-    assert "reached stage" in shown("high-low-2")
+    lines = shown("high-low-2").splitlines()
+    heads = next(line for line in lines if "rank" in line)
+    assert [one.strip() for one in heads.strip("┃").split("┃")] == [
+        *("rank", "bot", "reached stage", "score in the final", "offence")
+    ]
+    rows = [line.replace("│", " ").split() for line in lines]
+    assert [row[2:] for row in rows if len(row) == 4] == [
+        ["final", score] for score in ("+4", "+3", "+2", "-9")
+    ]
 
 
 def test_a_cross_table_too_wide_for_a_terminal_is_left_out(

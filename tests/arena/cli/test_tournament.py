@@ -205,6 +205,30 @@ def test_a_bot_that_was_eliminated_is_the_exit_status(run: Run, called: Called) 
     assert [one["bot"] for one in document["verdicts"]] == ["zoe"]
 
 
+@pytest.mark.parametrize(
+    ("advice", "lines"), [("", []), ("answer in time", ["  answer in time"])]
+)
+def test_under_a_verdict_is_its_advice_if_it_has_one(
+    run: Run, called: Called, advice: str, lines: list[str]
+) -> None:
+    verdict = Verdict(
+        kind=Ending.REMOVED,
+        match="m",
+        game="ace_king_queen",
+        bot="zoe",
+        seat=0,
+        text="removed by Eva",
+        bank_ms=0,
+        limits=Limits(),
+        advice=advice,
+    )
+    called.verdicts = (verdict,)
+    said = run("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
+    told = f"zoe {verdict.headline} (removed)"
+
+    assert said.out.splitlines()[-1 - len(lines) :] == [told, *lines]
+
+
 def test_json_is_the_document_of_a_competition(run: Run, called: Called) -> None:
     document = run(
         "tournament", "round_robin", "akq", "random", "random", "--json"
