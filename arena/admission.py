@@ -174,7 +174,10 @@ class Admission:
         good = self._access.players, self._expected, self._used
         if any(token in tokens for tokens in good):
             return
-        if self._requires_token or stem(hello.name) in self._access.names:
+        is_listed = stem(hello.name) in self._access.names
+        # With a roster a token that is nobody's is a mistake: its bot would play under another name.
+        is_wrong = hello.token is not None and bool(self._access.names)
+        if self._requires_token or is_listed or is_wrong:
             raise Unwelcome("token", TOKEN_NEEDED)
 
     def _check_token(self, token: str) -> None:

@@ -202,7 +202,9 @@ def command(
     }
     ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
     where = shared.database(db)
-    hidden = (*config.files, *(path for path in (tls_key,) if path is not None))
+    log = None if log_file in (None, "-") else Path(str(log_file))
+    secret = (path for path in (tls_key, log) if path is not None)
+    hidden = (*config.files, *secret)
     own = () if isinstance(where, str) else (where,)
     for entry in ours:  # what can never work is refused before anything is made
         try:

@@ -391,7 +391,7 @@ def test_a_name_of_the_roster_needs_its_token_on_this_machine_too(
 
 def test_other_names_are_free_on_this_machine(listed: Door) -> None:
     assert listed.asks("zed") == ("zed", None)
-    assert listed.asks("anna", token="my own word") == ("anna", None)
+    assert listed.refuses("anna", token="my own word") == NEEDED, "it is a mistake"
 
 
 def test_a_bot_that_the_arena_has_launched_needs_only_its_own_token(
@@ -414,19 +414,17 @@ def test_so_many_connections_may_be_open_with_a_token_of_the_roster(
     assert closed.asks("ben", token=BEN) == ("ben", None)
 
 
-def test_with_a_roster_a_word_of_ones_own_is_no_token_that_counts(
+def test_with_a_roster_those_without_a_token_are_counted_by_address(
     door: Door,
 ) -> None:
     limits = msgspec.structs.replace(LIMITS, per_address=1)
     door.admission = Admission(door.players, limits, ROSTER)
     door.comes("ann", ANN)
     door.admission.admitted(hello("zed"), address="10.0.0.1")
-    door.comes("zed", "a word")
+    door.comes("zed")
 
-    for token in (None, "another"):
-        again = hello("eve", token=token)
-        with pytest.raises(Unwelcome, match="at most 1 connections without a token"):
-            door.admission.admitted(again, address="10.0.0.1")
+    with pytest.raises(Unwelcome, match="at most 1 connections without a token"):
+        door.admission.admitted(hello("eve"), address="10.0.0.1")
     ben = hello("ben", token=BEN)
     assert door.admission.admitted(ben, address="10.0.0.1") == ("ben", None)
 
