@@ -185,6 +185,11 @@ class Competition:
         return State.PAUSED if self.is_paused else State.RUNNING
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether a match waits for the instructor, as it was void too often."""
+        return isinstance(self._stage, RunningStage) and self._stage.is_stuck
+
+    @property
     def progress(self) -> Progress:
         """How far it is; the time left is that of the matches left, at the pace of the last ones."""
         expected = max(expected_matches(self.plan) or 0, self.scheduled)

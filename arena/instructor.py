@@ -70,6 +70,14 @@ class Instructor:
         chosen = self._chosen(message.competition)
         if message.action is Action.PAUSE and message.competition is None:
             chosen = [one for one in chosen if not one.is_paused]
+        if message.action is Action.RESUME:
+            waiting = [one for one in chosen if one.is_paused or one.is_stuck]
+            if chosen and not waiting:
+                names = ", ".join(one.id for one in chosen)
+                raise UsageError(
+                    f"expected a competition that is paused, or has a match that waits after too many voids; going on: {names}"
+                )
+            chosen = waiting
         if not chosen:
             raise UsageError(f"expected a competition to be {done}, none is on")
         for competition in chosen:

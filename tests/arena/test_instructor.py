@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from arena.conduct import FAULT, MOST_VOIDS
 from arena.host import Host
 from arena.instructor import Instructor
 from arena.ledger import Ledger
@@ -112,7 +113,11 @@ async def two(hall: Hall) -> tuple[Arena, list[asyncio.Task[Any]]]:
     tasks = []
     for name, run_name in (("cup-1", "cup"), ("two", "")):
         _, task = await hall.begin(
-            "ann", "ben", competition=name, run=run_name, limits=Limits()
+            *("ann", "ben"),
+            competition=name,
+            run=run_name,
+            limits=Limits(),
+            is_attended=True,
         )
         tasks.append(task)
     return Arena(hall), tasks
@@ -180,7 +185,8 @@ def test_without_a_name_all_are_meant(house: House) -> None:
         assert "expected a competition to be paused, none is on" in arena.refuses(
             Action.PAUSE
         )
-        assert arena.says(Action.RESUME).text == "resumed: cup-1, two"
+        arena.says(Action.RESUME, competition="two")
+        assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
         assert arena.says(Action.STOP).text == "stopped: cup-1, two"
         for task in tasks:
             assert (await in_time(task)).state is State.STOPPED
@@ -220,6 +226,27 @@ def test_what_is_paused_is_not_paused_again(house: House) -> None:
         assert "goes on, two is paused" in arena.refuses(
             Action.PAUSE, competition="two"
         )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
+
+        assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
+        assert arena.refuses(Action.RESUME, competition="two") == f"{why}two"
+
+        stuck, _ = arena.competitions
+        for _ in range(MOST_VOIDS):  # of an arena that fails
+            [table] = [one for one in house.conduct.tables if stuck.table(one.id)]
+            house.conduct.void(table, FAULT)
+            await turns()
+        assert not stuck.is_paused
+        assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
+        assert not stuck.is_stuck
         await end(arena, tasks)
 
     run(scenario)
@@ -269,6 +296,8 @@ def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
             ("void", "made void by Eva"),
             ("void", f"goes on for {row.id}"),
         ]
+        said = f"expected a match that counts, {row.id} is void already"
+        assert arena.refuses(Action.VOID, match=row.id) == said
 
     run(scenario)
 
