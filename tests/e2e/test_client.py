@@ -489,7 +489,7 @@ def test_in_practice_a_bot_that_plays_illegally_plays_on(
         assert verdict is None
         assert "for practice" in program.said
         refused = [line for line in program.said.splitlines() if "refused: " in line]
-        assert len(refused) >= 5
+        assert refused, "at least its first bet; after that it may be broke"
         assert all("'raise'" in line and "; answered " in line for line in refused)
 
     in_arena(scenario)

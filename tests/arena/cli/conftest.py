@@ -39,6 +39,12 @@ class Ran(NamedTuple):
 Run = Callable[..., Ran]
 
 
+@pytest.fixture(autouse=True)
+def capable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown on a terminal is shown as on one that can do something, wherever the tests run."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run a command line in this process."""
