@@ -80,24 +80,36 @@ _ROGUES = 3  # of them, at most
 _LEAVE_S = 60.0  # for competitions to end, and for everybody to leave
 
 
+_POOL = (
+    5  # connections that SQLAlchemy keeps open, as soon as so many were needed at once
+)
+
+
 class Soak:
     """One soak.
 
     Args:
         host: the arena; it tells `ruled` of its verdicts.
+        store: where that writes.
         database: its file.
         minutes: for how long bots come.
         every_s: between two samples.
     """
 
     def __init__(
-        self, host: Host, database: Path, minutes: float, every_s: float
+        self,
+        host: Host,
+        store: Store,
+        database: Path,
+        minutes: float,
+        every_s: float,
     ) -> None:
         self.competitions = 0
         self.came: Counter[str] = Counter()
         self.eliminated: Counter[str] = Counter()
         self.wronged: list[str] = []
         self._host = host
+        self._store = store
         self._database = database
         self._every_s = every_s
         self._random = random.Random()
@@ -155,6 +167,9 @@ class Soak:
     async def _warm_up(self) -> None:
         """Have all threads there that the loop keeps, and launch a bot: what is opened for the first one is kept for the next."""
         await asyncio.gather(*(asyncio.to_thread(time.sleep, 0.05) for _ in range(64)))
+        with contextlib.ExitStack() as stack:  # the database's pool keeps so many open
+            for _ in range(_POOL):
+                stack.enter_context(self._store.engine.connect())
         words = sys.executable, "-c", "pass"
         await self._host.launch_program(read_program(shlex.join(words)), "first")
         while "first" not in self._host.ended or self.sample().launched:
@@ -365,7 +380,7 @@ async def soak(minutes: float, every_s: float, as_json: bool) -> Outcome:
 
         with Store(database) as store:
             async with Host(store, limits=LIMITS, on_verdict=ruled) as host:
-                verdicts.append(Soak(host, database, minutes, every_s))
+                verdicts.append(Soak(host, store, database, minutes, every_s))
                 outcome = await verdicts[0].run(as_json)
             await store.flushed()
     return outcome

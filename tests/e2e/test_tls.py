@@ -349,7 +349,8 @@ def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
                 writer.transport.abort()
             await ann.play()
 
-    in_arena(scenario)
+    # In the line hello may take as long as on the busiest machine.
+    in_arena(scenario, msgspec.structs.replace(LIMITS, hello_ms=60_000))
 
 
 # --- the files ---
