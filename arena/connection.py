@@ -186,6 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         # Until it is served; then it has as much time once more.
         self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self)
+        self._loop.call_soon(self._hold_on)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
@@ -229,10 +230,17 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- within ---
 
+    def _hold_on(self) -> None:
+        """Whoever is to wait does: asyncio before 3.11.4 starts to read after `connection_made`, whatever was said in there."""
+        waits = self._is_held or self._tls is not None
+        if self._transport is not None and waits:
+            _pause(self._transport)
+
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
         """Speak TLS from now on; whoever cannot is gone. The deadline for `hello` goes on."""
         raw = self._transport
         assert raw is not None, "it is served"
+        _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
@@ -365,6 +373,12 @@ def _origin(host: str) -> str:
         if not address.is_loopback and not address.is_link_local:
             return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
     return host
+
+
+def _pause(transport: asyncio.Transport) -> None:
+    """Read no more for certain, also where asyncio reads though it says that it has paused."""
+    transport.resume_reading()
+    transport.pause_reading()
 
 
 def min_rtt_ms(tcp: socket.socket) -> float | None:

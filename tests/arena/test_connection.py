@@ -1,0 +1,67 @@
+"""When a connection is read, on a transport that keeps reading whatever it was told at first, as that of asyncio before 3.11.4."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from arena.connection import Connection
+from arena.wire import Owner, Wire
+from protocol.messages import Limits
+
+
+class Eager(asyncio.Transport):
+    """Begins to read right after `connection_made`, though it says that it has paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_paused = False
+        self.reads = False
+
+    def begin(self) -> None:
+        self.reads = True
+
+    def pause_reading(self) -> None:
+        if not self.is_paused:
+            self.is_paused, self.reads = True, False
+
+    def resume_reading(self) -> None:
+        if self.is_paused:
+            self.is_paused, self.reads = False, True
+
+
+class Door:
+    """Has everybody wait, or serves everybody at once."""
+
+    def __init__(self, *, serves: bool) -> None:
+        self.serves = serves
+
+    def connected(self, connection: Wire) -> None:
+        assert isinstance(connection, Connection)
+        if self.serves:
+            connection.serve()
+        else:
+            connection.hold()
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
+    async def scenario() -> None:
+        door = cast(Owner, Door(serves=serves))
+        connection = Connection(door, Limits(), cast(Any, memoryview(bytearray(64))))
+        transport, loop = Eager(), asyncio.get_running_loop()
+        loop.call_soon(connection.connection_made, transport)  # as asyncio does
+        loop.call_soon(transport.begin)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert transport.reads is serves
+
+        connection.serve()
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
