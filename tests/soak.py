@@ -80,9 +80,8 @@ _ROGUES = 3  # of them, at most
 _LEAVE_S = 60.0  # for competitions to end, and for everybody to leave
 
 
-_POOL = (
-    5  # connections that SQLAlchemy keeps open, as soon as so many were needed at once
-)
+# connections that SQLAlchemy keeps open, as soon as so many were needed at once
+_POOL = 5
 
 
 class Soak:
@@ -116,6 +115,8 @@ class Soak:
         self._began = time.monotonic()
         self._minutes = minutes
         self._actors: set[asyncio.subprocess.Process] = set()
+        # Whoever runs the soak may have children of its own, a test's database server for example.
+        self._before = _below(os.getpid(), LinuxProcesses(), set())
         self._playing: Counter[str] = Counter()  # competitions that a bot is in
         self._retired: set[str] = set()  # not to be dealt to any more
         self._awaited: list[tuple[str, str]] = []  # game, name: may never come
@@ -191,7 +192,7 @@ class Soak:
         memory = processes.memory(os.getpid())
         assert memory is not None, "we are there"
         ours = {actor.pid for actor in self._actors}
-        below = _below(os.getpid(), processes, ours)
+        below = _below(os.getpid(), processes, ours | self._before)
         gateway = self._host.gateway
         return Sample(
             minute=round(self._minute, 2),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import subprocess
 import sys
 
 import pytest
@@ -77,8 +78,11 @@ def test_some_seconds_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "_VISITORS", 1)
     monkeypatch.setattr(soak, "_LIFE_S", 3.0)
 
-    done = asyncio.run(soak.soak(minutes=0.08, every_s=0.5, as_json=True))
+    with subprocess.Popen(["sleep", "600"]) as somebody_else:
+        done = asyncio.run(soak.soak(minutes=0.08, every_s=0.5, as_json=True))
+        somebody_else.kill()
 
+    assert done.before.launched == 0
     assert done.faults(math.inf) == []
     assert done.competitions > 0
     assert done.eliminated
