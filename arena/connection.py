@@ -351,7 +351,10 @@ class Connection(asyncio.BufferedProtocol):
         if data:
             transport.write(data)
         elif transport.can_write_eof():
-            transport.write_eof()
+            try:
+                transport.write_eof()
+            except OSError:  # the peer has said all, and is gone already
+                transport.close()
         else:
             transport.close()
         waiting = transport.get_write_buffer_size()

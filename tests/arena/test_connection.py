@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from typing import Any, cast
 
 import pytest
@@ -62,6 +64,44 @@ def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
         connection.serve()
 
         assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+class Gone(Eager):
+    """A socket whose peer has closed it: there is no connection any more that could be shut down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_closed = False
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
+    async def scenario() -> None:
+        door = cast(Owner, Door(serves=False))
+        connection = Connection(door, Limits(), cast(Any, memoryview(bytearray(64))))
+        transport = Gone()
+        connection.connection_made(transport)
+
+        connection._write(b"")
+
+        assert transport.is_closed
         connection._set_deadline(None)
 
     asyncio.run(scenario())
