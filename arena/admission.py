@@ -6,7 +6,6 @@ that is good is told just that, in words that depend on nothing that the arena k
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -118,15 +117,15 @@ class Admission:
         """Whose session a bot wants to go on with; None if it does not.
 
         Raises:
-            Unwelcome: it needs a token, there is no such session, or it began with another token.
+            Unwelcome: it needs a token, there is no such session, it began with another token, or this is another version.
         """
         if hello.resume is None:
             return None
-        given = hello.resume.encode()
         for player in self._players.values():
-            known = secrets.compare_digest(player.secret.encode(), given)
+            known = player.is_session(hello.resume)
             names = (player.name, player.own_name)
             if known and player.token == hello.token and hello.name in names:
+                _check_version(hello.protocol)
                 return player
         self._check_needed(hello)
         raise Unwelcome("session", "no such session to resume; say hello without it")

@@ -313,6 +313,7 @@ class Gateway:
         if isinstance(message, Answer):
             self.conduct.answer(player, message, arrived)
         elif isinstance(message, Ready):
+            player.heard_welcome()
             self.conduct.ready(player, message)
         elif isinstance(message, Goodbye):
             text = "said goodbye" + (

@@ -326,6 +326,6 @@ def beyond(plan: Plan, counted: Counted) -> set[int]:
                     for pairing in stage
                 )
             )
-    except StopIteration:
+    except StopIteration:  # all its stages are complete
         pass
     return set(counted) - asked

@@ -86,6 +86,7 @@ class Player:
         self.token = hello.token
         self.process = process
         self.secret = new_secret()
+        self._former_secret = ""
         self.session = Session()
         self.connection: Wire | None = connection
         self.chairs: dict[str, Chair] = {}
@@ -233,11 +234,26 @@ class Player:
         """The same bot is back over another connection; its next messages are those that it may have missed."""
         self.connection = connection
         self.lost_at = None
+        self._former_secret = hello.resume or ""
         self.secret = new_secret()
         self._floor_ms = self.floor_ms
         self.link = Link()  # it may have moved to another network
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
+
+    def is_session(self, secret: str) -> bool:
+        """Whether somebody who says that is this bot: it is the latest session, or the one before as long as the bot may not have
+        heard of the latest.
+        """
+        given = secret.encode()
+        former = self._former_secret
+        return secrets.compare_digest(self.secret.encode(), given) or (
+            former != "" and secrets.compare_digest(former.encode(), given)
+        )
+
+    def heard_welcome(self) -> None:
+        """The bot has said something that shows it: from now on only its latest session counts."""
+        self._former_secret = ""
 
     def repeat(self, first: int | None = None) -> None:
         """After `resumed` and `welcome`: send again what the bot may not have got; it ignores what it has.

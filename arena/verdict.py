@@ -104,7 +104,7 @@ def advice(finding: Finding, limits: Limits) -> str:
         case Ending.ABSENT:
             return "connect early, stay connected, and answer every `match` with `ready` at once"
         case Ending.DISCONNECT:
-            return "when the connection is lost, say `hello` again with `resume` within the grace period"
+            return "come back with `resume` when the connection is lost, and say `goodbye` only between matches"
         case Ending.REMOVED:
             return "ask your instructor why, or for another token"
         case _:

@@ -279,6 +279,15 @@ def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
     assert door.resumes("mine", player.secret) is player
 
 
+def test_a_session_is_not_resumed_in_another_version(door: Door) -> None:
+    ann = door.comes("ann")
+
+    with pytest.raises(Unwelcome) as why:
+        door.admission.resumed(hello("ann", resume=ann.secret, protocol=2))
+
+    assert why.value.code == "version"
+
+
 @pytest.mark.parametrize("what", ["name", "session", "former", "token", "no token"])
 def test_a_session_is_not_resumed_unless_all_fits(
     door: Door, house: House, what: str
@@ -286,7 +295,8 @@ def test_a_session_is_not_resumed_unless_all_fits(
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
     ann.disconnected(house.now)
-    ann.resumed(hello("ann"), ben.connection)  # type: ignore[arg-type]
+    ann.resumed(hello("ann", resume=former), ben.connection)  # type: ignore[arg-type]
+    ann.heard_welcome()
     wrong = {
         "name": ("ben", ann.secret, "token"),
         "session": ("ann", ben.secret, "token"),
@@ -300,6 +310,20 @@ def test_a_session_is_not_resumed_unless_all_fits(
     assert why.value.code == "session"
     assert str(why.value) == "no such session to resume; say hello without it"
     assert door.resumes("ann", ann.secret, "token") is ann
+
+
+def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
+    door: Door, house: House
+) -> None:
+    ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
+    former = ann.secret
+    for _ in range(2):
+        ann.disconnected(house.now)
+        again = hello("ann", resume=former)
+        ann.resumed(again, ben.connection)  # type: ignore[arg-type]
+
+        assert door.resumes("ann", former, "token") is ann
+        assert door.resumes("ann", ann.secret, "token") is ann
 
 
 @pytest.mark.parametrize("session", ["", "0" * 32, "ü" * 32])
