@@ -1,4 +1,4 @@
-"""`arena replay`: a match as text, or its questions put to a bot once more."""
+"""`arena replay`: a match as text or as frames, or its questions put to a bot once more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from arena import examine, sheet, story, wording
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
+from arena.conversation import conversation
 from arena.database import MATCHES
 from arena.games import game_named
 from arena.match import Record
@@ -22,7 +23,14 @@ from arena.program import read_program
 from arena.rules import Game
 from arena.sheet import Sheet
 from arena.store import Store
-from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
+from protocol.errors import (
+    ArenaError,
+    IllegalAnswer,
+    StoreFailed,
+    UsageError,
+    in_words,
+    one_line,
+)
 from protocol.messages import Limits, Verdict
 from protocol.vocabulary import Question, shorten
 
@@ -75,6 +83,11 @@ class _Found(msgspec.Struct, frozen=True):
     "COMMAND as of `arena play --bot`.",
 )
 @click.option("--seed", metavar="N", help="With --bot: seed a house bot or a FILE.py.")
+@click.option(
+    "--frames",
+    is_flag=True,
+    help="With --seat: print the conversation with that seat's bot, as in protocol/vectors/transcripts/.",
+)
 @shared.json_option
 def command(
     match: str,
@@ -83,14 +96,18 @@ def command(
     round_number: int | None,
     bot: str | None,
     seed: str | None,
+    frames: bool,
     as_json: bool,
 ) -> None:
-    """Step through a match as text, or put its questions to a bot again.
+    """Step through a match as text, show what a bot was sent, or put its questions to a bot again.
 
     MATCH is the id of a match in the database, `last`, or a file as `arena export` and this command's --json write it.
 
     With --seat and --bot a bot on this machine is started, and asked what that seat was asked, with the same news; the others answer as
     they did. It stops at the first answer that differs. The exit status is 0 if all were the same, 1 if one differed or the bot failed.
+
+    With --seat and --frames every message between that seat's bot and the arena is printed, from `hello` to `over`, as `arena verify` reads
+    it. What no record has is made up: the session, and that nothing was late, lost or refused.
 
     --json prints the match with its record, as `arena verify` reads it; with --bot {same, differs, failed}, where `differs` is null or
     {number, question, recorded, given} and `failed` null or {text, number, question, stderr}.
@@ -99,6 +116,8 @@ def command(
         raise UsageError("expected --seat with --bot: whose questions it is to get")
     if seed is not None and bot is None:
         raise UsageError("expected --bot with --seed")
+    if frames and (seat is None or bot is not None or round_number or as_json):
+        raise UsageError("expected --seat with --frames, and nothing else to show")
     found = _find(match, db)
     game = _game(found)
     if seat is not None and seat > game.seats:
@@ -107,6 +126,8 @@ def command(
         if round_number is not None:
             raise UsageError("expected no --round with --bot: it is asked everything")
         _rehearse(found, game, seat - 1, bot, seed, as_json=as_json)
+    elif frames and seat is not None:
+        _show_frames(found, game, seat - 1)
     elif as_json:
         document = found.record if found.sheet is None else found.sheet
         click.echo(document.to_json())
@@ -189,6 +210,30 @@ def _show(lines: Iterator[str]) -> None:
         click.echo("\n".join(text))
     else:
         click.echo_via_pager("\n".join(text))
+
+
+def _show_frames(found: _Found, game: Game, seat: int) -> None:
+    """Print the conversation of a seat.
+
+    Raises:
+        ArenaError: the record cannot be played again.
+    """
+    players = found.players if len(found.players) == game.seats else _unnamed(game)
+    try:
+        transcript = conversation(
+            found.record,
+            players,
+            seat,
+            f"{found.name}.{seat}",
+            limits=found.limits,
+            verdict=found.verdict,
+            about=f"Seat {seat + 1} in match {found.name}, made up from its record.",
+        )
+    except (IllegalAnswer, ValueError, TypeError) as error:
+        why = str(error) if isinstance(error, ArenaError) else in_words(error)
+        text = f"match {found.name} cannot be played again: {why}"
+        raise ArenaError(text) from None
+    click.echo(transcript.to_bytes(), nl=False)
 
 
 def _rehearse(

@@ -1,4 +1,4 @@
-"""`arena verify`: whether a database, or an exported match, is what it says, recomputed from the records."""
+"""`arena verify`: whether a database, an exported match or a transcript is what it says, recomputed from the records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena import examine, sheet, verify
+from arena import examine, follow, sheet, transcript, verify
 from arena.audit import Flaw
 from arena.cli import _shared as shared
 from protocol.errors import ArenaError, UsageError, one_line
@@ -57,7 +57,7 @@ class _Outcome(msgspec.Struct):
 
 
 @click.command(name="verify")
-@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|MATCH.json...")
+@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FILE...")
 @click.option(
     "--competition",
     metavar="ID",
@@ -67,9 +67,11 @@ class _Outcome(msgspec.Struct):
 def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> None:
     """Recompute every deal and every result, and say which match is not what its record says, and why.
 
-    Checks a database (a file or a URL), or matches as `arena export` and `arena replay --json` write them: that no byte of a match was
+    Checks a database (a file or a URL), matches as `arena export` and `arena replay --json` write them, or transcripts as `arena
+    replay --frames` does and as they are in protocol/vectors/transcripts/: that no byte of a match was
     changed since it was written, that the seed is the one that was committed to, that cards and answers make the scores, and, of
-    a database, that every competition has the matches that its schedule asks for, each once.
+    a database, that every competition has the matches that its schedule asks for, each once, and of a transcript, that the bot was told
+    what the rules make of the match, message by message.
 
     Prints a line for every match that does not fit; the exit status is 0 if all do, else 1.
 
@@ -80,7 +82,9 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
         if _is_json(place):
             if competition is not None:
                 raise UsageError("expected a database with --competition, got a match")
-            _documents(Path(place), outcome, tell=not as_json)
+            file = Path(place)
+            check = _transcript if _is_transcript(file) else _documents
+            check(file, outcome, tell=not as_json)
         else:
             _database(place, competition, outcome, tell=not as_json)
     if as_json:
@@ -118,6 +122,23 @@ def _database(
             # A match that does not fit has a line already.
             if which in (None, flaw.competition) and flaw.match not in known - {None}:
                 outcome.flaw(flaw, tell=tell)
+
+
+def _is_transcript(path: Path) -> bool:
+    with path.open("rb") as file:
+        return transcript.is_transcript(file.readline())
+
+
+def _transcript(path: Path, outcome: _Outcome, *, tell: bool) -> None:
+    """A file with the conversation of one seat."""
+    outcome.matches += 1
+    try:
+        with path.open("rb") as file:
+            reasons = follow.check(transcript.read(file))
+    except UsageError as error:
+        reasons = (str(error),)
+    if reasons:
+        outcome.flaw(Flaw("", str(path), "; ".join(reasons)), tell=tell)
 
 
 def _documents(path: Path, outcome: _Outcome, *, tell: bool) -> None:

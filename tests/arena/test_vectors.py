@@ -144,3 +144,149 @@ def test_J6_the_digest_is_what_the_document_says(line: bytes) -> None:
 
     text = compact(fields) + b"\n" + compact(sheet["record"])
     assert hashlib.sha256(text).hexdigest() == sheet["digest"]
+
+
+# ---- Transcripts: what is among them, and that their cards are what the document says
+
+
+TRANSCRIPTS = {
+    file.stem: [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for file in sorted((VECTORS / "transcripts").glob("*.jsonl"))
+}
+EACH_TRANSCRIPT = pytest.mark.parametrize("name", TRANSCRIPTS)
+
+
+def messages(name: str, kind: str) -> list[dict[str, Any]]:
+    """The messages of one type in a transcript, in order."""
+    said = [message for line in TRANSCRIPTS[name][1:] for message in line.values()]
+    return [one for one in said if isinstance(one, dict) and one["type"] == kind]
+
+
+def of_game(game: str, kind: str) -> list[dict[str, Any]]:
+    """The same in all transcripts of a game."""
+    names = [name for name in TRANSCRIPTS if name.rpartition("-")[0] == game]
+    return [message for name in names for message in messages(name, kind)]
+
+
+def told(game: str) -> list[dict[str, Any]]:
+    """All news in them."""
+    heard = [*of_game(game, "ask"), *of_game(game, "over")]
+    return [one for message in heard for one in message["news"]]
+
+
+@EACH_TRANSCRIPT
+def test_J6_the_decks_of_a_transcript_are_dealt_as_the_document_says(name: str) -> None:
+    heading = TRANSCRIPTS[name][0]
+    stream = Plain(plain_key(heading["seed"], heading["nonces"]))
+    decks = heading["decks"]
+
+    def deal() -> Any:
+        match heading["game"]:
+            case "ace_king_queen":
+                return stream.shuffle(["A", "K", "Q"])
+            case "gin_rummy":
+                return {"starter": stream.below(2), "deck": stream.shuffle(PACK)}
+            case "high_low":
+                return stream.shuffle(PACK)
+            case "three_card_poker":
+                return stream.six()
+            case _ if heading["settings"]["shuffle"] == "riffle":
+                return 13 + stream.below(27)
+            case _:
+                return stream.shuffle(NEW_DECK)
+
+    hidden = hashlib.sha256(bytes.fromhex(heading["seed"])).hexdigest()
+    assert [deal() for _ in decks] == decks
+    assert messages(name, "match")[0]["commitment"] == hidden
+    assert decks
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_J6_the_transcripts_have_every_question_and_all_news(game: str) -> None:
+    vocabulary = GAMES[game].vocabulary
+    asked = {message["kind"] for message in of_game(game, "ask")}
+
+    assert asked == {*vocabulary.questions}
+    assert {one["kind"] for one in told(game)} == {*vocabulary.news}
+    assert sum(name.startswith(game) for name in TRANSCRIPTS) >= 3
+
+
+def test_J6_the_transcripts_have_every_ending_of_a_game() -> None:
+    def values(game: str, kind: str, field: str) -> set[Any]:
+        return {one[field] for one in told(game) if one["kind"] == kind}
+
+    rounds = [one for one in told("high_low") if one["kind"] == "round_over"]
+    hands = values("ace_king_queen", "hand_over", "response")
+
+    assert hands == {"call", "fold", None}
+    assert values("gin_rummy", "round_over", "reason") == {
+        *("gin", "knock", "undercut", "tie", "stock", "turns"),
+    }
+    assert values("gin_rummy", "game_over", "winner") == {0, 1, None}
+    assert values("gin_rummy", "turn", "drew") == {"stock", "discard"}
+    assert {one["cards"].count(None) for one in rounds} == {0, 1, 2, 3, 4}
+    assert values("high_low", "bid", "bid") == {"quit", 2, 4, 6, 8, 10}
+    assert values("three_card_poker", "round_over", "outcome") == {-2, -1, 0, 1, 2}
+    assert values("blackjack", "hand_over", "outcome") == {
+        *("natural", "bust", "dealer_busts", "win", "lose", "push"),
+    }
+
+
+def test_J6_the_transcripts_have_every_answer_of_a_game() -> None:
+    def answers(game: str) -> list[Any]:
+        asked = {message["ask"]: message for message in of_game(game, "ask")}
+        return [
+            message["value"]
+            for message in of_game(game, "answer")
+            if message["ask"] in asked
+        ]
+
+    turns = [one for one in answers("gin_rummy") if isinstance(one, dict)]
+    melds = [one for one in answers("gin_rummy") if isinstance(one, list)]
+
+    assert {"bet", "check", "call"} <= {*map(str, answers("ace_king_queen"))}
+    assert {"take", "pass", "stock", "discard"} <= {*map(str, answers("gin_rummy"))}
+    assert {(one.get("knock"), bool(one.get("melds"))) for one in turns} >= {
+        *((False, False), (True, False), (True, True)),
+    }
+    assert melds  # the defender's own
+    assert {"swap", "keep", "quit"} <= {*map(str, answers("high_low"))}
+    assert {"play", "fold"} <= {*map(str, answers("three_card_poker"))}
+    assert {"hit", "stand"} <= {*map(str, answers("blackjack"))}
+
+
+def test_J6_the_transcripts_have_what_a_session_can_come_to() -> None:
+    events = {
+        line["event"]
+        for lines in TRANSCRIPTS.values()
+        for line in lines
+        if "event" in line
+    }
+    overs = [over for name in TRANSCRIPTS for over in messages(name, "over")]
+    blamed = [over for over in overs if over["verdict"]]
+    legal = [
+        refused["legal"]
+        for name in TRANSCRIPTS
+        for refused in messages(name, "refused")
+    ]
+
+    assert events == {"connection lost", "program killed"}
+    assert {over["termination"]["kind"] for over in overs} == {
+        *("completed", "illegal", "timeout", "disconnect"),
+    }
+    assert {over["verdict"]["kind"] for over in blamed} == {"illegal", "timeout"}
+    assert {type(one) for one in legal} == {list, dict}
+    assert any(messages(name, "past") for name in TRANSCRIPTS)
+    assert any("note" in one for one in of_game("ace_king_queen", "answer"))
+    assert any(not nonce.isascii() for nonce in TRANSCRIPTS["high_low-1"][0]["nonces"])
+
+
+@EACH_TRANSCRIPT
+def test_J6_a_transcript_goes_from_hello_to_over(name: str) -> None:
+    heading, first, *_, last = TRANSCRIPTS[name]
+    [over] = messages(name, "over")
+
+    assert first["bot"]["type"] == "hello"
+    assert last["arena"] == over
+    assert over["scores"] == heading["scores"]
+    assert over["reveal"] == {"seed": heading["seed"], "nonces": heading["nonces"]}

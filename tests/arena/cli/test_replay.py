@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 import arena
@@ -294,3 +295,84 @@ def test_a_bot_that_cannot_be_found(run_process: Run, honest: str) -> None:
 
     assert ran.status == 2
     assert len(ran.err.splitlines()) == 1
+
+
+# ---- As frames
+
+
+def conversation(run: Run, file: str, match: str, seat: int) -> list[dict[str, Any]]:
+    ran = run("replay", match, "--db", file, "--seat", str(seat), "--frames")
+    assert (ran.status, ran.err) == (0, "")
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+@pytest.mark.parametrize("seat", [1, 2])
+@pytest.mark.parametrize(
+    "match",
+    [
+        *("gin_rummy-1", "gin_rummy-2", "gin_rummy-void"),
+        *("ace_king_queen-1", "ace_king_queen-2", "ace_king_queen-void"),
+    ],
+)
+def test_a_conversation_of_a_match_fits(
+    run: Run, file: str, tmp_path: Path, match: str, seat: int
+) -> None:
+    lines = conversation(run, file, match, seat)
+    path = tmp_path / "frames.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    assert lines[0]["seat"] == seat - 1
+    assert lines[1]["bot"]["name"] == lines[0]["players"][seat - 1]
+    assert lines[-1]["arena"]["type"] == "over"
+    assert run("verify", str(path)).out == "1 match: fits\n"
+
+
+def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
+    mine = conversation(run, file, "ace_king_queen-2", 1)
+    others = conversation(run, file, "ace_king_queen-2", 2)
+
+    assert mine[-2] == {"event": "answered what was not legal"}
+    assert mine[-1]["arena"]["verdict"]["got"] == "'no'"
+    assert others[-1]["arena"]["verdict"] is None
+    assert not any("event" in line for line in others)
+
+
+def test_a_bare_record_has_a_conversation_as_well(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    path.write_bytes(play("blackjack").record.to_json())
+    lines = [
+        json.loads(line)
+        for line in run("replay", str(path), "--seat", "1", "--frames").out.splitlines()
+    ]
+
+    assert lines[0]["players"] == ["seat-1"]
+    assert lines[3]["arena"]["match"] == "replay.0"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--frames",),
+        ("--frames", "--seat", "1", "--json"),
+        ("--frames", "--seat", "1", "--round", "2"),
+        ("--frames", "--seat", "1", "--bot", "honest"),
+    ],
+)
+def test_frames_are_of_one_seat_and_all_there_is(
+    run: Run, file: str, words: tuple[str, ...]
+) -> None:
+    assert run("replay", "last", "--db", file, *words).refusal(2) == (
+        "expected --seat with --frames, and nothing else to show"
+    )
+
+
+def test_a_record_that_cannot_be_played_has_no_conversation(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "record.json"
+    record = play("ace_king_queen").record
+    path.write_bytes(msgspec.structs.replace(record, answers=()).to_json())
+
+    assert run("replay", str(path), "--seat", "1", "--frames").refusal(1) == (
+        "match replay cannot be played again: it says completed, but has only 0 answers"
+    )

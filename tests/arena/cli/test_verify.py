@@ -14,6 +14,8 @@ from arena.sheet import sheet_of
 from arena.store import Store
 from tests.arena.sample import play, write
 
+TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
+
 if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run
 
@@ -177,3 +179,41 @@ def test_as_a_process(run_process: Run, file: Path) -> None:
     assert (
         run_process("verify", str(file)).out == "7 matches of 2 competitions: all fit\n"
     )
+
+
+def test_transcripts(run: Run, file: Path, tmp_path: Path) -> None:
+    names = ("ace_king_queen-1", "blackjack-1")
+    places = [str(TRANSCRIPTS / f"{name}.jsonl") for name in names]
+    (tmp_path / "one.json").write_bytes(sheets(file)[0])
+
+    assert run("verify", *places).out == "2 matches: all fit\n"
+    assert run("verify", *places, str(tmp_path / "one.json")).out == (
+        "3 matches: all fit\n"
+    )
+    assert "expected a database with --competition" in run(
+        "verify", places[0], "--competition", "ace"
+    ).refusal(2)
+
+
+def test_a_transcript_that_was_changed(run: Run, tmp_path: Path) -> None:
+    text = (TRANSCRIPTS / "blackjack-1.jsonl").read_bytes()
+    path = tmp_path / "changed.jsonl"
+    path.write_bytes(text.replace(b'"soft":false', b'"soft":true', 1))
+
+    ran = run("verify", str(path))
+
+    assert ran.status == 1
+    [line] = ran.out.splitlines()
+    assert line.startswith(f"match {path}: line ")
+    assert line.endswith("`soft` is True, expected False")
+    assert run("verify", str(path), "--json").out.count("`soft`") == 1
+
+
+def test_a_transcript_that_breaks_off(run: Run, tmp_path: Path) -> None:
+    lines = (TRANSCRIPTS / "blackjack-1.jsonl").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "broken.jsonl"
+    path.write_bytes(b"".join(lines[:5]))
+    assert run("verify", str(path)).out == f"match {path}: it ends before `over`\n"
+
+    path.write_bytes(b"".join(lines[:5]) + lines[5][:20])
+    assert run("verify", str(path)).out.startswith(f"match {path}: line 6: ")
