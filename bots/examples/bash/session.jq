@@ -1,0 +1,38 @@
+# What the arena says, for session.sh to read: a line for each question, piece of news and so on, with 0x1f between the fields.
+#
+#   match    ID  -    NAME VALUE …      news     ID  ASK  NAME VALUE …      again    ID  ASK  TEXT
+#   ask      ID  ASK  NAME VALUE …      legal    ID  ASK  ANSWER …          refused  ID  -    TEXT
+#
+# ID, ASK and each ANSWER are JSON and can be put into a reply as they are.
+
+# In one line, and without what stands between fields.
+def text:
+  if type == "array" and all(.[]; type == "string") then join(" ") else . end
+  | if type == "string" then gsub("[[:cntrl:]]"; " ") else tojson end;
+
+def named: to_entries[] | select(.key != "") | (.key, .value) | text;
+
+def line($kind; $message; fields):
+  [$kind, ($message.match | tojson), ($message.ask | tojson), fields] | join("\u001f");
+
+def news($message): $message.news[] | line("news"; $message; named);
+
+def legal($message):
+  $message.legal | line("legal"; $message; if type == "array" then .[] | tojson else empty end);
+
+inputs
+| if type == "array" then .[] else . end
+| . as $message
+| if .type == "match" then
+    line("match"; .; del(.type, .match) | named)
+  elif .type == "ask" then
+    news(.), legal(.),
+    # The ends of a range, `min` and `max`, go with the question.
+    line("ask"; .; del(.type, .match, .ask, .news, .legal) + (.legal | objects // {}) | named)
+  elif .type == "past" or .type == "over" then
+    news(.)
+  elif .type == "refused" and .legal != null then
+    line("again"; .; "\(.code): \(.text)" | text)
+  elif .type == "refused" then
+    line("refused"; .; "\(.code): \(.text)" | text)
+  else empty end

@@ -1,0 +1,352 @@
+// The session with the arena: one WebSocket, JSON in text frames, and the way back when
+// the connection is lost. It knows no game; bot.go has the players.
+package main
+
+import (
+	"bytes"
+	crand "crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"math/rand"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+const (
+	patience   = 60 * time.Second // for an arena that is away
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// Match is what the arena says of a chair at a table.
+type Match struct {
+	ID       string         `json:"match"`
+	Game     string         `json:"game"`
+	Seat     int            `json:"seat"`
+	Seats    []string       `json:"seats"` // the names, by seat
+	Settings map[string]any `json:"settings"`
+}
+
+// Player plays one match, and is forgotten when that is over.
+type Player interface {
+	// Hear takes note of something that this seat has learnt. It comes before the
+	// question that it belongs to.
+	Hear(news News)
+	// Decide returns one of the question's legal answers.
+	Decide(question Question) any
+}
+
+// News is one thing learnt; Into reads the fields of its kind.
+type News struct {
+	Kind string
+	fields
+}
+
+// Question is one thing to decide; Into reads the fields of its kind.
+type Question struct {
+	Kind  string
+	Legal Legal
+	fields
+}
+
+// Legal holds all legal answers: the Choices, or without any every number from Min to Max.
+type Legal struct {
+	Choices  []json.RawMessage
+	Min, Max int64
+}
+
+// AnyLegal picks one of the legal answers at random.
+func AnyLegal(legal Legal) any {
+	if len(legal.Choices) > 0 {
+		return legal.Choices[rand.Intn(len(legal.Choices))]
+	}
+	return legal.Min + rand.Int63n(legal.Max-legal.Min+1)
+}
+
+// Play says hello and plays until the arena closes. An error says why it cannot go on.
+func Play(games []string, newPlayer func(Match) Player) error {
+	address := getenv("ARENA_URL", "ws://127.0.0.1:7700")
+	if u, err := url.Parse(address); err != nil || u.Host == "" || (u.Scheme != "ws" && u.Scheme != "wss") {
+		return fmt.Errorf("expected ARENA_URL to be like ws://host:port, got %q", address)
+	}
+	rand.Seed(time.Now().UnixNano())
+	s := &session{games: games, newPlayer: newPlayer, chairs: map[string]*chair{}, heard: time.Now()}
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		welcome, err := s.connection(address)
+		var end fatal
+		var closed *websocket.CloseError
+		switch {
+		case errors.As(err, &end):
+			return end.error
+		case errors.Is(err, errNoSession):
+			s.resume, s.chairs = "", map[string]*chair{}
+			continue
+		case errors.As(err, &closed):
+			switch closed.Code {
+			case websocket.CloseNormalClosure:
+				return nil
+			case websocket.CloseInternalServerErr, websocket.CloseServiceRestart,
+				websocket.CloseAbnormalClosure, websocket.CloseNoStatusReceived:
+				// The arena may be back in a moment.
+			default:
+				return fmt.Errorf("the arena closed the connection: %d %s", closed.Code, closed.Text)
+			}
+		}
+		if time.Since(s.heard) > patience {
+			return fmt.Errorf("no arena at %s: %w", address, err)
+		}
+		if welcome {
+			pause = firstPause
+		}
+		time.Sleep(pause)
+	}
+}
+
+// fatal wraps an error that coming back would not mend.
+type fatal struct{ error }
+
+var errNoSession = errors.New("the arena does not know the session any more")
+
+type session struct {
+	games     []string
+	newPlayer func(Match) Player
+	chairs    map[string]*chair // by the match's id
+	resume    string            // the session of the latest welcome
+	heard     time.Time         // when the arena was last there
+}
+
+// chair is a seat in a match. It keeps its latest answer, as the arena repeats the
+// question if the connection was lost before the answer arrived.
+type chair struct {
+	player Player
+	ask    string
+	value  any
+}
+
+// connection lasts until an error ends it; it tells whether the arena said welcome.
+func (s *session) connection(address string) (welcome bool, err error) {
+	conn, _, err := websocket.DefaultDialer.Dial(address, nil)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	defer func() {
+		if r := recover(); r != nil {
+			log.Printf("%v\n%s", r, debug.Stack())
+			reason := websocket.FormatCloseMessage(websocket.CloseInternalServerErr, "the bot panicked")
+			conn.WriteControl(websocket.CloseMessage, reason, time.Now().Add(time.Second))
+			err = fatal{fmt.Errorf("the bot panicked: %v", r)}
+		}
+		if welcome {
+			s.heard = time.Now()
+		}
+	}()
+	if err := conn.WriteJSON(s.hello()); err != nil {
+		return false, err
+	}
+	for {
+		_, frame, err := conn.ReadMessage()
+		if err != nil {
+			return welcome, err
+		}
+		messages, err := split(frame)
+		if err != nil {
+			return welcome, fatal{err}
+		}
+		var answers []any
+		for _, m := range messages {
+			welcome = welcome || m.Type == "welcome"
+			answer, err := s.reply(m)
+			if err != nil {
+				return welcome, err
+			}
+			if answer != nil {
+				answers = append(answers, answer)
+			}
+		}
+		switch len(answers) {
+		case 0:
+		case 1:
+			err = conn.WriteJSON(answers[0])
+		default: // a frame is answered in one frame
+			err = conn.WriteJSON(answers)
+		}
+		if err != nil {
+			return welcome, err
+		}
+	}
+}
+
+type object map[string]any
+
+func (s *session) hello() object {
+	hello := object{
+		"type": "hello", "protocol": 1, "name": getenv("ARENA_NAME", "go"), "games": s.games,
+		"tables": 8, "batch": true, "client": "card-arena example (go)",
+	}
+	if token := os.Getenv("ARENA_TOKEN"); token != "" {
+		hello["token"] = token
+	}
+	if s.resume != "" {
+		hello["resume"] = s.resume
+	}
+	return hello
+}
+
+// message is anything that the arena says; most fields are there in some types only.
+type message struct {
+	Match
+	Type    string `json:"type"`
+	Ask     string `json:"ask"`
+	News    []News `json:"news"`
+	Session string `json:"session"`
+	Code    string `json:"code"`
+	Text    string `json:"text"`
+	Legal   Legal  `json:"legal"`
+	raw     json.RawMessage
+}
+
+// reply returns what is to be sent for a message, or nil.
+func (s *session) reply(m message) (any, error) {
+	c := s.chairs[m.ID]
+	switch m.Type {
+	case "welcome":
+		s.resume = m.Session
+	case "match":
+		if c == nil { // else the arena repeats it after a reconnect
+			s.chairs[m.ID] = &chair{player: s.newPlayer(m.Match)}
+		}
+		return object{"type": "ready", "match": m.ID, "nonce": nonce()}, nil
+	case "ask":
+		if c == nil {
+			return nil, fatal{fmt.Errorf("asked in match %q, which it has not dealt", m.ID)}
+		}
+		if m.Ask != c.ask {
+			question := Question{}
+			if err := json.Unmarshal(m.raw, &question); err != nil {
+				return nil, fatal{err}
+			}
+			c.hear(m.News)
+			c.value, c.ask = c.player.Decide(question), m.Ask
+		}
+		return c.answer(m.ID), nil
+	case "past":
+		if c != nil {
+			c.hear(m.News)
+		}
+	case "over":
+		if c != nil {
+			c.hear(m.News)
+			delete(s.chairs, m.ID)
+		}
+	case "refused":
+		if c != nil && m.Ask == c.ask && m.Ask != "" { // in practice: once more
+			log.Printf("%s: %s", m.Code, m.Text)
+			c.value = AnyLegal(m.Legal)
+			return c.answer(m.ID), nil
+		}
+		if m.Code == "session" {
+			return nil, errNoSession
+		}
+		return nil, fatal{fmt.Errorf("%s: %s", m.Code, m.Text)}
+	}
+	return nil, nil
+}
+
+func (c *chair) hear(news []News) {
+	for _, n := range news {
+		c.player.Hear(n)
+	}
+}
+
+func (c *chair) answer(match string) object {
+	return object{"type": "answer", "match": match, "ask": c.ask, "value": c.value}
+}
+
+// split reads a frame: one message, or an array of them.
+func split(frame []byte) (messages []message, err error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(frame), []byte("[")) {
+		frame = bytes.Join([][]byte{[]byte("["), frame, []byte("]")}, nil)
+	}
+	var raws []json.RawMessage
+	if err := json.Unmarshal(frame, &raws); err != nil {
+		return nil, err
+	}
+	messages = make([]message, len(raws))
+	for i, raw := range raws {
+		if err := json.Unmarshal(raw, &messages[i]); err != nil {
+			return nil, err
+		}
+		messages[i].raw = raw
+	}
+	return messages, nil
+}
+
+// fields are the JSON of a question or of news.
+type fields struct{ raw json.RawMessage }
+
+// Into reads them into a struct. It panics if they do not fit, which is a bug of the bot.
+func (f fields) Into(value any) {
+	if err := json.Unmarshal(f.raw, value); err != nil {
+		panic(err)
+	}
+}
+
+// UnmarshalJSON keeps the fields for later, when it is known what they are.
+func (n *News) UnmarshalJSON(data []byte) error {
+	var head struct{ Kind string }
+	err := json.Unmarshal(data, &head)
+	n.Kind, n.raw = head.Kind, append(json.RawMessage{}, data...)
+	return err
+}
+
+// UnmarshalJSON keeps the fields for later, when it is known what they are.
+func (q *Question) UnmarshalJSON(data []byte) error {
+	var head struct {
+		Kind  string
+		Legal Legal
+	}
+	err := json.Unmarshal(data, &head)
+	q.Kind, q.Legal, q.raw = head.Kind, head.Legal, append(json.RawMessage{}, data...)
+	return err
+}
+
+// UnmarshalJSON reads a list of answers, or a map with min and max.
+func (l *Legal) UnmarshalJSON(data []byte) error {
+	if data[0] == '[' {
+		return json.Unmarshal(data, &l.Choices)
+	}
+	var span struct{ Min, Max int64 }
+	err := json.Unmarshal(data, &span)
+	l.Min, l.Max = span.Min, span.Max
+	return err
+}
+
+func nonce() string {
+	random := make([]byte, 16)
+	if _, err := crand.Read(random); err != nil {
+		panic(err)
+	}
+	return hex.EncodeToString(random)
+}
+
+func getenv(name, fallback string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return fallback
+}
+
+func min(a, b time.Duration) time.Duration {
+	if a < b {
+		return a
+	}
+	return b
+}

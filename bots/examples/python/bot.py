@@ -1,0 +1,104 @@
+"""A bot for all five games: it plays Ace-King-Queen well, and the others by any legal answer.
+
+    python3 bot.py
+
+In Ace-King-Queen it remembers how often the other seat bets and calls with each card, which it is told after every hand, and
+answers with what wins the most chips on average against that.
+"""
+
+from __future__ import annotations
+
+import random
+
+from session import Message, Player, play
+
+__all__ = ["Learner", "make_player"]
+
+RANK = {"Q": 0, "K": 1, "A": 2}
+
+# How often an opponent bets and calls with each card, before anything is known of it: this is the equilibrium, which
+# nobody can beat. It weighs as much as so many hands.
+BETS = {"Q": 1 / 3, "K": 0.0, "A": 1.0}
+CALLS = {"Q": 0.0, "K": 1 / 3, "A": 1.0}
+PRIOR_HANDS = 6
+
+# A little chance in what an answer is worth, in chips: where two are about equal, as against the equilibrium, we mix.
+BLUR = 0.1
+
+
+class Habit:
+    """How often somebody does something when it can."""
+
+    def __init__(self, share: float) -> None:
+        self.seen, self.done = float(PRIOR_HANDS), PRIOR_HANDS * share
+
+    def note(self, done: bool) -> None:
+        """It could, and did or did not."""
+        self.seen += 1
+        self.done += done
+
+    @property
+    def share(self) -> float:
+        """How often, from 0 to 1."""
+        return self.done / self.seen
+
+
+class Learner(Player):
+    """Ace-King-Queen against one opponent."""
+
+    def __init__(self, seat: int) -> None:
+        self.seat = seat
+        self.bets = {card: Habit(share) for card, share in BETS.items()}
+        self.calls = {card: Habit(share) for card, share in CALLS.items()}
+
+    def hear(self, news: Message) -> None:
+        """A hand is over, and both cards lie open: what the other seat did with its own."""
+        card = news["cards"][1 - self.seat]
+        if news["bettor"] != self.seat:
+            self.bets[card].note(news["open"] == "bet")
+        elif news["open"] == "bet":
+            self.calls[card].note(news["response"] == "call")
+
+    def decide(self, question: Message) -> object:
+        """The answer that is worth more against this opponent."""
+        worth = self.open if question["kind"] == "open" else self.respond
+        card = question["card"]
+        return max(
+            question["legal"],
+            key=lambda answer: worth(card, answer) + random.uniform(0, BLUR),
+        )
+
+    def open(self, card: str, answer: str) -> float:
+        """What a bet or a check wins on average; each of the two other cards is as likely."""
+        total = 0.0
+        for other in RANK.keys() - {card}:
+            showdown = 1 if RANK[card] > RANK[other] else -1
+            if answer == "check":
+                total += showdown
+            else:
+                called = self.calls[other].share
+                total += called * 2 * showdown + (1 - called) * 1
+        return total / 2
+
+    def respond(self, card: str, answer: str) -> float:
+        """What a call or a fold wins on average, now that the other seat has bet."""
+        if answer == "fold":
+            return -1.0
+        total = weight = 0.0
+        for other in RANK.keys() - {card}:
+            bets = self.bets[other].share
+            weight += bets
+            total += bets * (2 if RANK[card] > RANK[other] else -2)
+        return total / weight if weight else 0.0
+
+
+def make_player(match: Message) -> Player:
+    """Whoever plays this match."""
+    if match["game"] == "ace_king_queen":
+        return Learner(match["seat"])
+    return Player()
+
+
+if __name__ == "__main__":
+    games = "ace_king_queen gin_rummy high_low three_card_poker blackjack"
+    play(games.split(), make_player)

@@ -1,0 +1,434 @@
+"""The examples of `bots/examples`, as their readers find them: built as their READMEs say, in a competition of every game, and checked.
+
+Every folder is copied and built once in a run, all at the same time. How an example is started is what its README says behind
+`arena check --`: an example that shows both ways, WebSocket and lines, is two bots. A language that is not installed is skipped; where
+`CI` is set only Go may be missing, as Debian's is large and nothing else here needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+import pytest
+
+from arena.check import Checked, Status
+from arena.check_bot import Bot
+from arena.check_run import run as check_run
+from arena.director import Report
+from arena.games import GAMES
+from arena.host import Host
+from arena.launch import bot_command, read_program
+from arena.plan import plan_of
+from arena.program import Program
+from arena.store import Store
+from protocol.codec import Encoding
+from protocol.messages import Limits
+from protocol.strategy import house_bots
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "bots" / "examples"
+BUILD_S = 120.0  # C++ takes ten seconds, on a loaded machine some times that
+TIMEOUT_S = 120.0  # of all competitions or all checks, which take some seconds
+CHECKS_AT_ONCE = 6  # part of a check is waiting
+ROUNDS = 20  # of each game, in a check
+
+NEEDS = {
+    "python": ("python3",),
+    "javascript": ("node", "npm"),
+    "java": ("make", "javac", "/usr/share/java/gson.jar"),
+    "cpp": (
+        *("make", "g++", "/usr/include/boost/beast.hpp"),
+        "/usr/include/nlohmann/json.hpp",
+    ),
+    "go": ("make", "go", "/usr/share/gocode/src/github.com/gorilla/websocket"),
+    "bash": ("bash", "jq"),
+}
+"""Programs, and the files of libraries."""
+
+MAY_LACK = {"go"}  # also where CI is set
+BOTH_WAYS = {"java", "cpp"}
+LINES_ONLY = {"bash"}
+
+BUILT = (
+    "node_modules venv build bot bot_test *.o *.d *.jar *.class __pycache__ .*".split()
+)
+"""What somebody may have built in the folders themselves."""
+
+MAKE = ("make", "-j2", "CXXFLAGS=-std=c++20 -O0")
+"""Without what C++ is made fast by: it would take ten seconds more, and nothing here is about speed."""
+
+# Virtual machines take a second to be warm, and a loaded machine longer to give it.
+LIMITS = Limits(
+    decision_ms=4_000,
+    bank_ms=20_000,
+    hard_ms=10_000,
+    start_ms=30_000,
+    hello_ms=30_000,
+)
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"max_rounds": 2, "max_turns": 30},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 20},
+    "blackjack": {"hands": 20},
+}
+
+
+class Duel(NamedTuple):
+    """A match against a weak house bot, in all other seats, that is long enough for the better one to win it."""
+
+    game: str
+    house: str
+    settings: dict[str, object]
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(
+            f"{self.game} {self.house} {number}"
+            for number in range(1, GAMES[self.game].seats)
+        )
+
+
+# Each is won by five standard errors and more. Against the dealer that would take many matches.
+AKQ = Duel("ace_king_queen", "bluffer", {"hands": 3_000})
+GIN = Duel("gin_rummy", "random", {"games": 5})
+HIGH_LOW = Duel("high_low", "random", {"max_shuffles": 10, "gap": 1_000_000})
+DUELS = {"python": AKQ, "go": AKQ, "java": GIN, "javascript": HIGH_LOW}
+
+
+class Example(NamedTuple):
+    """An example that is built: its folder, and its command lines as its README has them."""
+
+    folder: Path
+    lines: tuple[str, ...]
+
+
+# ---- Building
+
+
+def lines_of(language: str) -> tuple[str, ...]:
+    """What the README of an example says behind `arena check --`, one line per way, its shell variables put in."""
+    text = (EXAMPLES / language / "README.md").read_text(encoding="utf-8")
+    variables = dict(re.findall(r"^(\w+)='(.+)'$", text, re.MULTILINE))
+    variables["python"] = sys.executable
+    text = text.replace("venv/bin/python", "$python")  # as its reader has made one
+    lines = re.findall(r"^arena check -- (.+)$", text, re.MULTILINE)
+    return tuple(Template(line.strip("'\"")).substitute(variables) for line in lines)
+
+
+def missing(language: str) -> str | None:
+    """What an example needs and this machine has not."""
+    for need in NEEDS[language]:
+        if not (Path(need).exists() if "/" in need else shutil.which(need)):
+            return need
+    return None
+
+
+def build(language: str, folder: Path) -> Example:
+    """Copy an example, and do what its README says, but for Python's `venv`."""
+    shutil.copytree(
+        EXAMPLES / language,
+        folder,
+        ignore=shutil.ignore_patterns(*BUILT),
+    )
+    if (folder / "Makefile").exists():
+        run(folder, *MAKE)
+    if (folder / "package.json").exists():
+        run(folder, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
+    return Example(folder, lines_of(language))
+
+
+class Offline(Exception):
+    """npm's registry cannot be reached."""
+
+
+def run(folder: Path, *words: str) -> None:
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BUILD_S,
+    )
+    if words[0] == "npm" and re.search("EAI_AGAIN|ENOTFOUND|ECONN", done.stderr):
+        raise Offline(done.stderr)
+    assert done.returncode == 0, f"{' '.join(words)} failed: {done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Builds]:
+    """All examples whose language is here, each as soon as it is built."""
+    folder = tmp_path_factory.mktemp("examples")
+    with ThreadPoolExecutor() as pool:
+        yield {
+            language: pool.submit(build, language, folder / language)
+            for language in NEEDS
+            if missing(language) is None
+        }
+
+
+Builds = Mapping[str, Future[Example]]
+
+
+def example_of(language: str, builds: Builds) -> Example:
+    """One example; without its language there is nothing to test, which in CI is a failure."""
+    need = missing(language)
+    if need is not None:
+        is_bad = os.environ.get("CI") and language not in MAY_LACK
+        (pytest.fail if is_bad else pytest.skip)(f"{language}: {need} is not here")
+    try:
+        return builds[language].result(BUILD_S)
+    except Offline:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip("no network for npm")
+
+
+def finished(builds: Builds) -> dict[str, Example]:
+    """All that could be built; what could not has a test that fails."""
+    return {
+        language: build.result()
+        for language, build in builds.items()
+        if build.exception(BUILD_S) is None
+    }
+
+
+EACH_LANGUAGE = pytest.mark.parametrize("language", NEEDS)
+
+
+# ---- What is there
+
+
+def test_every_example_has_its_row_in_the_table() -> None:
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    folders = {path.name for path in EXAMPLES.iterdir() if path.is_dir()}
+
+    assert folders - {"__pycache__"} == set(NEEDS)
+    assert set(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE)) == set(NEEDS)
+
+
+@EACH_LANGUAGE
+def test_the_readme_says_how_each_way_is_checked(language: str) -> None:
+    ways = {line.startswith("stdio:") for line in lines_of(language)}
+
+    assert ways == (
+        {False, True} if language in BOTH_WAYS else {language in LINES_ONLY}
+    )
+
+
+@EACH_LANGUAGE
+def test_the_readme_fits_on_a_screen(language: str) -> None:
+    readme = (EXAMPLES / language / "README.md").read_text(encoding="utf-8")
+
+    assert len(readme.splitlines()) <= 64
+
+
+def test_the_example_in_python_imports_nothing_of_ours() -> None:
+    for path in (EXAMPLES / "python").glob("*.py"):
+        found = re.findall(
+            r"^\s*(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE
+        )
+
+        assert not {"arena", "bots", "protocol"} & set(found)
+
+
+def test_mypy_finds_nothing_in_the_example_in_python() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "bot.py", "session.py"],
+        cwd=EXAMPLES / "python",
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MYPY_CACHE_DIR": os.devnull},
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- Playing
+
+
+class Season(NamedTuple):
+    """What came of the competitions by game, and of the duels by language."""
+
+    reports: dict[str, Report]
+    duels: dict[str, Report]
+
+
+async def compete(
+    host: Host, game: str, players: tuple[str, ...], settings: dict[str, object]
+) -> Report:
+    """One competition, in the form in which that game is played."""
+    read = GAMES[game].vocabulary.read_settings(settings)
+    return await host.play(
+        host.compete(plan_of(GAMES[game], read, players, limits=LIMITS))
+    )
+
+
+async def play_all(store: Store, examples: Mapping[str, Example]) -> Season:
+    """All examples, in all their ways, in a competition of each game with a house bot, and their duels, all in one arena."""
+    async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
+        names = []
+        for language, example in examples.items():
+            for line in example.lines:
+                way = " in lines" * line.startswith("stdio:")
+                names.append(f"{language}{way}")
+                await host.launch_program(read_program(line, example.folder), names[-1])
+        houses = {
+            game: (next(iter(house_bots(game))), f"{game} house") for game in GAMES
+        }
+        weak = {
+            name: (duel.game, duel.house)
+            for duel in DUELS.values()
+            for name in duel.rivals
+        }
+        for game, (bot, name) in houses.items():
+            await host.launch((game, bot), name, tables=8)
+        for name, words in weak.items():
+            await host.launch(words, name, tables=8)
+        everybody = {*names, *weak, *(name for _, name in houses.values())}
+        while not everybody <= {*host.gateway.players}:
+            assert not host.ended, host.ended
+            await host.wait_for_change()
+        reports = await asyncio.gather(
+            *(
+                compete(host, game, (*names, houses[game][1]), SHORT[game])
+                for game in GAMES
+            )
+        )
+        duels = {
+            language: await compete(
+                host, duel.game, (language, *duel.rivals), duel.settings
+            )
+            for language, duel in DUELS.items()
+            if language in names
+        }
+    await store.flushed()
+    return Season(dict(zip(GAMES, reports, strict=True)), duels)
+
+
+@pytest.fixture(scope="session")
+def season(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> Season:
+    """What came of it all."""
+    with Store(tmp_path_factory.mktemp("arena") / "arena.db") as store:
+        return asyncio.run(play_all(store, finished(builds)))
+
+
+@pytest.mark.parametrize("game", GAMES)
+@EACH_LANGUAGE
+def test_an_example_plays_a_whole_competition(
+    game: str, language: str, builds: Builds, season: Season
+) -> None:
+    ways = len(example_of(language, builds).lines)
+    report = season.reports[game]
+    mine = [name for name in report.players if name.split()[0] == language]
+
+    assert len(mine) == ways
+    assert not [verdict for verdict in report.verdicts if verdict.bot in mine]
+    assert report.played > 0
+
+
+@pytest.mark.parametrize("language", DUELS)
+def test_an_example_beats_a_weak_house_bot_in_its_game(
+    language: str, builds: Builds, season: Season
+) -> None:
+    example_of(language, builds)
+    report = season.duels[language]
+    if report.ranking:  # of an elimination
+        assert report.ranking[0].names == (language,)
+    else:
+        assert report.standings[0].name == language
+        assert report.standings[1].wins == 0
+
+
+# ---- Checked
+
+CAREFUL = """
+from bots.high_low import PlayerStrategy, extremity
+
+
+class Careful(PlayerStrategy):
+    def bid(self, card, dealer_card, bids, legal):
+        return legal[1] if extremity(card) > 30 else "quit"
+"""
+"""The first bot of `bots/README.md`."""
+
+
+def clients(folder: Path) -> dict[str, Program]:
+    """Our own client, as a house bot, with a student's file, and with the other encoding."""
+    (folder / "careful.py").write_text(CAREFUL)
+    simple, careful = ("gin_rummy", "simple"), ("careful.py",)
+    msgpack = bot_command(simple, name="bot", tables=8, encoding=Encoding.MSGPACK)
+    return {
+        "client": Program(tuple(bot_command(simple, name="bot"))),
+        "client with a file": Program(
+            tuple(bot_command(careful, name="bot")), folder=folder
+        ),
+        "client in msgpack": Program(tuple(msgpack)),
+    }
+
+
+async def check_all(programs: Mapping[str, Program]) -> dict[str, Checked]:
+    """`arena check` of them all, some at a time."""
+    turns = asyncio.Semaphore(CHECKS_AT_ONCE)
+
+    async def check(name: str, program: Program) -> Checked:
+        async with turns:
+            bot = Bot(program, "bot", LIMITS)
+            return await check_run(bot, rounds=ROUNDS, rng=random.Random(name))
+
+    async with asyncio.timeout(TIMEOUT_S):
+        found = await asyncio.gather(*(check(*item) for item in programs.items()))
+    return dict(zip(programs, found, strict=True))
+
+
+@pytest.fixture(scope="session")
+def checked(
+    builds: Builds, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Checked]:
+    """What came of the checks."""
+    programs = clients(tmp_path_factory.mktemp("clients"))
+    for language, example in finished(builds).items():
+        for line in example.lines:
+            programs[f"{language} {line}"] = read_program(line, example.folder)
+    return asyncio.run(check_all(programs))
+
+
+@EACH_LANGUAGE
+def test_an_example_passes_the_check(
+    language: str, builds: Builds, checked: dict[str, Checked]
+) -> None:
+    example = example_of(language, builds)
+    for line in example.lines:
+        found = checked[f"{language} {line}"]
+
+        assert_passed(found)
+        assert {*found.games} == {*GAMES}
+
+
+@pytest.mark.parametrize("name", ["client", "client with a file", "client in msgpack"])
+def test_our_client_passes_the_check(name: str, checked: dict[str, Checked]) -> None:
+    assert_passed(checked[name])
+
+
+def assert_passed(checked: Checked) -> None:
+    failed = [step for step in checked.steps if step.status is Status.FAILED]
+
+    assert failed == []
+    assert checked.passed
+    assert checked.report.decisions > ROUNDS
