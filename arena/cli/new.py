@@ -1,0 +1,76 @@
+"""`arena new`: the files of a bot to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arena.cli import _shared as shared
+from arena.rules import Game
+from arena.starter import Language, Starter, plain_name, starter
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command(name="new")
+@shared.game_argument
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice([language.value for language in Language]),
+    default=Language.PYTHON.value,
+    show_default=True,
+    help="What it is written in.",
+)
+@shared.json_option
+def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
+    """Write a bot for GAME to begin with, and say how to try, check and connect it.
+
+    DIR is made; if it is there, it must be empty. The bot is called like it.
+
+    The bot answers every question that the game asks, if not cleverly; it has a test of its own.
+
+    --json prints {folder, game, language, files, commands: [{purpose, line}]}.
+    """
+    made = starter(game, Language(language), plain_name(folder.resolve().name))
+    _write(folder, made)
+    if as_json:
+        shared.print_json(
+            {
+                "folder": str(folder),
+                "game": game.name,
+                "language": language,
+                "files": list(made.files),
+                "commands": [
+                    {"purpose": command.purpose, "line": command.line}
+                    for command in made.commands
+                ],
+            }
+        )
+        return
+    click.echo(
+        f"{folder} has a bot for {game.vocabulary.title} in {Language(language).shown}: {', '.join(made.files)}"
+    )
+    click.echo("In that folder:\n")
+    width = max(len(command.purpose) for command in made.commands)
+    for command in made.commands:
+        click.echo(f"{command.purpose:{width}}  {command.line}")
+
+
+def _write(folder: Path, made: Starter) -> None:
+    """All files, in a folder that nobody has used yet.
+
+    Raises:
+        UsageError: the folder is something else, or there is something in it.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"expected a folder, {folder} is a file")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"expected an empty folder or a new one, got {folder}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in made.files.items():
+        with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)

@@ -1,0 +1,113 @@
+"""A few moments of a match as one seat saw them on the wire: every kind of question of a game, every kind of news.
+
+A starter's test asks its bot these. The match is played here, by chance, so that they are what the rules really ask; the same game has
+the same samples every time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from arena.chance import commitment, seed_from_int
+from arena.match import Match
+from arena.rules import EVERYONE, Game
+from protocol import messages
+from protocol.messages import ArenaMessage, Ask, Limits, Over, Reveal
+from protocol.vocabulary import News, Question, Range
+
+__all__ = ["samples"]
+
+SEAT = 0  # whose side it is; every game asks it everything
+OF_EACH = 2  # so often each kind of question is kept
+MATCHES = 100  # tried at most; by chance one in a few has all kinds
+
+
+def samples(game: Game) -> list[ArenaMessage]:
+    """A `match`, an `ask` or more of every kind with its news, and the `over`.
+
+    Between the asks that are kept others were asked, whose news are left out.
+    """
+    for number in range(1, MATCHES + 1):
+        found = list(_chosen(game, number))
+        asked = {ask.question.kind for ask in found if isinstance(ask, Ask)}
+        if asked == {*game.vocabulary.questions} and _told(found) == {
+            *game.vocabulary.news
+        }:
+            return found
+    raise AssertionError(f"{MATCHES} matches of {game.name} ask and tell everything")
+
+
+def _told(found: list[ArenaMessage]) -> set[str]:
+    """The kinds of news that there are."""
+    return {
+        news.kind
+        for message in found
+        if isinstance(message, Ask | Over)
+        for news in message.news
+    }
+
+
+def _chosen(game: Game, number: int) -> Iterator[ArenaMessage]:
+    """Those of one match: of each kind of question the first ones, and what tells something new."""
+    kinds: Counter[str] = Counter()
+    told: set[str] = set()
+    for message in _conversation(game, number):
+        if isinstance(message, Ask):
+            new = {news.kind for news in message.news} - told
+            if not new and kinds[message.question.kind] >= OF_EACH:
+                continue
+            told |= new
+            kinds[message.question.kind] += 1
+        yield message
+
+
+def _conversation(game: Game, number: int) -> Iterator[ArenaMessage]:
+    """All that seat 0 is told in a match that everybody plays by chance."""
+    seed = seed_from_int(number)
+    chance = random.Random(number)
+    settings = game.vocabulary.read_settings(None)
+    match = Match(game, settings, seed=seed)
+    name, limits = f"sample-{number}.{SEAT}", Limits()
+    yield messages.Match(
+        match=name,
+        game=game.name,
+        seat=SEAT,
+        seats=("ann", "ben", "cem", "dan")[: game.seats],
+        settings=msgspec.to_builtins(settings),
+        limits=limits,
+        commitment=commitment(seed),
+    )
+    news: list[News] = []
+    asked = 0
+    while True:
+        news += [
+            tell.news for tell in match.take_news() if tell.seat in (SEAT, EVERYONE)
+        ]
+        if match.pending is None:
+            break
+        if match.pending.seat == SEAT:
+            asked += 1
+            yield Ask(
+                match=name,
+                ask=f"{name}:{asked}",
+                question=match.pending.question,
+                news=tuple(news),
+                bank_ms=limits.bank_ms,
+                decision_ms=limits.decision_ms,
+            )
+            news.clear()
+        match.answer(_any(match.pending.question, chance))
+    result = match.result()
+    reveal = Reveal(seed.hex(), ())
+    yield Over(name, tuple(news), result.scores, result.termination, reveal)
+
+
+def _any(question: Question[object], chance: random.Random) -> object:
+    legal = question.choices
+    if isinstance(legal, Range):
+        return chance.randint(legal.min, legal.max)
+    return chance.choice(legal)

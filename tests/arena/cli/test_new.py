@@ -1,0 +1,79 @@
+"""`arena new`, its words and its refusals; what it writes is tried in tests/e2e/test_new.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.starter import Language
+
+Run = Callable[..., Any]
+
+
+def test_it_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "my bot"
+    status, out, err = run("new", "akq", str(folder))
+
+    assert (status, err) == (0, "")
+    assert "has a bot for Ace-King-Queen in Python: " in out
+    assert [line.split()[0] for line in out.splitlines()[3:]] == [
+        *("test", "try", "check", "connect"),
+    ]
+    assert "--name my-bot" in out
+    assert (folder / "bot.py").is_file()
+
+
+@pytest.mark.parametrize("language", Language)
+def test_as_json(run: Run, tmp_path: Path, language: Language) -> None:
+    folder = tmp_path / "mine"
+    argv = ["new", "high_low", "--lang", language.value, "--json", str(folder)]
+    document = run(*argv).document
+
+    assert [document[key] for key in ("folder", "game", "language")] == [
+        *(str(folder), "high_low", language),
+    ]
+    assert sorted(document["files"]) == sorted(file.name for file in folder.iterdir())
+    assert {"test", "try", "check", "connect"} <= {
+        command["purpose"] for command in document["commands"]
+    }
+
+
+def test_an_empty_folder_is_taken(run: Run, tmp_path: Path) -> None:
+    assert run("new", "blackjack", str(tmp_path)).status == 0
+    assert (tmp_path / "README.md").is_file()
+
+
+def test_folders_above_it_are_made(run: Run, tmp_path: Path) -> None:
+    assert run("new", "gin", str(tmp_path / "a" / "b")).status == 0
+
+
+def test_a_folder_with_something_in_it_is_left_alone(run: Run, tmp_path: Path) -> None:
+    (tmp_path / ".hidden").write_text("mine")
+    line = run("new", "akq", str(tmp_path)).refusal()
+
+    assert line == f"expected an empty folder or a new one, got {tmp_path}"
+    assert [file.name for file in tmp_path.iterdir()] == [".hidden"]
+
+
+def test_a_file_is_no_folder(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "mine"
+    file.write_text("mine")
+
+    assert run("new", "akq", str(file)).refusal() == (
+        f"expected a folder, {file} is a file"
+    )
+    assert "Not a directory" in run("new", "akq", str(file / "below")).refusal(1)
+    assert file.read_text() == "mine"
+
+
+def test_an_unknown_game_or_language_is_named(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+
+    assert "unknown game 'whist'" in run("new", "whist", str(folder)).refusal()
+    assert "'rust' is not one of" in (
+        run("new", "akq", "--lang", "rust", str(folder)).refusal()
+    )
+    assert not folder.exists()

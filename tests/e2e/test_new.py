@@ -1,0 +1,146 @@
+"""What `arena new` writes, used as its student would: every game in Python, every other language in one game.
+
+All thirty are tried by `python -m tests.starters`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from arena.games import GAMES
+from arena.starter import Language
+from tests.starters import Failed, Trial, missing
+
+pytestmark = pytest.mark.e2e
+
+ROUNDS = 20  # that `arena check` plays; by itself it plays more
+AT_ONCE = 4  # a check is mostly waiting: for the bot to end, on a slow link
+OTHERS = {
+    Language.CPP: "blackjack",  # first, as its compiler takes longest
+    Language.JAVASCRIPT: "high_low",
+    Language.JAVA: "gin_rummy",
+    Language.GO: "ace_king_queen",
+    Language.BASH: "three_card_poker",
+}
+EACH = [*OTHERS.items(), *((Language.PYTHON, game) for game in GAMES)]
+
+Outcomes: TypeAlias = dict[tuple[Language, str], "Future[None]"]
+
+
+def needs(language: Language) -> None:
+    if absent := missing(language):
+        # Go is not among what .ci/run installs.
+        assert not os.environ.get("CI") or language is Language.GO, absent
+        pytest.skip(f"no {', '.join(absent)}")
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Callable[..., Trial]:
+    def make(game: str, language: Language = Language.PYTHON) -> Trial:
+        needs(language)
+        return Trial(tmp_path / "mine", game, language)
+
+    return make
+
+
+def use(folder: Path, language: Language, game: str) -> None:
+    mine = Trial(folder / f"{language}-{game}", game, language, rounds=ROUNDS)
+    for step in ("build", "test", "try", "check"):
+        mine.step(step)
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outcomes]:
+    """All starters of `EACH`, used side by side."""
+    folder = tmp_path_factory.mktemp("starters")
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {
+            (language, game): pool.submit(use, folder, language, game)
+            for language, game in EACH
+            if not missing(language)
+        }
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.parametrize(("language", "game"), EACH)
+def test_a_starter_does_what_its_readme_says(
+    outcomes: Outcomes, language: Language, game: str
+) -> None:
+    needs(language)
+    try:
+        outcomes[language, game].result()
+    except Failed as failure:
+        if "npm error network" in str(failure) and not os.environ.get("CI"):
+            pytest.skip("no network for npm")
+        raise
+
+
+def test_no_language_is_left_out() -> None:
+    assert {Language.PYTHON, *OTHERS} == {*Language}
+    assert {*OTHERS.values()} == {*GAMES}
+
+
+def test_it_connects(trial: Callable[..., Trial]) -> None:
+    assert "mine" in trial("ace_king_queen").step("connect")
+
+
+def test_its_test_finds_an_illegal_answer(
+    trial: Callable[..., Trial],
+) -> None:
+    mine = trial("high_low")
+    bot = mine.folder / "bot.py"
+    text = bot.read_text(encoding="utf-8")
+    bot.write_text(text.replace("return legal[1]", "return 3"), encoding="utf-8")
+
+    with pytest.raises(Failed, match="answered 3 to bid; legal: "):
+        mine.step("test")
+
+
+def test_its_test_finds_a_match_that_breaks_off(
+    trial: Callable[..., Trial],
+) -> None:
+    mine = trial("blackjack")
+    bot = mine.folder / "bot.py"
+    text = bot.read_text(encoding="utf-8")
+    hears = "def hand_over(self, hand):\n"
+    bot.write_text(
+        text.replace(hears, f"{hears}        raise RuntimeError('at last')\n"),
+        encoding="utf-8",
+    )
+
+    with pytest.raises(Failed, match="at last"):
+        mine.step("test")
+
+
+ANY_LEGAL = {
+    Language.JAVASCRIPT: ("bot.js", "return anyLegal(legal);", "return 7;"),
+    Language.JAVA: (
+        "Bot.java",
+        'return Session.anyLegal(question.get("legal"));',
+        "return new com.google.gson.JsonPrimitive(7);",
+    ),
+    Language.GO: ("bot.go", "return AnyLegal(legal)", "return 7"),
+    Language.BASH: ("bot.sh", "      any_legal\n", "      answer=7\n"),
+}
+"""Where the bot answers, and how it would answer wrongly; C++ takes too long to compile for one more test."""
+
+
+@pytest.mark.parametrize("language", ANY_LEGAL)
+def test_the_test_of_another_language_finds_an_illegal_answer(
+    language: Language, trial: Callable[..., Trial]
+) -> None:
+    mine = trial("ace_king_queen", language)
+    file, right, wrong = ANY_LEGAL[language]
+    bot = mine.folder / file
+    text = bot.read_text(encoding="utf-8")
+    assert right in text
+    bot.write_text(text.replace(right, wrong), encoding="utf-8")
+
+    with pytest.raises(Failed, match=r"answered 7 to|got 7"):
+        mine.step("test")
