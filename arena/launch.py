@@ -26,7 +26,7 @@ import msgspec
 from arena.plain import PlainProcess
 from arena.process import Process
 from arena.program import Program, bot_command, read_program
-from arena.sampler import Sampler
+from arena.sampler import Peak, Sampler
 from arena.scratch import Prepared, clear, environment, prepare, remove, with_companions
 from arena.verdict import Finding
 from protocol.errors import ArenaError, UsageError
@@ -58,6 +58,7 @@ class Launched:
         enforced: str,
         is_metered: bool,
         cpu_ms: Callable[[], float],
+        peak: Callable[[], Peak],
     ) -> None:
         self.name = name
         self.pid = process.pid
@@ -66,10 +67,15 @@ class Launched:
         self.enforced = enforced
         self.is_metered = is_metered
         self._cpu_ms = cpu_ms
+        self._peak = peak
 
     def cpu_ms(self) -> float:
         """The CPU time of all its processes so far; after its end, what it was by then."""
         return self._cpu_ms()
+
+    def peak(self) -> Peak:
+        """The most memory and processes that it was seen to have; zeros where nothing is sampled."""
+        return self._peak()
 
 
 class _Bot:
@@ -83,6 +89,7 @@ class _Bot:
         self.process = process
         self.is_muted = False  # somebody knows already why it ends
         self.final_cpu_ms: float | None = None
+        self.final_peak: Peak | None = None
         self.watcher: asyncio.Task[None] | None = None
 
 
@@ -209,7 +216,12 @@ class Launcher:
             in_group=in_group, sampled=sampled, isolated=prepared.isolated
         )
         return Launched(
-            name, process, enforced, in_group or sampled, lambda: self._cpu_ms(bot)
+            name,
+            process,
+            enforced,
+            in_group or sampled,
+            lambda: self._cpu_ms(bot),
+            lambda: self._peak(bot),
         )
 
     # ---- To watch
@@ -224,6 +236,7 @@ class Launcher:
         """Wait for the end of a bot, and clear away what it had."""
         status = await bot.process.ended
         bot.final_cpu_ms = self._cpu_ms(bot)
+        bot.final_peak = self._peak(bot)
         try:
             self._tell(bot, _ending(bot, status))
         finally:
@@ -248,6 +261,13 @@ class Launcher:
         if self._sampler is None or bot.process.keeper_pid is None:
             return 0.0
         return self._sampler.cpu_ms(bot.name)
+
+    def _peak(self, bot: _Bot) -> Peak:
+        if bot.final_peak is not None:
+            return bot.final_peak
+        if self._sampler is None or bot.process.keeper_pid is None:
+            return Peak()
+        return self._sampler.peak(bot.name)
 
 
 async def _execute(

@@ -26,7 +26,7 @@ from arena.processes import Cpu, Entry, Memory, Processes, probe, reader
 from arena.verdict import Finding
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Meter", "ProcessReading", "Sampler", "judge", "tree_of"]
+__all__ = ["Meter", "Peak", "ProcessReading", "Sampler", "judge", "tree_of"]
 
 INTERVAL_S = 0.1  # a bot that doubles its memory in that time has written 2 GiB/s
 SHARE = 9  # rests nine times as long as a sample took: at most a tenth of a core
@@ -56,6 +56,22 @@ class ProcessReading(NamedTuple):
     peak_bytes: int
     pss_bytes: int | None = None
     is_structure: bool = False
+
+
+class Peak(NamedTuple):
+    """The most that a bot was ever seen to have: memory, of one process ever or of all at one moment, and processes."""
+
+    memory_bytes: int = 0
+    processes: int = 0
+
+    def and_now(self, tree: Sequence[ProcessReading]) -> Peak:
+        """With another look at its living processes; pages that they share count for each of them."""
+        together = sum(process.rss_bytes for process in tree)
+        highest = max((process.peak_bytes for process in tree), default=0)
+        count = sum(not process.is_structure for process in tree)
+        return Peak(
+            max(self.memory_bytes, together, highest), max(self.processes, count)
+        )
 
 
 # ---- Rules
@@ -180,6 +196,7 @@ class _Bot:
         self.pids: tuple[int, ...] = ()
         self.is_suspect = False
         self.is_found = False
+        self.peak = Peak()
 
 
 class Sampler:
@@ -257,6 +274,14 @@ class Sampler:
             self._meter(bot)
             return bot.meter.total_ms
 
+    def peak(self, name: str) -> Peak:
+        """The most that the bot was seen to have, at the samples so far.
+
+        Raises:
+            KeyError: no such bot is watched.
+        """
+        return self._bots[name].peak
+
     def _run(self) -> None:
         pause_s = INTERVAL_S
         has_failed = False
@@ -297,6 +322,7 @@ class Sampler:
             return
         living = [entry.pid for entry in tree if not entry.is_zombie]
         readings = self._read(living, structure)
+        bot.peak = bot.peak.and_now(readings)
         finding = judge(readings, self._limits)
         if finding is None:
             finding = self._judge_together(bot, readings)

@@ -14,7 +14,7 @@ import pytest
 
 from arena import sampler as module
 from arena.processes import Cpu, Entry, Memory, probe
-from arena.sampler import MIB, Meter, ProcessReading, Sampler, judge, tree_of
+from arena.sampler import MIB, Meter, Peak, ProcessReading, Sampler, judge, tree_of
 from arena.verdict import Finding
 from protocol.messages import Ending, Limits, Mechanism
 
@@ -111,6 +111,30 @@ def test_the_sandbox_is_no_process_of_the_bot_but_its_memory_is() -> None:
 
 def test_nothing_is_found_where_nothing_is() -> None:
     assert judge([], LIMITS) is None
+
+
+# ---- Peak
+
+
+def test_a_peak_is_the_most_of_a_process_or_of_all_at_one_moment() -> None:
+    one = Peak().and_now([reading(1, 20, peak=300)])
+    two = Peak().and_now([reading(1, 200), reading(2, 150)])
+
+    assert (one.memory_bytes, one.processes) == (300 * MIB, 1)
+    assert (two.memory_bytes, two.processes) == (350 * MIB, 2)
+
+
+def test_a_peak_stays_when_the_processes_have_gone() -> None:
+    peak = Peak().and_now([reading(1, 20), reading(2, 20)])
+
+    assert peak.and_now([]) == peak
+    assert peak.and_now([reading(1, 50)]) == Peak(50 * MIB, 2)
+
+
+def test_the_sandbox_is_none_of_the_processes_at_the_peak() -> None:
+    bwrap = reading(1, 1)._replace(is_structure=True)
+
+    assert Peak().and_now([bwrap, reading(2, 20)]).processes == 1
 
 
 # ---- tree_of

@@ -1,0 +1,164 @@
+"""The steps of `arena check` in which something happens to the connection: lost, slow, in fragments, closed, refused."""
+
+from __future__ import annotations
+
+from arena.check import Hint, Skipped
+from arena.check_judge import blame_of_process, in_a_line
+from arena.check_sitting import Sitting
+from arena.check_table import SHORT, Table
+from arena.check_wire import Delivery
+from arena.verdict import Finding
+from protocol.messages import CLOSE_DONE, Ending
+
+__all__ = [
+    "close",
+    "fragmented_frame",
+    "lost_connection",
+    "lost_session",
+    "refused_hello",
+    "slow_link",
+]
+
+_END_S = 2.0  # what the document allows
+_PONG_S = 1.0
+_SLOW_QUESTIONS = 2
+_NO_CONNECTION = "lines have no connection that could be lost"
+
+
+async def lost_connection(sitting: Sitting) -> str:
+    """It is cut off in the middle of a question, and once more when it has answered."""
+    if sitting.bot.is_stdio:
+        raise Skipped(_NO_CONNECTION)
+    bot = sitting.bot
+    table = sitting.table(sitting.handy, SHORT[sitting.handy])
+    await sitting.invite([table])
+    if await sitting.ask(table):
+        await sitting.answer(table)
+    more = await sitting.ask(table)
+    bot.cut()
+    await come_back(sitting)
+    with bot.speaking(blame=Hint.FORGETS):
+        if more:
+            await _go_on(sitting, table)
+    bot.cut()
+    await come_back(sitting)
+    with bot.speaking(blame=Hint.FORGETS):
+        if more:
+            await sitting.invite_again(table)
+            await sitting.finish(table)
+        await sitting.settle()
+    return ""
+
+
+async def _go_on(sitting: Sitting, table: Table) -> None:
+    """What an arena sends after `welcome`: the chair, and the question that waits there."""
+    await sitting.invite_again(table)
+    if table.ask is not None:
+        await sitting.bot.say(table.ask)
+        await sitting.answer(table)
+
+
+async def come_back(sitting: Sitting, *, welcome: bool = True) -> None:
+    """Wait until it is back with its session, and let it in."""
+    bot = sitting.bot
+    latest, before = bot.secret, frozenset(bot.secrets)
+    await bot.connect("it connects again", Hint.NOT_BACK, bot.limits.grace_ms)
+    hello = await bot.greet()
+    if hello.resume != latest:
+        hint = Hint.OLD_SESSION if hello.resume in before else Hint.NO_RESUME
+        expected = "`hello` with `resume`, the session of the last `welcome`"
+        raise bot.failure(expected, in_a_line(hello), hint)
+    if welcome:
+        await bot.welcome()
+
+
+async def lost_session(sitting: Sitting) -> str:
+    """The arena has been started again, and knows its session no more."""
+    if sitting.bot.is_stdio:
+        raise Skipped(_NO_CONNECTION)
+    bot = sitting.bot
+    table = sitting.table(sitting.handy, SHORT[sitting.handy])
+    await sitting.invite([table])
+    await sitting.ask(table)
+    bot.cut()
+    await come_back(sitting, welcome=False)
+    await bot.forget_session()
+    bot.practice = True  # for the step in which something is refused
+    await bot.welcome()
+    with bot.speaking(blame=Hint.SESSION_REFUSED):
+        await sitting.play([sitting.table(sitting.handy, SHORT[sitting.handy])])
+        await sitting.settle()
+    return ""
+
+
+async def fragmented_frame(sitting: Sitting) -> str:
+    """Every frame comes in three, with pings between them."""
+    bot = sitting.bot
+    if bot.is_stdio:
+        raise Skipped("lines have no fragments")
+    before = bot.pongs
+    with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
+        await sitting.play([sitting.table(sitting.handy, SHORT[sitting.handy])])
+        await sitting.settle()
+    if bot.pongs == before:
+        await sitting.settle(_PONG_S)
+    if bot.pongs == before:
+        raise bot.failure("pongs to our pings", "none", Hint.PONG)
+    return ""
+
+
+async def slow_link(sitting: Sitting) -> str:
+    """Every frame comes late, and in small pieces."""
+    bot = sitting.bot
+    with bot.speaking(delivery=Delivery.SLOWLY, blame=Hint.PIECES):
+        table = sitting.table(sitting.handy, SHORT[sitting.handy])
+        await sitting.invite([table])
+        for _ in range(_SLOW_QUESTIONS):
+            if not await sitting.ask(table):
+                break
+            await sitting.answer(table)
+        else:
+            text = "that is enough for the check"
+            await bot.say(table.end(Ending.VOID, None, text))
+        await sitting.settle()
+    return ""
+
+
+async def close(sitting: Sitting) -> str:
+    """The arena closes in order."""
+    bot = sitting.bot
+    expected = f"it ends with exit status 0 within {_END_S:.0f} s"
+    bot.end(CLOSE_DONE)
+    how = await bot.exited(_END_S)
+    if how is None:
+        raise bot.failure(expected, "it goes on", Hint.STAYS)
+    if isinstance(how, Finding):
+        if how.exit_status != 0:
+            came, hint = blame_of_process(how, Hint.EXIT_STATUS)
+            raise bot.failure(expected, came, hint)
+        return f"exit status {how.exit_status}"
+    if bot.program is not None or await bot.exited(_END_S) is not None:
+        raise bot.failure(expected, "it connected again", Hint.STAYS)
+    return how
+
+
+async def refused_hello(sitting: Sitting) -> str:
+    """Its `hello` is not accepted."""
+    bot = sitting.bot
+    if bot.program is None:
+        raise Skipped("it would have to be started again")
+    await bot.stop()
+    await bot.launch()
+    await bot.arrive()
+    await bot.greet()
+    await bot.refuse("name", f"expected another name, {bot.name!r} is here already")
+    expected = f"it ends within {_END_S:.0f} s, with an exit status other than 0"
+    how = await bot.exited(_END_S)
+    if how is None:
+        raise bot.failure(expected, "it goes on", Hint.COMES_BACK)
+    if isinstance(how, Finding):
+        if how.exit_status == 0:
+            came, hint = blame_of_process(how, Hint.EXIT_STATUS)
+            raise bot.failure(expected, came, hint)
+        return f"exit status {how.exit_status}"
+    raise bot.failure(expected, how, Hint.COMES_BACK)

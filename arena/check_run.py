@@ -1,0 +1,226 @@
+"""Runs the steps of `arena check` one after another, whatever comes of them, and adds up what the bot took."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from arena import check_lines as lines
+from arena import check_steps as steps
+from arena.check import (
+    HINTS,
+    Checked,
+    Failed,
+    Hint,
+    Outcome,
+    Report,
+    Skipped,
+    Status,
+    Step,
+)
+from arena.check_bot import Bot
+from arena.check_sitting import Sitting
+
+__all__ = ["quantile", "report_of", "run"]
+
+_STEP_S = 180.0  # far above what any step takes: nothing may hang
+_MIB = 1 << 20
+
+Doing = Callable[[Sitting], Awaitable[str]]
+
+_FIRST: dict[Step, Doing] = {
+    Step.STARTS: steps.starts,
+    Step.HELLO: steps.hello,
+    Step.ENCODING: steps.encoding,
+    Step.UNKNOWN_FIELDS: steps.unknown_fields,
+}
+_PER_GAME = {Step.PLAY: steps.play, Step.LEGAL: steps.legal}
+_THEN: dict[Step, Doing] = {
+    Step.BATCH: steps.batch,
+    Step.TABLES: steps.tables,
+    Step.REPEATED_QUESTION: steps.repeated_question,
+    Step.LOST_CONNECTION: lines.lost_connection,
+    Step.LOST_SESSION: lines.lost_session,
+    Step.FRAGMENTED_FRAME: lines.fragmented_frame,
+    Step.SLOW_LINK: lines.slow_link,
+    Step.REFUSAL: steps.refusal,
+    Step.OVER: steps.over,
+    Step.CLOSE: lines.close,
+    Step.REFUSED_HELLO: lines.refused_hello,
+}
+_FROM_THE_START = (Step.STARTS, Step.HELLO)
+_OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO)
+"""Steps that start the bot themselves, or do not need it."""
+_NEEDS_NO_PLAY = (*_FIRST, Step.PLAY, Step.LEGAL, Step.CLOSE, Step.REFUSED_HELLO)
+
+
+class _Planned(NamedTuple):
+    step: Step
+    game: str | None
+    do: Doing
+
+
+def _plan(sitting: Sitting) -> Iterator[_Planned]:
+    """The steps, in order; which games there are is known after `hello`."""
+    for step, do in _FIRST.items():
+        yield _Planned(step, None, do)
+    for step, play in _PER_GAME.items():
+        for game in sitting.games:
+            yield _Planned(step, game, partial(play, game=game))
+    for step, do in _THEN.items():
+        yield _Planned(step, None, do)
+
+
+async def run(
+    bot: Bot,
+    *,
+    games: Sequence[str] = (),
+    rounds: int,
+    rng: random.Random,
+    address: tuple[str, int] = ("127.0.0.1", 0),
+    on_step: Callable[[Outcome], None] = lambda outcome: None,
+) -> Checked:
+    """Check a bot; it is stopped in the end.
+
+    Args:
+        bot: what is checked.
+        games: those of its games that are; empty for all.
+        rounds: how many are played of each.
+        rng: where all chance comes from.
+        address: where it can connect to.
+        on_step: told of every step as it is done.
+
+    Raises:
+        UsageError: the bot's command can never work here.
+        Unreachable: the address cannot be listened on.
+    """
+    sitting = Sitting(bot, games, rounds, rng)
+    done: list[Outcome] = []
+    name = None
+    try:
+        if not bot.is_stdio:
+            await bot.desk.open(*address)
+        for planned in _plan(sitting):
+            outcome = await _step(sitting, planned, done)
+            done.append(outcome)
+            on_step(outcome)
+            if bot.hello is not None:
+                name = bot.hello.name
+    finally:
+        await bot.close()
+    failed = any(outcome.status is Status.FAILED for outcome in done)
+    return Checked(
+        passed=not failed and bool(sitting.played),
+        name=name,
+        games=sitting.games,
+        steps=tuple(done),
+        report=report_of(sitting, bot),
+        limits=bot.limits,
+    )
+
+
+async def _step(
+    sitting: Sitting, planned: _Planned, done: Sequence[Outcome]
+) -> Outcome:
+    """One step, or why it is none."""
+    began = time.monotonic()
+    outcome = Outcome(
+        number=len(done) + 1,
+        step=planned.step,
+        game=planned.game,
+        status=Status.SKIPPED,
+    )
+    try:
+        _check_sense(planned.step, sitting, done)
+        async with asyncio.timeout(_STEP_S):
+            await _make_ready(sitting, planned.step)
+            about = await planned.do(sitting)
+        outcome = _with(outcome, status=Status.OK, about=about)
+    except Skipped as skipped:
+        outcome = _with(outcome, about=str(skipped))
+    except Failed as failed:
+        outcome = _failed(outcome, failed)
+        await sitting.bot.stop()
+    except TimeoutError:
+        expected = f"this step to be done within {_STEP_S:.0f} s"
+        slow = Failed(sitting.bot.sent, expected, "no end of it", Hint.SLOW)
+        outcome = _failed(outcome, slow)
+        await sitting.bot.stop()
+    return _with(outcome, took_ms=round((time.monotonic() - began) * 1000, 1))
+
+
+def _check_sense(step: Step, sitting: Sitting, done: Sequence[Outcome]) -> None:
+    """Whether a step can say anything after what came of those before.
+
+    Raises:
+        Skipped: it cannot.
+    """
+    failed = [outcome for outcome in done if outcome.status is Status.FAILED]
+    for first in failed:
+        if first.step in _FROM_THE_START:
+            raise Skipped(f"mend step {first.number} first")
+        if sitting.bot.program is None and first.hint is Hint.NOT_BACK:
+            raise Skipped("the bot has not come back; start it, and the check, again")
+    if step in _NEEDS_NO_PLAY or sitting.played:
+        return
+    number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)
+    raise Skipped(f"it must play first: mend step {number}")
+
+
+async def _make_ready(sitting: Sitting, step: Step) -> None:
+    """See that the bot is here and quiet.
+
+    Raises:
+        Failed: it has gone since the last step, or does not come.
+    """
+    if step in _OF_ITSELF:
+        return
+    if sitting.bot.is_here:
+        await sitting.settle(0)
+    else:
+        await sitting.fresh()
+
+
+def _with(outcome: Outcome, **changes: object) -> Outcome:
+    return msgspec.structs.replace(outcome, **changes)
+
+
+def _failed(outcome: Outcome, failed: Failed) -> Outcome:
+    return _with(
+        outcome,
+        status=Status.FAILED,
+        sent=failed.sent,
+        expected=failed.expected,
+        came=failed.came,
+        hint=failed.hint,
+        advice=HINTS[failed.hint],
+    )
+
+
+def report_of(sitting: Sitting, bot: Bot) -> Report:
+    """What the bot took, so far."""
+    times = sorted(sitting.times_ms)
+    peak = bot.peak
+    return Report(
+        decisions=len(times),
+        p50_ms=quantile(times, 0.5),
+        p99_ms=quantile(times, 0.99),
+        max_ms=quantile(times, 1.0),
+        bank_ms=round(sitting.bank_ms, 1),
+        memory_mib=round(peak.memory_bytes / _MIB, 1) if peak.processes else None,
+        processes=peak.processes or None,
+        cpu_ms=None if bot.program is None else round(bot.cpu_ms, 1),
+    )
+
+
+def quantile(times: Sequence[float], share: float) -> float | None:
+    """The time that this share of them does not exceed."""
+    if not times:
+        return None
+    return round(times[min(len(times) - 1, int(share * len(times)))], 3)

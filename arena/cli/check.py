@@ -1,0 +1,240 @@
+"""`arena check`: whether a bot behaves, step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from arena.check import Checked, Outcome, Status
+from arena.cli import Interrupted
+from arena.cli import _shared as shared
+from arena.cli._limits import Command, limits_options
+from arena.cli._stop import stops_at_sigterm
+from arena.config import Serve
+from arena.entry import Entry, named
+from arena.games import game_named
+from arena.program import Program, bot_command, read_program
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.messages import Limits
+
+__all__ = ["command", "lines_of", "program_of", "summary_of", "verdict_on"]
+
+_STDIO = "stdio:"
+_LONGEST_LINE = 1000
+_WORDS = {Status.OK: "ok", Status.FAILED: "FAILED", Status.SKIPPED: "skipped"}
+
+
+@click.command(name="check", cls=Command)
+@click.argument("words", nargs=-1, metavar="[--] [COMMAND...]")
+@click.option(
+    "--listen", is_flag=True, help="Wait for a bot that connects by itself instead."
+)
+@click.option(
+    "--host",
+    default=Serve().host,
+    show_default=True,
+    help="With --listen: the address to listen on.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=Serve().port,
+    show_default=True,
+    help="With --listen: the port, 0 for a free one.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="How many rounds of each game it plays.",
+)
+@click.option(
+    "--game",
+    "games",
+    multiple=True,
+    metavar="GAME",
+    help="Check only this one of the games that it offers. May be repeated.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="Draw the same seeds and opponents as last time.",
+)
+@click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
+@shared.json_option
+@limits_options
+def command(
+    words: tuple[str, ...],
+    listen: bool,
+    host: str,
+    port: int,
+    rounds: int,
+    games: tuple[str, ...],
+    seed: int | None,
+    verbose: bool,
+    as_json: bool,
+    limits: Limits,
+) -> None:
+    """See whether a bot behaves, step by step, and what to do about it if it does not.
+
+    COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio: ./mybot` for one that speaks in lines, or the
+    FILE.py of a strategy. It is started as a competition would start it. Nothing is written anywhere.
+
+    The exit status is 0 only if all steps passed; a step that has no meaning for the bot is skipped.
+
+    --json prints {passed, name, games, steps: [{number, step, game, status, about, sent, expected, came, hint, advice, took_ms}],
+    report: {decisions, p50_ms, p99_ms, max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits}.
+    """
+    if listen == bool(words):
+        raise UsageError("expected either -- COMMAND or --listen")
+    entry = None if listen else named([Entry(program_of(words))])[0]
+    wanted = tuple(game_named(game).name for game in games)
+    checked = _run(
+        entry,
+        (host, port) if listen else ("127.0.0.1", 0),
+        wanted,
+        rounds,
+        seed,
+        limits,
+        verbose=verbose,
+        quiet=as_json,
+    )
+    if as_json:
+        shared.print_json(msgspec.to_builtins(checked))
+    else:
+        click.echo("\n".join(summary_of(checked)))
+    if not checked.passed:
+        raise ArenaError(verdict_on(checked))
+
+
+def program_of(words: Sequence[str]) -> Program:
+    """The bot's command line, from the words behind `--`.
+
+    A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a strategy, which our client connects.
+
+    Raises:
+        UsageError: there is no command in it, or no such program.
+    """
+    if len(words) > 1:
+        is_stdio = words[0] == _STDIO
+        text = shlex.join(words[is_stdio:])
+        return read_program(f"{_STDIO} {text}" if is_stdio else text)
+    (word,) = words
+    if word.endswith(".py") and len(word.split()) == 1:
+        if not Path(word).is_file():
+            raise UsageError(f"expected a file with a bot in it, found no file {word}")
+        command = bot_command((word,), name=Path(word).stem)
+        return Program(tuple(command), folder=Path().resolve())
+    return read_program(word)
+
+
+def _run(
+    entry: Entry | None,
+    address: tuple[str, int],
+    games: Sequence[str],
+    rounds: int,
+    seed: int | None,
+    limits: Limits,
+    *,
+    verbose: bool,
+    quiet: bool,
+) -> Checked:
+    """Check it, telling of every step as it is done."""
+    from arena.check_bot import Bot
+    from arena.check_run import run
+    from arena.check_table import seed_of
+
+    def frame(who: str, text: str) -> None:
+        if verbose:
+            click.echo(f"{who + ('>' if who != '--' else ''):<6} {text}", err=True)
+
+    def told(outcome: Outcome) -> None:
+        if not quiet:
+            click.echo("\n".join(lines_of(outcome)))
+            sys.stdout.flush()
+
+    async def check() -> Checked:
+        stops_at_sigterm()
+        bot = Bot(
+            None if entry is None else entry.program,
+            "bot" if entry is None else entry.name or "bot",
+            limits,
+            frame,
+            lambda text: click.echo(text, err=True),
+        )
+        return await run(
+            bot,
+            games=games,
+            rounds=rounds,
+            rng=seed_of(secrets.randbits(64) if seed is None else seed),
+            address=address,
+            on_step=told,
+        )
+
+    try:
+        return asyncio.run(check())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise Interrupted("interrupted, the bot is stopped") from None
+
+
+def lines_of(outcome: Outcome) -> list[str]:
+    """A step as people are shown it: a line, and four more if it failed."""
+    word = _WORDS[outcome.status]
+    about = f"({outcome.about})" if outcome.status is Status.SKIPPED else outcome.about
+    line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
+    if outcome.status is not Status.FAILED:
+        return [one_line(line, _LONGEST_LINE)]
+    said = {
+        "sent": outcome.sent or "nothing",
+        "expected": outcome.expected,
+        "came": outcome.came,
+        "hint": outcome.advice,
+    }
+    return [
+        one_line(text, _LONGEST_LINE)
+        for text in (line, *(f"     {what + ':':<9} {it}" for what, it in said.items()))
+    ]
+
+
+def summary_of(checked: Checked) -> list[str]:
+    """What it took, against the limits, and what came of it all."""
+    report, limits = checked.report, checked.limits
+    lines = [""]
+    if report.decisions:
+        times = f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
+        lines.append(
+            f"{report.decisions:,} decisions: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
+            f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
+        )
+    if report.memory_mib is not None:
+        lines.append(
+            f"memory {report.memory_mib:,.0f} of {limits.memory_mib:,} MiB, processes {report.processes} of {limits.processes}, "
+            f"CPU {(report.cpu_ms or 0) / 1000:,.1f} s"
+        )
+    counts = {
+        status: sum(step.status is status for step in checked.steps)
+        for status in Status
+    }
+    lines.append(
+        f"{shared.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, "
+        f"{counts[Status.FAILED]} failed, {counts[Status.SKIPPED]} skipped"
+    )
+    return lines
+
+
+def verdict_on(checked: Checked) -> str:
+    """Why the exit status is not 0."""
+    failed = [step.name for step in checked.steps if step.status is Status.FAILED]
+    if not failed:
+        return "nothing was played"
+    return f"{len(failed)} of {shared.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"

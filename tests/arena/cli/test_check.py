@@ -1,0 +1,155 @@
+"""`arena check`: the words behind `--`, how it is called wrong, and what people and programs are shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from arena.check import HINTS, Checked, Hint, Outcome, Report, Status, Step
+from arena.cli.check import lines_of, program_of, summary_of, verdict_on
+from protocol.errors import UsageError
+from protocol.messages import Limits
+
+if TYPE_CHECKING:
+    from tests.arena.cli.conftest import Run
+
+PYTHON = sys.executable
+OK = Outcome(number=1, step=Step.STARTS, status=Status.OK, about="at ws://here")
+SKIPPED = Outcome(
+    number=2, step=Step.BATCH, status=Status.SKIPPED, about="it does not say `batch`"
+)
+BAD = Outcome(
+    number=3,
+    step=Step.PLAY,
+    game="blackjack",
+    status=Status.FAILED,
+    sent='{"type":"ask"}',
+    expected="an answer",
+    came="nothing\nat all",
+    hint=Hint.SILENT,
+    advice=HINTS[Hint.SILENT],
+)
+
+
+def checked(*steps: Outcome, report: Report | None = None) -> Checked:
+    return Checked(
+        passed=all(step.status is not Status.FAILED for step in steps),
+        name="ann",
+        games=("blackjack",),
+        steps=steps,
+        report=report or Report(),
+        limits=Limits(),
+    )
+
+
+# ---- What stands behind --
+
+
+def test_words_are_those_of_a_command() -> None:
+    program = program_of([PYTHON, "my bot.py", "--fast"])
+
+    assert program.words == (PYTHON, "my bot.py", "--fast")
+    assert not program.stdio
+
+
+def test_a_single_word_is_a_whole_command() -> None:
+    program = program_of([f"stdio: {PYTHON} bot.py"])
+
+    assert program.words == (PYTHON, "bot.py")
+    assert program.stdio
+
+
+def test_lines_may_be_a_word_of_their_own() -> None:
+    program = program_of(["stdio:", PYTHON, "-c", "print('a b')"])
+
+    assert program.words == (PYTHON, "-c", "print('a b')")
+    assert program.stdio
+
+
+def test_a_file_is_a_strategy_that_our_client_connects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text("", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    program = program_of(["mine.py"])
+
+    assert program.words[1:5] == ("-P", "-m", "bots", "mine.py")
+    assert program.folder == tmp_path.resolve()
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match=r"found no file nowhere\.py"):
+        program_of(["nowhere.py"])
+
+
+@pytest.mark.parametrize("words", [(), ("--listen", "--", PYTHON)])
+def test_it_needs_a_command_or_a_stranger(run: Run, words: tuple[str, ...]) -> None:
+    done = run("check", *words)
+
+    assert done.status == 2
+    assert "expected either -- COMMAND or --listen" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--game", "bridge", "--", PYTHON), ("--", "no-such-program-anywhere", "x")],
+)
+def test_what_there_is_not(run: Run, words: tuple[str, ...]) -> None:
+    assert run("check", *words).status == 2
+
+
+# ---- What is shown
+
+
+def test_a_step_that_passed_is_a_line() -> None:
+    assert lines_of(OK) == [" 1 starts                 ok      at ws://here"]
+
+
+def test_a_step_that_was_skipped_says_why() -> None:
+    [line] = lines_of(SKIPPED)
+
+    assert line.endswith("skipped (it does not say `batch`)")
+
+
+def test_a_step_that_failed_says_all_that_its_author_needs() -> None:
+    head, *said = lines_of(BAD)
+
+    assert head == " 3 play blackjack         FAILED"
+    assert [line.split(maxsplit=1)[0] for line in said] == [
+        *("sent:", "expected:", "came:", "hint:")
+    ]
+    assert said[2] == "     came:     nothing\N{REPLACEMENT CHARACTER}at all"
+    assert said[3].endswith(HINTS[Hint.SILENT])
+
+
+def test_what_it_took_stands_beside_the_limits() -> None:
+    report = Report(
+        decisions=1234,
+        p50_ms=0.1,
+        p99_ms=2.0,
+        max_ms=1500.0,
+        bank_ms=500.0,
+        memory_mib=30.4,
+        processes=2,
+        cpu_ms=1250.0,
+    )
+
+    assert summary_of(checked(OK, SKIPPED, BAD, report=report)) == [
+        "",
+        "1,234 decisions: p50 0.1 ms, p99 2.0 ms, max 1,500.0 ms (free up to 1,000 ms, "
+        "never more than 5,000 ms); bank 500 of 10,000 ms used",
+        "memory 30 of 512 MiB, processes 2 of 32, CPU 1.2 s",
+        "3 steps: 1 ok, 1 failed, 1 skipped",
+    ]
+
+
+def test_of_a_stranger_no_memory_is_known() -> None:
+    assert summary_of(checked(OK)) == ["", "1 step: 1 ok, 0 failed, 0 skipped"]
+
+
+def test_the_last_word_names_what_failed() -> None:
+    assert verdict_on(checked(OK, BAD)) == "1 of 2 steps failed: play blackjack"
+    assert verdict_on(checked(OK)) == "nothing was played"

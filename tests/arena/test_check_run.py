@@ -1,0 +1,320 @@
+"""Whole checks of a bot in this process: what passes, what fails with which hint, and what goes on after that."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from arena.check import Hint, Outcome, Status, Step
+from arena.check_run import quantile
+from arena.check_shapes import SHAPES
+from arena.check_wire import Line
+from arena.games import GAMES
+from tests.arena.checked import InMemory, Message, check
+
+
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory all that a bot has to say is said at once."""
+    monkeypatch.setattr("arena.check_lines._END_S", 0.05)
+    monkeypatch.setattr("arena.check_sitting._SETTLE_S", 0.002)
+    monkeypatch.setattr("arena.check_steps._LINGER_S", 0.002)
+
+
+def failures(memory: InMemory, **changes: Any) -> list[tuple[Step, Hint | None]]:
+    checked, told = check(memory, **changes)
+
+    assert not checked.passed
+    assert [*checked.steps] == told
+    return [
+        (outcome.step, outcome.hint)
+        for outcome in told
+        if outcome.status is Status.FAILED
+    ]
+
+
+def of(told: list[Outcome], step: Step) -> Outcome:
+    return next(outcome for outcome in told if outcome.step is step)
+
+
+# ---- Those that behave
+
+
+def test_a_bot_that_behaves_passes() -> None:
+    checked, told = check(InMemory(tables=3, batch=True, games=[*GAMES]))
+
+    assert checked.passed
+    assert checked.name == "memory"
+    assert checked.games == tuple(GAMES)
+    assert [outcome.number for outcome in told] == [*range(1, len(told) + 1)]
+    skipped = [one.step for one in told if one.status is Status.SKIPPED]
+    assert skipped == [Step.REFUSED_HELLO]
+    for game in GAMES:
+        [legal] = [one for one in told if one.name == f"legal {game}"]
+        assert legal.about == f"{len(SHAPES[game])} shapes"
+
+
+def test_what_its_decisions_took_is_told() -> None:
+    checked, told = check(InMemory())
+    report = checked.report
+
+    played = of(told, Step.PLAY).about
+    assert played == f"20 rounds, {report.decisions} decisions"
+    assert report.p50_ms is not None
+    assert report.max_ms is not None
+    assert 0 <= report.p50_ms <= report.max_ms < 100
+    assert report.memory_mib is None
+    assert report.cpu_ms is None
+
+
+def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
+    _, told = check(InMemory())
+
+    assert of(told, Step.BATCH).status is Status.SKIPPED
+    assert of(told, Step.TABLES).status is Status.SKIPPED
+
+
+def test_only_the_games_that_are_named_are_checked() -> None:
+    checked, told = check(InMemory(games=[*GAMES]), games=("blackjack",))
+
+    assert checked.games == ("blackjack",)
+    assert [one.game for one in told if one.step is Step.PLAY] == ["blackjack"]
+
+
+# ---- Those that do not
+
+
+def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
+    found = failures(InMemory(), games=("blackjack",))
+
+    assert found == [(Step.HELLO, Hint.GAMES)]
+
+
+def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
+    _, told = check(InMemory(protocol=2))
+
+    assert of(told, Step.HELLO).hint is Hint.VERSION
+    after = told[2:]
+    assert {one.status for one in after} == {Status.SKIPPED}
+    assert {one.about for one in after} == {"mend step 2 first"}
+
+
+class Silent(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        return None
+
+
+def test_one_that_does_not_answer_must_play_before_all_else() -> None:
+    _, told = check(Silent())
+
+    assert of(told, Step.PLAY).hint is Hint.SILENT
+    assert of(told, Step.LOST_CONNECTION).about == "it must play first: mend step 5"
+    assert of(told, Step.CLOSE).status is Status.OK
+
+
+class Late(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        later = super().answer(ask, value)
+        if ask["type"] == "ask":
+            asyncio.get_running_loop().call_later(0.13, self.say, later)
+            return None
+        return later
+
+
+def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
+    assert (Step.PLAY, Hint.SLOW) in failures(Late())
+
+
+class Illegal(InMemory):
+    def choose(self, legal: Any) -> Any:
+        return "raise"
+
+
+def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
+    found = failures(Illegal())
+
+    assert found == [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]
+
+
+class Truths(InMemory):
+    def choose(self, legal: Any) -> Any:
+        return super().choose(legal) if isinstance(legal, list) else True
+
+
+def test_an_answer_of_another_type_is_an_encoding() -> None:
+    assert failures(Truths(games=["three_card_poker"]))[0] == (
+        Step.ENCODING,
+        Hint.STRINGS,
+    )
+
+
+class WrongAsk(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        return super().answer({**ask, "ask": "1"}, value)
+
+
+def test_an_answer_to_what_was_never_asked() -> None:
+    assert failures(WrongAsk())[0] == (Step.ENCODING, Hint.WRONG_ASK)
+
+
+class Leaves(InMemory):
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "match":
+            return {"type": "goodbye"}
+        return super().take(message)
+
+
+def test_one_that_says_goodbye() -> None:
+    assert failures(Leaves())[0] == (Step.ENCODING, Hint.LEFT)
+
+
+class Dies(InMemory):
+    def die(self) -> None:
+        assert self.wire is not None, "it is connected"
+        self.wire.is_open = False
+        self.desk.lost(cast(Line, self.wire))
+        self.wire = None  # somebody starts it again when it is waited for
+
+
+def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> None:
+    memory = Dies()
+    _, told = check(memory, after={Step.PLAY: memory.die})
+
+    failed = [one for one in told if one.status is Status.FAILED]
+    assert [(one.step, one.hint) for one in failed] == [
+        (Step.LEGAL, Hint.LEAVES_AT_OVER)
+    ]
+
+
+class Chatty(InMemory):
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "welcome":
+            return {"type": "ready", "match": "m", "nonce": "n"}
+        return super().take(message)
+
+
+def test_one_that_speaks_before_it_is_spoken_to() -> None:
+    assert failures(Chatty()) == [(Step.HELLO, Hint.OUT_OF_TURN)]
+
+
+class Instructs(InMemory):
+    def hello(self) -> Message:
+        return {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
+
+
+def test_an_instructors_word_is_no_hello() -> None:
+    assert failures(Instructs()) == [(Step.HELLO, Hint.NOT_HELLO)]
+
+
+class Once(InMemory):
+    """Answers each question once."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**said)
+        self.seen: set[str] = set()
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        is_new = ask["type"] != "ask" or ask["ask"] not in self.seen
+        self.seen.add(ask["ask"])
+        return super().answer(ask, value) if is_new else None
+
+
+def test_one_that_does_not_repeat_itself_goes_on_with_the_other_steps() -> None:
+    assert failures(Once()) == [
+        (Step.REPEATED_QUESTION, Hint.REPEATED),
+        (Step.LOST_CONNECTION, Hint.FORGETS),
+    ]
+
+
+class Stays(InMemory):
+    def closed(self, code: int | None) -> None:
+        if code is not None:
+            super().closed(code)
+
+
+def test_one_that_does_not_come_back_is_awaited_once() -> None:
+    memory = Stays()
+    _, told = check(memory)
+
+    assert of(told, Step.LOST_CONNECTION).hint is Hint.NOT_BACK
+    assert "has not come back" in of(told, Step.LOST_SESSION).about
+
+
+class Forgetful(InMemory):
+    def hello(self) -> Message:
+        self.session = None
+        return super().hello()
+
+
+def test_one_that_comes_back_as_somebody_new() -> None:
+    found = failures(Forgetful())
+
+    assert (Step.LOST_CONNECTION, Hint.NO_RESUME) in found
+
+
+class FirstSession(InMemory):
+    first: str | None = None
+
+    def hello(self) -> Message:
+        self.first = self.first or self.session
+        said = super().hello()
+        return {**said, "resume": self.first} if self.session else said
+
+
+def test_one_that_keeps_its_first_session() -> None:
+    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in failures(FirstSession())
+
+
+class ComesAgain(InMemory):
+    def closed(self, code: int | None) -> None:
+        super().closed(None if code == 1000 else code)
+
+
+def test_one_that_comes_back_after_the_end() -> None:
+    assert failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
+
+
+class Stubborn(InMemory):
+    kept: Any = None
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        self.kept = value if ask["type"] == "ask" else self.kept
+        return super().answer(ask, self.kept)
+
+
+def test_one_that_repeats_what_was_refused() -> None:
+    assert failures(Stubborn()) == [(Step.REFUSAL, Hint.REFUSAL)]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
+    place: int,
+) -> None:
+    class Takes(InMemory):
+        def choose(self, legal: Any) -> Any:
+            return legal[place]
+
+    checked, _ = check(Takes())
+
+    assert checked.passed
+
+
+def test_a_session_of_an_arena_before_is_refused_first() -> None:
+    memory = InMemory()
+    memory.session = "of another arena"
+    checked, _ = check(memory)
+
+    assert checked.passed
+
+
+# ---- Figures
+
+
+def test_quantiles() -> None:
+    times = [float(number) for number in range(100)]
+
+    assert quantile([], 0.5) is None
+    assert quantile([7.0], 0.99) == 7.0
+    assert [quantile(times, share) for share in (0.5, 0.99, 1.0)] == [50, 99, 99]

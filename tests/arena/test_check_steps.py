@@ -1,0 +1,96 @@
+"""What the steps of `arena check` do to messages, and the settings that they play with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.check_steps import (
+    reordered,
+    reversed_keys,
+    settings_of,
+    with_more_fields,
+)
+from arena.games import GAMES, game_named
+from protocol.ace_king_queen import Open
+from protocol.codec import Encoding, decode_from_arena, encode
+from protocol.gin_rummy import Dealt, GinRummySettings, Melds, Turn, TurnAnswer
+from protocol.high_low import Bid
+from protocol.messages import Ask, Limits, Match, Welcome
+from protocol.three_card_poker import Ante
+from protocol.vocabulary import Range
+
+HAND = tuple("As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js".split())
+NEWS = Dealt(1, 1, 0, HAND[:10], "Kd")
+ASK = Ask("m", "m:1", Turn("Js", HAND, (TurnAnswer("As"),)), (NEWS,), 5, 5)
+SETTINGS = msgspec.to_builtins(GinRummySettings())
+MESSAGES = [
+    Welcome(1, "ann", "secret", Limits()),
+    Match("m", "gin_rummy", 0, ("ann", "ben"), SETTINGS, Limits(), "hash"),
+    ASK,
+]
+
+
+def plain(message: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(encode(message, Encoding.JSON))
+    return document
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("dress", [reversed_keys, with_more_fields])
+def test_a_message_means_the_same_in_another_look(message: Any, dress: Any) -> None:
+    frame = msgspec.json.encode(dress(plain(message)))
+
+    assert frame != encode(message, Encoding.JSON)
+    [decoded] = decode_from_arena(frame, Encoding.JSON, lambda _: "gin_rummy")
+    if isinstance(decoded, Match):  # settings are a map of any names
+        assert {*SETTINGS} <= {*decoded.settings}
+        decoded = msgspec.structs.replace(decoded, settings=SETTINGS)
+
+    assert decoded == message
+
+
+def test_the_type_comes_last_when_keys_are_reversed() -> None:
+    dressed = reversed_keys(plain(ASK))
+
+    assert [*dressed][-1] == "type"
+    assert [*dressed["news"][0]][-1] == "kind"
+    assert [*dressed["legal"][0]][-1] == "discard"
+
+
+def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
+    dressed = with_more_fields(plain(ASK))
+
+    assert "spare" in dressed
+    assert "spare" in dressed["news"][0]
+    assert dressed["legal"] == plain(ASK)["legal"]
+
+
+BID = Bid("As", "2s", (None,) * 4, ("quit", 8, 10))
+
+
+def test_an_answer_that_is_refused_is_the_last_or_the_first_one_of_the_list() -> None:
+    assert reordered(BID, 8, first=False) == ("quit", 10, 8)
+    assert reordered(BID, 8, first=True) == (8, "quit", 10)
+
+
+@pytest.mark.parametrize(
+    ("question", "given"),
+    [
+        (Ante(1, 10, Range(1, 5)), 3),
+        (Open(1, "K"), "raise"),
+        (Melds(HAND[:10]), None),
+        (Melds(HAND[:10]), [["As", "2s", "3s"]]),
+    ],
+)
+def test_else_the_list_stays_as_it_is(question: Any, given: object) -> None:
+    assert reordered(question, given, first=True) == question.choices
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("rounds", [1, 7, 200, 1000])
+def test_settings_of_any_length_are_settings(game: str, rounds: int) -> None:
+    game_named(game).vocabulary.read_settings(settings_of(game, rounds))

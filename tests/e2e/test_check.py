@@ -1,0 +1,304 @@
+"""`arena check` on whole programs: each broken bot of `tests/rogues/broken.py` fails at the right step with the right hint.
+
+All of them are checked at the same time, by the first test that asks, and each only up to its first failure: the steps before must have
+passed. Bots that behave are checked to the end, through the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import sys
+from asyncio import create_subprocess_exec as start
+from asyncio.subprocess import PIPE
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from arena.check import HINTS, Hint, Outcome, Status, Step
+from arena.check_bot import Bot
+from arena.check_run import run
+from arena.launch import read_program
+from protocol.messages import Limits
+from tests.rogues import broken
+from tests.rogues.broken import LINES, WAYS
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="no bots in lines on Windows"),
+]
+
+BROKEN = str(Path(broken.__file__).resolve())
+TIMEOUT_S = 120.0  # of all checks, which take about twenty seconds
+AT_ONCE = 8  # most of a check is waiting
+ROUNDS = 40
+
+LIMITS = Limits(
+    decision_ms=300,
+    bank_ms=500,
+    hard_ms=1_000,
+    wall_ms=3_000,
+    start_ms=4_000,
+    hello_ms=4_000,
+    grace_ms=2_000,
+    memory_mib=128,
+)
+
+
+class Case(NamedTuple):
+    """Where a broken bot is found out, and what its author is told; `game` is one in which it can be."""
+
+    step: Step
+    hint: Hint
+    game: str = "ace_king_queen"
+
+
+NUMBERS = "three_card_poker"  # where a range is asked for
+
+CASES: dict[str, Case] = {
+    "dies-at-once": Case(Step.STARTS, Hint.DIED),
+    "never-connects": Case(Step.STARTS, Hint.NOT_CONNECTED),
+    "says-no-hello": Case(Step.HELLO, Hint.NO_HELLO),
+    "speaks-of-other-things": Case(Step.HELLO, Hint.NOT_HELLO),
+    "version-two": Case(Step.HELLO, Hint.VERSION),
+    "makes-up-fields": Case(Step.HELLO, Hint.UNKNOWN_TO_US),
+    "makes-up-games": Case(Step.HELLO, Hint.GAMES),
+    "forgets-its-token": Case(Step.HELLO, Hint.TOKEN),
+    "binary-frames": Case(Step.HELLO, Hint.NO_MESSAGE),
+    "holds-back": Case(Step.HELLO, Hint.NOT_FLUSHED),
+    "says-no-ready": Case(Step.ENCODING, Hint.NOT_READY),
+    "empty-nonce": Case(Step.ENCODING, Hint.NO_MESSAGE),
+    "floats": Case(Step.ENCODING, Hint.NUMBERS, NUMBERS),
+    "strings": Case(Step.ENCODING, Hint.STRINGS, NUMBERS),
+    "counts-asks": Case(Step.ENCODING, Hint.WRONG_ASK),
+    "explains": Case(Step.ENCODING, Hint.UNKNOWN_TO_US),
+    "verbose": Case(Step.ENCODING, Hint.NO_MESSAGE),
+    "slow": Case(Step.ENCODING, Hint.SLOW),
+    "first-of-a-list": Case(Step.ENCODING, Hint.CRASHED, NUMBERS),
+    "leaves-at-over": Case(Step.ENCODING, Hint.LEAVES_AT_OVER),
+    "chatters": Case(Step.ENCODING, Hint.PRINTS),
+    "trips-over-fields": Case(Step.UNKNOWN_FIELDS, Hint.STRICT),
+    "made-up-answer": Case(Step.PLAY, Hint.ILLEGAL),
+    "one-too-many": Case(Step.PLAY, Hint.ILLEGAL, NUMBERS),
+    "raises": Case(Step.PLAY, Hint.CRASHED),
+    "walks-out": Case(Step.PLAY, Hint.LEFT),
+    "hog": Case(Step.PLAY, Hint.MEMORY),
+    "reads-one-of-a-batch": Case(Step.BATCH, Hint.BATCH),
+    "one-table": Case(Step.TABLES, Hint.TABLES),
+    "silent-on-repeat": Case(Step.REPEATED_QUESTION, Hint.REPEATED),
+    "ready-once": Case(Step.REPEATED_QUESTION, Hint.REPEATED),
+    "stays-away": Case(Step.LOST_CONNECTION, Hint.NOT_BACK),
+    "a-stranger": Case(Step.LOST_CONNECTION, Hint.NO_RESUME),
+    "another-name": Case(Step.LOST_CONNECTION, Hint.SAME_NAME),
+    "first-session": Case(Step.LOST_CONNECTION, Hint.OLD_SESSION),
+    "gives-up": Case(Step.LOST_SESSION, Hint.SESSION_REFUSED),
+    "insists": Case(Step.LOST_SESSION, Hint.SESSION_REFUSED),
+    "whole-frames": Case(Step.FRAGMENTED_FRAME, Hint.FRAGMENTS),
+    "deaf": Case(Step.FRAGMENTED_FRAME, Hint.PONG),
+    "whole-reads": Case(Step.SLOW_LINK, Hint.PIECES),
+    "ignores-refusals": Case(Step.REFUSAL, Hint.REFUSAL),
+    "stubborn": Case(Step.REFUSAL, Hint.REFUSAL),
+    "stays-after-close": Case(Step.CLOSE, Hint.STAYS),
+    "fails-at-close": Case(Step.CLOSE, Hint.EXIT_STATUS),
+    "stays-at-end": Case(Step.CLOSE, Hint.STAYS),
+    "hammers": Case(Step.REFUSED_HELLO, Hint.COMES_BACK),
+    "shrugs-at-refusal": Case(Step.REFUSED_HELLO, Hint.EXIT_STATUS),
+}
+
+
+def line_of(way: str, game: str = "ace_king_queen") -> str:
+    """The command line of a broken bot, as `--bot` takes it."""
+    link = "stdio: " if way in LINES else ""
+    return f"{link}{sys.executable} {BROKEN} --way {way} --game {game}"
+
+
+# ---- Those that are broken
+
+
+class Enough(Exception):
+    """The first failure has been found."""
+
+
+async def first_failure(way: str) -> tuple[Outcome, ...]:
+    """The steps up to the first one that failed; all of them if none did."""
+    bot = Bot(read_program(line_of(way, CASES[way].game)), way, LIMITS)
+    done: list[Outcome] = []
+
+    def note(outcome: Outcome) -> None:
+        done.append(outcome)
+        if outcome.status is Status.FAILED:
+            raise Enough
+
+    with suppress(Enough):
+        await run(bot, rounds=ROUNDS, rng=random.Random(way), on_step=note)
+    return tuple(done)
+
+
+async def all_failures() -> dict[str, tuple[Outcome, ...] | Exception]:
+    """What came of every check, those first that take longest."""
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def check(way: str) -> tuple[Outcome, ...]:
+        async with turns:
+            return await first_failure(way)
+
+    async with asyncio.timeout(TIMEOUT_S):
+        ways = [*reversed(CASES)]
+        found = await asyncio.gather(*map(check, ways), return_exceptions=True)
+    failures: dict[str, Any] = dict(zip(ways, found, strict=True))
+    return failures
+
+
+@pytest.fixture(scope="module")
+def failures() -> dict[str, tuple[Outcome, ...] | Exception]:
+    """Up to where each broken bot came."""
+    return asyncio.run(all_failures())
+
+
+def test_there_is_a_case_for_every_broken_bot() -> None:
+    assert {*CASES} == {*WAYS} - {"behaves", "behaves-in-lines"}
+
+
+@pytest.mark.parametrize("way", CASES)
+def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
+    way: str, failures: dict[str, tuple[Outcome, ...] | Exception]
+) -> None:
+    found = failures[way]
+    if isinstance(found, Exception):
+        raise found
+    *before, last = found
+    expected = CASES[way]
+
+    assert {outcome.status for outcome in before} <= {Status.OK, Status.SKIPPED}
+    assert last.status is Status.FAILED, "it passed"
+    assert (last.step, last.hint) == (expected.step, expected.hint), last
+    assert last.advice == HINTS[expected.hint]
+    assert last.expected
+    assert last.came
+
+
+# ---- The command
+
+
+class Ended(NamedTuple):
+    """A program that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+async def check(*words: str) -> asyncio.subprocess.Process:
+    """`arena check`, started."""
+    command = (sys.executable, "-m", "arena", "check", "--rounds", str(ROUNDS), *words)
+    return await start(*command, stdout=PIPE, stderr=PIPE)
+
+
+async def ended(process: asyncio.subprocess.Process, said: bytes = b"") -> Ended:
+    """What it printed, and how it ended; `said` is what has been read of stderr."""
+    out, err = await process.communicate()
+    assert process.returncode is not None, "it has ended"
+    return Ended(process.returncode, out.decode(), (said + err).decode())
+
+
+async def check_a_stranger() -> tuple[Ended, Ended]:
+    """`arena check --listen`, and a bot that connects by itself: how both ended."""
+    listening = await check("--listen", "--port", "0")
+    assert listening.stderr is not None
+    said = b""
+    while (found := re.search(rb"ws://[\w.:]+", said)) is None:
+        line = await listening.stderr.readline()
+        assert line, said
+        said += line
+    environment = {**os.environ, "ARENA_URL": found[0].decode()}
+    words = (sys.executable, BROKEN, "--way", "behaves")
+    bot = await start(*words, env=environment, stdout=PIPE, stderr=PIPE)
+    try:
+        return await ended(listening, said), await ended(bot)
+    finally:
+        if bot.returncode is None:
+            bot.kill()
+
+
+class Commands(NamedTuple):
+    """How each of the commands ended."""
+
+    behaves: Ended
+    in_lines: Ended
+    broken: Ended
+    stranger: tuple[Ended, Ended]
+
+
+@pytest.fixture(scope="module")
+def commands() -> Commands:
+    """All of them at once: much of a check is waiting."""
+
+    async def launched(*words: str) -> Ended:
+        return await ended(await check(*words))
+
+    async def main() -> Commands:
+        async with asyncio.timeout(TIMEOUT_S):
+            return Commands(
+                *await asyncio.gather(
+                    launched("--json", "--", line_of("behaves", "blackjack")),
+                    launched("--json", "--", line_of("behaves-in-lines", "blackjack")),
+                    launched("--", *line_of("version-two").split()),
+                    check_a_stranger(),
+                )
+            )
+
+    return asyncio.run(main())
+
+
+def test_a_bot_that_behaves_passes_every_step(commands: Commands) -> None:
+    document = passed(commands.behaves)
+
+    assert [step["step"] for step in document["steps"]] == [*Step]
+    assert {step["status"] for step in document["steps"]} == {"ok"}
+    assert document["report"]["decisions"] >= ROUNDS
+    assert document["report"]["processes"] >= 1
+    assert document["report"]["memory_mib"] > 0
+
+
+def test_what_has_no_meaning_for_lines_is_skipped(commands: Commands) -> None:
+    document = passed(commands.in_lines)
+
+    assert [step["step"] for step in document["steps"]] == [*Step]
+    assert {
+        step["step"] for step in document["steps"] if step["status"] == "skipped"
+    } == {Step.LOST_CONNECTION, Step.LOST_SESSION, Step.FRAGMENTED_FRAME}
+
+
+def passed(check: Ended) -> Any:
+    """The document of a check that passed."""
+    assert check.status == 0, check.out + check.err
+    document = json.loads(check.out)
+    assert document["passed"] is True
+    return document
+
+
+def test_people_are_told_what_was_sent_expected_and_came_and_a_hint(
+    commands: Commands,
+) -> None:
+    status, out, err = commands.broken
+
+    assert status == 1
+    assert re.search(r"^ *1 starts +ok", out, re.MULTILINE)
+    assert re.search(r"^ *2 hello +FAILED", out, re.MULTILINE)
+    for word in ("sent:", "expected:", "came:", "hint:"):
+        assert re.search(rf"^ +{word} .+", out, re.MULTILINE), word
+    assert HINTS[Hint.VERSION] in out
+    assert len(err.splitlines()) == 1
+
+
+def test_a_bot_that_connects_by_itself_passes(commands: Commands) -> None:
+    listening, bot = commands.stranger
+
+    assert listening.status == 0, listening.out + listening.err
+    assert "FAILED" not in listening.out
+    assert bot.status == 0
