@@ -33,13 +33,22 @@ RESPONSES: tuple[Response, ...] = ("call", "fold")
 
 
 class AceKingQueenSettings(Settings, frozen=True):
-    """`hands`: how many hands a match has; even, so that each seat bets equally often (A8)."""
+    """The settings of Ace-King-Queen.
+
+    Attributes:
+        hands: how many hands a match has; even, so that each seat bets equally often (A8).
+    """
 
     hands: Annotated[int, Meta(ge=0, le=10_000_000)] = 1000
 
 
 class Open(Question[Opening], frozen=True, gc=False, tag="open"):
-    """The betting player's question: bet 1 or check (A3)."""
+    """The betting player's question: bet 1 or check (A3).
+
+    Attributes:
+        round: which hand of the match it is, from 1.
+        card: your card.
+    """
 
     round: int
     card: Card
@@ -47,7 +56,12 @@ class Open(Question[Opening], frozen=True, gc=False, tag="open"):
 
 
 class Respond(Question[Response], frozen=True, gc=False, tag="respond"):
-    """The calling player's question, asked only after a bet (A4)."""
+    """The calling player's question, asked only after a bet (A4).
+
+    Attributes:
+        round: which hand of the match it is, from 1.
+        card: your card.
+    """
 
     round: int
     card: Card
@@ -57,7 +71,14 @@ class Respond(Question[Response], frozen=True, gc=False, tag="respond"):
 class HandOver(News, frozen=True, gc=False, tag="hand_over"):
     """What both seats learn after every hand, a fold included (A6).
 
-    `cards`, `payoffs` and `scores` are by seat; `response` is None after a check.
+    Attributes:
+        round: which hand of the match it was, from 1.
+        bettor: the seat that was the betting player.
+        cards: by seat.
+        open: what the betting player did.
+        response: what the calling player did; `null` after a check.
+        payoffs: what the hand brought, by seat, in chips.
+        scores: the chips of the match so far, by seat.
     """
 
     round: int

@@ -71,12 +71,12 @@ def hand_value(cards: Iterable[Card]) -> tuple[int, bool]:
 
 
 class BlackjackSettings(Settings, frozen=True):
-    """The settings of a match (B5, B14).
+    """The settings of blackjack (B5, B14).
 
     Attributes:
-        bankroll: the chips to start with; with fewer than the minimum no hand is played.
+        bankroll: the chips to start with; with fewer than 5 no hand is played.
         hands: the most hands that a match has.
-        shuffle: `riffle` is the seven cuts, `uniform` a fair shuffle of a new deck each time.
+        shuffle: `riffle` is the seven cuts, `uniform` a fair shuffle of a new deck each time; competitions use `uniform`.
     """
 
     bankroll: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 100
@@ -85,7 +85,13 @@ class BlackjackSettings(Settings, frozen=True):
 
 
 class Bet(Question[int], frozen=True, gc=False, tag="bet"):
-    """What to bet on the next hand, in whole chips (B6)."""
+    """What to bet on the next hand, in whole chips (B6).
+
+    Attributes:
+        round: which hand of the match it is, from 1.
+        bankroll: the chips that you have.
+        legal: 5 to all of them.
+    """
 
     round: int
     bankroll: int
@@ -93,7 +99,14 @@ class Bet(Question[int], frozen=True, gc=False, tag="bet"):
 
 
 class Draw(Question[Action], frozen=True, gc=False, tag="draw"):
-    """Hit or stand, asked at 21 too (B9); `total` and `soft` are the value of `hand`."""
+    """Hit or stand, asked at 21 too (B9).
+
+    Attributes:
+        upcard: the dealer's card that is face up.
+        hand: your cards.
+        total: what they count (B4).
+        soft: whether an ace counts 11 in it.
+    """
 
     upcard: Card
     hand: tuple[Card, ...]
@@ -103,24 +116,29 @@ class Draw(Question[Action], frozen=True, gc=False, tag="draw"):
 
 
 class Shuffled(News, frozen=True, gc=False, tag="shuffled"):
-    """The deck has been shuffled; where it was cut is not told (B11)."""
+    """The player is told that the deck has been shuffled, but not where it was cut (B11)."""
 
 
 class Exposed(News, frozen=True, gc=False, tag="exposed"):
-    """A card was dealt face up, or the hole card was turned over (B11)."""
+    """A card was dealt face up, or the hole card was turned over: the player is told every card that can be seen (B11).
+
+    Attributes:
+        card: the card.
+        to: whose it is.
+    """
 
     card: Card
     to: Side
 
 
 class HandOver(News, frozen=True, gc=False, tag="hand_over"):
-    """How a hand ended.
+    """How a hand ended, told to the player.
 
     Attributes:
         bet: what was bet.
         player: the player's cards.
         dealer: the dealer's cards that were exposed: the up-card alone after a natural or a bust (B8, B9).
-        outcome: how it ended for the player.
+        outcome: how it ended for the player: `natural`, `dealer_busts` and `win` are paid, `bust` and `lose` cost the bet (B8–B10).
         payoff: what the bankroll gained, below zero if it lost.
         bankroll: the chips after it.
     """

@@ -7,15 +7,19 @@ What a rank or suit is worth is each game's own business and lives in its module
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Annotated
+
+from msgspec import Meta
 
 from protocol.errors import BadDeck
 
 __all__ = ["PACK", "RANKS", "SUITS", "Card", "check_cards", "name"]
 
-Card = str
-
 RANKS = "23456789TJQKA"
 SUITS = "shdc"
+
+Card = Annotated[str, Meta(extra_json_schema={"pattern": f"^[{RANKS}][{SUITS}]$"})]
+"""A `str`; the pattern is for the schemas only and costs nothing where cards are decoded."""
 
 PACK: tuple[Card, ...] = tuple(rank + suit for suit in SUITS for rank in RANKS)
 """The 52 cards in the order in which a shuffle of the portable stream finds them."""

@@ -35,10 +35,12 @@ from protocol.vocabulary import Question, Vocabulary
 
 __all__ = [
     "Encoding",
+    "Shapes",
     "decode_from_arena",
     "decode_from_bot",
     "encode",
     "join",
+    "shapes",
 ]
 
 
@@ -208,7 +210,7 @@ def _over(news: Any) -> type[Any]:
 
 _NEWS = {game: _news_type(words) for game, words in VOCABULARIES.items()}
 
-_Flat: TypeAlias = dict[type[Question[Any]], tuple[Callable[..., Any], str]]
+_Flat: TypeAlias = dict[type[Question[Any]], tuple[type[Any], str]]
 
 
 def _flat_types(tag: str, *last: tuple[str, Any]) -> _Flat:
@@ -221,6 +223,25 @@ def _flat_types(tag: str, *last: tuple[str, Any]) -> _Flat:
 
 _FLAT_ASKS = _flat_types("ask", ("bank_ms", int), ("decision_ms", int))
 _FLAT_PASTS = _flat_types("past", ("answer", Any))
+
+
+class Shapes(NamedTuple):
+    """What the messages about one game's matches are on the wire: `ask` and `past` by kind of question, and `over`."""
+
+    asks: Mapping[str, type[Any]]
+    pasts: Mapping[str, type[Any]]
+    over: type[Any]
+
+
+def shapes(game: str) -> Shapes:
+    """The flat structs of one game, for the schemas; KeyError if there is no such game."""
+    questions = VOCABULARIES[game].questions.items()
+    return Shapes(
+        {kind: _FLAT_ASKS[question][0] for kind, question in questions},
+        {kind: _FLAT_PASTS[question][0] for kind, question in questions},
+        _over(_NEWS[game]),
+    )
+
 
 _Decoded: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from itertools import chain, groupby
 
+from protocol.cards import Card
+
 __all__ = [
     "Layoff",
     "Meld",
@@ -32,8 +34,8 @@ __all__ = [
     "points",
 ]
 
-Meld = tuple[str, ...]
-Layoff = tuple[str, int]  # a card, and the index of the knocker's meld it went onto
+Meld = tuple[Card, ...]
+Layoff = tuple[Card, int]  # a card, and the index of the knocker's meld it went onto
 
 _RANKS = "A23456789TJQK"
 _SUITS = "shdc"

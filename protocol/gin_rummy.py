@@ -67,7 +67,7 @@ class GinRummySettings(Settings, frozen=True):
     """The settings of gin rummy.
 
     Attributes:
-        starter: the seat that starts round 1 of every game; None leaves it to the deal (G4).
+        starter: the seat that starts round 1 of every game; `null` leaves it to the deal (G4).
         max_turns: after so many turns a round is a tie (G13).
         target: the points that end a game (G15).
         max_rounds: a game still undecided after so many rounds is drawn (G15).
@@ -84,8 +84,10 @@ class GinRummySettings(Settings, frozen=True):
 class TurnAnswer(msgspec.Struct, frozen=True, gc=False):
     """What ends a turn (G6, G7, G9).
 
-    `melds` are the knocker's; None leaves them to the referee, and is all that may be said without a knock.
-    On the wire `knock` and `melds` may be left out if they are false and null.
+    Attributes:
+        discard: the card that goes.
+        knock: whether to knock with it.
+        melds: the knocker's; `null` leaves them to the referee, and is all that may be said without a knock.
     """
 
     discard: Card
@@ -94,7 +96,12 @@ class TurnAnswer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Offer(Question[Reply], frozen=True, gc=False, tag="offer"):
-    """Whether to take the up-card of a new round (G5)."""
+    """Whether to take the up-card of a new round (G5).
+
+    Attributes:
+        upcard: the card on offer.
+        hand: your ten cards.
+    """
 
     upcard: Card
     hand: tuple[Card, ...]
@@ -102,7 +109,12 @@ class Offer(Question[Reply], frozen=True, gc=False, tag="offer"):
 
 
 class Draw(Question[Pile], frozen=True, gc=False, tag="draw"):
-    """Which pile to draw from; `discard` is the top of the discard pile (G6)."""
+    """Which pile to draw from (G6).
+
+    Attributes:
+        discard: the top of the discard pile.
+        hand: your ten cards.
+    """
 
     discard: Card
     hand: tuple[Card, ...]
@@ -110,7 +122,14 @@ class Draw(Question[Pile], frozen=True, gc=False, tag="draw"):
 
 
 class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
-    """What to discard of eleven cards, the last of which is the one just drawn, and whether to knock (G6, G7)."""
+    """What to discard of eleven cards, and whether to knock (G6, G7).
+
+    Attributes:
+        drawn: the card that you have just taken or drawn.
+        hand: your eleven cards, the drawn one last.
+        legal: every discard, and once more with `"knock": true` those after which you may knock. In the place of `"melds": null`
+            a knock may declare melds of its own that leave at most 10 deadwood (G9).
+    """
 
     drawn: Card
     hand: tuple[Card, ...]
@@ -151,7 +170,13 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
 
 
 class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="melds"):
-    """The other seat has knocked: what this seat melds; None leaves it to the referee (G9)."""
+    """The other seat has knocked: what you meld (G9).
+
+    Attributes:
+        hand: your ten cards.
+        legal: `null` alone, which leaves it to the referee. In its place a list of melds of your own may be answered, each a list
+            of cards of the hand.
+    """
 
     hand: tuple[Card, ...]
     legal: tuple[None, ...] = (None,)
@@ -175,9 +200,14 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
 
 
 class Dealt(News, frozen=True, gc=False, tag="dealt"):
-    """A new round: this seat's hand, the up-card and who starts (G3–G5).
+    """A new round: what each seat is told of the deal (G3–G5).
 
-    `game` counts the games of the match, `round` its deals, both from 1.
+    Attributes:
+        game: which game of the match it is, from 1.
+        round: which deal of the match it is, from 1.
+        starter: the seat that starts.
+        hand: your ten cards.
+        upcard: the up-card.
     """
 
     game: int
@@ -188,14 +218,26 @@ class Dealt(News, frozen=True, gc=False, tag="dealt"):
 
 
 class Offered(News, frozen=True, gc=False, tag="offered"):
-    """What a seat did when it was offered the up-card (G5)."""
+    """What a seat did when it was offered the up-card, told to both (G5).
+
+    Attributes:
+        seat: whose doing it was.
+        took: whether it took the up-card.
+    """
 
     seat: int
     took: bool
 
 
 class TurnTaken(News, frozen=True, gc=False, tag="turn"):
-    """What can be seen of a turn; `card` is None if it came from the stock (G8)."""
+    """What can be seen of a turn, told to both (G8).
+
+    Attributes:
+        seat: whose turn it was.
+        drew: the pile from which it drew.
+        card: the card drawn; `null` if it came from the stock.
+        discarded: the card that went.
+    """
 
     seat: int
     drew: Pile
@@ -204,17 +246,18 @@ class TurnTaken(News, frozen=True, gc=False, tag="turn"):
 
 
 class RoundOver(News, frozen=True, gc=False, tag="round_over"):
-    """How a round ended (G14).
+    """How a round ended, told to both (G14).
 
     Attributes:
-        knocker: its seat, or None if nobody knocked.
+        knocker: its seat, or `null` if nobody knocked.
         gin: whether the knock was with no deadwood.
         hands: by seat, the ten cards each held.
         melds: by seat, as declared or as the referee arranged them; without a knock as it would have.
-        layoffs: the defender's cards and the indices of the knocker's melds that they went on, in order.
-        points: by seat, of this round.
-        scores: by seat, the points of the game so far.
-        reason: why the round ended.
+        layoffs: in order, the defender's cards, each with the index of the knocker's meld that it went on: `["Qs", 0]`.
+        points: of this round, by seat.
+        scores: the points of the game so far, by seat.
+        reason: why the round ended: gin; a knock that won, that was undercut or that met equal deadwood (G11); the stock was empty
+            (G12); the turns were used up (G13).
     """
 
     knocker: int | None
@@ -228,7 +271,13 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
 
 
 class GameOver(News, frozen=True, gc=False, tag="game_over"):
-    """How a game ended (G15): its winner, or None if drawn, its points, and the games won so far, by seat."""
+    """How a game ended, told to both (G15).
+
+    Attributes:
+        winner: its seat, or `null` if the game was drawn.
+        scores: the points of the game, by seat.
+        games: the games won so far, by seat.
+    """
 
     winner: int | None
     scores: tuple[int, int]

@@ -87,10 +87,12 @@ def legal_bids(highest: int | None) -> tuple[Bidding, ...]:
 
 
 class HighLowSettings(Settings, frozen=True):
-    """When a match ends (H11).
+    """The settings of high-low: when a match ends (H11).
 
-    `gap`: how far apart the second and third scores must be; a number that no match can reach makes every match last
-    `max_shuffles`. `max_shuffles`: how many shuffles are played at most, ties at the cut aside (H12).
+    Attributes:
+        gap: how far apart the second and third scores must be; a number that no match can reach makes every match last
+            `max_shuffles`.
+        max_shuffles: how many shuffles are played at most, ties at the cut aside (H12).
     """
 
     gap: Annotated[int, Meta(ge=1, le=1_000_000_000)] = 100
@@ -98,7 +100,12 @@ class HighLowSettings(Settings, frozen=True):
 
 
 class Swap(Question[SwapChoice], frozen=True, gc=False, tag="swap"):
-    """A player's first question: swap its card with the dealer-card or keep it (H5)."""
+    """A player's first question: swap its card with the dealer-card or keep it (H5).
+
+    Attributes:
+        card: your card.
+        dealer_card: the dealer-card as it lies there now.
+    """
 
     card: Card
     dealer_card: Card
@@ -108,7 +115,10 @@ class Swap(Question[SwapChoice], frozen=True, gc=False, tag="swap"):
 class Bid(Question[Bidding], frozen=True, gc=False, tag="bid"):
     """A player's second question: a number, at least every number bid before, or `quit` (H6).
 
-    `bids` is what each seat has said so far, None where it has not spoken.
+    Attributes:
+        card: your card.
+        dealer_card: the dealer-card after all have swapped or kept.
+        bids: what has been said so far, by seat; `null` where a seat has not spoken.
     """
 
     card: Card
@@ -118,7 +128,15 @@ class Bid(Question[Bidding], frozen=True, gc=False, tag="bid"):
 
 
 class Dealt(News, frozen=True, gc=False, tag="dealt"):
-    """What one player sees of the deal: its own card and the dealer-card (H4); `starter` speaks first."""
+    """What each player is told of the deal (H4).
+
+    Attributes:
+        shuffle: which shuffle of the match it is, from 1.
+        round: which deal of the match it is, from 1.
+        starter: the seat that speaks first.
+        card: your card.
+        dealer_card: the dealer-card, which all see.
+    """
 
     shuffle: int
     round: int
@@ -128,7 +146,13 @@ class Dealt(News, frozen=True, gc=False, tag="dealt"):
 
 
 class Swapped(News, frozen=True, gc=False, tag="swapped"):
-    """Whether a player swapped, and the dealer-card that lies there now, which everybody sees (H5)."""
+    """Whether a player swapped, told to all (H5).
+
+    Attributes:
+        seat: whose doing it was.
+        swapped: whether it swapped.
+        dealer_card: the dealer-card that lies there now.
+    """
 
     seat: int
     swapped: bool
@@ -136,16 +160,25 @@ class Swapped(News, frozen=True, gc=False, tag="swapped"):
 
 
 class BidMade(News, frozen=True, gc=False, tag="bid"):
-    """What a player said (H6)."""
+    """What a player said, told to all (H6).
+
+    Attributes:
+        seat: who said it.
+        bid: what it said.
+    """
 
     seat: int
     bid: Bidding
 
 
 class RoundOver(News, frozen=True, gc=False, tag="round_over"):
-    """The cards of those who stayed, None for quitters (H10), and what the round was worth.
+    """How a round ended, told to all (H10).
 
-    `last_bid` is None if all four quit.
+    Attributes:
+        cards: the cards of those who stayed, by seat; `null` for quitters.
+        last_bid: the last number that was bid; `null` if all four quit.
+        payoffs: what the round brought, by seat.
+        scores: the points of the match so far, by seat.
     """
 
     cards: Cards

@@ -2,6 +2,9 @@
 
 One struct per message, `type` on the wire; a union per direction. The arena refuses fields that it does not know; bots ignore
 them. Strings that a bot sends have a limit here, in the type, so that nothing longer gets past the codec.
+
+What stands under `Attributes:` here and in the games is written for people with any language, in the wire's words (`null`, not
+None): `python -m protocol.schema` puts it into protocol/README.md and into the schemas. There `see "Time"` becomes a link.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from protocol.vocabulary import News, Question
 __all__ = [
     "CLOSE_CRASHED",
     "CLOSE_DONE",
+    "CLOSE_OVERSIZE",
     "CLOSE_PROTOCOL",
     "CLOSE_REFUSED",
     "CLOSE_REPLACED",
     "CLOSE_RESTART",
+    "LAUNCHED_LIMITS",
     "VERSION",
     "Action",
     "Answer",
@@ -48,13 +53,20 @@ __all__ = [
 
 VERSION = 1
 
-# How connections are closed; a bot need come back after one of them only, `CLOSE_RESTART`.
-CLOSE_DONE = 1000  # the arena has closed, or the bot has said goodbye
-CLOSE_PROTOCOL = 1002  # the bot broke the protocol; `refused` has said how
-CLOSE_CRASHED = 1011  # the program that closes has failed; the reason says how
-CLOSE_RESTART = 1012  # the arena stops in the middle of a competition, and will go on
-CLOSE_REPLACED = 4000  # the session goes on over another connection
-CLOSE_REFUSED = 4001  # `hello` was not accepted; `refused` has said why
+CLOSE_DONE = 1000
+"""The arena is closing, or has heard `goodbye`."""
+CLOSE_PROTOCOL = 1002
+"""The arena: the bot broke the protocol; `refused` has said how."""
+CLOSE_OVERSIZE = 1009
+"""The arena: the frame was too large; `refused` has said so."""
+CLOSE_CRASHED = 1011
+"""Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict."""
+CLOSE_RESTART = 1012
+"""The arena stops in the middle of a competition and will go on: come back."""
+CLOSE_REPLACED = 4000
+"""The arena: the session goes on over another connection."""
+CLOSE_REFUSED = 4001
+"""The arena: `hello` was not accepted; `refused` has said why."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
@@ -73,7 +85,21 @@ arrays as keys, and a frame of those whose hashes collide would hold up the aren
 class Ending(StrEnum):
     """Why a match stopped: `completed`, `void`, or the one word of an offence (J2).
 
-    `removed` is the instructor's: that bot is out like an offender.
+    Attributes:
+        completed: the match ran its course.
+        void: nobody's fault; it does not count.
+        illegal: an answer that was not legal.
+        malformed: a message that cannot be read or was out of turn.
+        timeout: did not answer in time.
+        oversize: a frame that was too large.
+        overflow: read too slowly.
+        memory: its processes hold more than `memory_mib`; only a bot that the arena has started, as the next two.
+        processes: it has more than `processes`.
+        cpu: a decision took too much CPU time; too long by the clock on the wall is `timeout`.
+        crash: its process ended, with whatever status, or it closed with 1011.
+        absent: did not come, or was not `ready` in time.
+        disconnect: left with `goodbye` in the middle of a match, or lost its connection for too long.
+        removed: the instructor took it out, or revoked its token; it counts like an offence.
     """
 
     COMPLETED = "completed"
@@ -93,7 +119,13 @@ class Ending(StrEnum):
 
 
 class Termination(Struct, frozen=True):
-    """Why a match stopped, whose doing it was (a seat from 0, or None) and a sentence for people."""
+    """Why a match stopped.
+
+    Attributes:
+        kind: the word for it, see "What goes wrong".
+        seat: the seat to blame, or `null`.
+        text: a sentence for people; empty if another seat is to blame.
+    """
 
     kind: Ending
     seat: int | None = None
@@ -109,27 +141,28 @@ _DAY_MS = 86_400_000  # nobody waits longer; and it travels in every encoding
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What a bot may take; the one place where the defaults stand (design §5).
+    """What a bot may take. A limit of `launched` bots is for those that the arena has started itself.
 
     Attributes:
         decision_ms: a decision that takes no longer costs nothing.
-        bank_ms: per match and seat, what decisions may take beyond that, in all.
+        bank_ms: what decisions may take beyond that, in all, per match and seat.
         hard_ms: no single decision may take longer.
-        wall_ms: the same by the clock on the wall, for a bot that the arena launched: its other times are CPU time.
-        start_ms: from `match` to `ready`.
+        wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its other times are CPU time.
+        start_ms: from `match` to `ready`, the credit apart.
         grace_ms: a connection may be lost for so long; the clock runs on meanwhile.
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
-        buffer_bytes: how much may wait for a reader that is slow before it is an offender.
+        buffer_bytes: how much may wait for a bot that reads slowly before it is an offender.
         unanswered: how many messages in a row may come to nothing, such as answers that are repeated, before they are a flood.
-        tables: the most matches at once over one connection.
-        memory_mib: what all processes of a bot that the arena launched may hold together.
-        processes: how many processes such a bot may have.
-        strangers: how many connections from one address may be open that have not said `hello` yet.
-        per_token: how many connections may be open with one token.
-        per_address: how many connections without a token may be open from one address.
+        tables: the most matches at once over one connection; who says more in `hello` gets that many.
+        memory_mib: what all processes of a launched bot may hold together.
+        processes: how many processes a launched bot may have.
+        strangers: how many connections from one address may be open that have not said `hello`.
+        per_token: how many connections may be open with one `token`.
+        per_address: how many connections without a `token` may be open from one address.
     """
 
+    # The one place where the defaults stand (design §5).
     decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
     bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 10_000
     hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 5_000
@@ -148,8 +181,25 @@ class Limits(Struct, frozen=True, kw_only=True):
     per_address: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_024
 
 
+LAUNCHED_LIMITS = ("wall_ms", "memory_mib", "processes")
+"""Those that only a bot which the arena has started is held to."""
+
+
 class Mechanism(StrEnum):
-    """What found an offence out; `WALL_CAP` is for a launched bot that neither computes nor answers."""
+    """What found an offence out.
+
+    Attributes:
+        rules: the rules of the game: the answer was not legal.
+        wire: the rules of the wire: what came cannot be read, was out of turn, too large or too much.
+        wall clock: the arena's clock.
+        wall cap: the arena's clock, for a launched bot that neither computes nor answers.
+        CPU clock: the CPU time of a launched bot's processes.
+        sampled: a look at a launched bot's processes, ten times a second.
+        cgroup: the kernel, which counts for a launched bot's control group.
+        exit: the end of a launched bot's process.
+        session: the session: the bot did not come, left, or stayed away too long.
+        instructor: the instructor.
+    """
 
     RULES = "rules"
     WIRE = "wire"
@@ -164,7 +214,16 @@ class Mechanism(StrEnum):
 
 
 class Action(StrEnum):
-    """What an instructor can have done."""
+    """What an instructor can have done.
+
+    Attributes:
+        status: nothing; `done` says how far the competitions are.
+        pause: no new matches begin.
+        resume: they begin again.
+        stop: the competition ends for good; what is being played is void.
+        void: a match does not count and is played again.
+        remove: a bot is out, like an offender.
+    """
 
     STATUS = "status"
     PAUSE = "pause"
@@ -175,28 +234,28 @@ class Action(StrEnum):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """One elimination and its evidence (J4); no field depends on anything outside this struct.
+    """One elimination and its evidence (J4). `null` is what does not apply.
 
     Attributes:
-        kind: the word of J2.
-        match: the match's id.
-        game: its game.
-        bot: the offender's name.
+        kind: the word for it, see "What goes wrong".
+        match: the id of the match, not of the chair.
+        game: what was played.
+        bot: who it was, by the name it is called here.
         seat: where it sat, from 0.
         text: what it did, with figures, in one line.
         advice: what its author can do about it, in one line.
         mechanism: what found out.
-        asked: the question as JSON, or None if nothing was asked.
-        legal: what would have been legal, as text.
-        got: what came back, cut to a line, or None if nothing did.
-        taken_ms: what was charged for the decision, before credit.
+        asked: the question, as a text of JSON; `null` if none waited.
+        legal: what would have been legal, in words.
+        got: what came instead, cut to a line; `null` if nothing did.
+        taken_ms: what the decision took as it is charged, the credit not yet taken off.
         waited_ms: how long the question had been waiting by the clock on the wall.
-        credit_ms: what was taken off, for the link and for the arena's own delays.
-        min_rtt_ms: the kernel's own measure of the link's round trip, to compare; None where it has none.
+        credit_ms: the credit: what was taken off for the link and for the arena's own delays.
+        min_rtt_ms: the least round trip that the kernel has seen on the connection, to compare; it decides nothing.
         bank_ms: what was left in the seat's bank.
-        exit_status: of its process, negative for a signal; None if it runs, or is not ours.
-        stderr: the end of what its process wrote there.
-        enforced: which limits this bot was held to, and by what.
+        exit_status: of a launched bot's process, negative for a signal; `null` if it still runs.
+        stderr: the end of what a launched bot has written there.
+        enforced: which limits this bot was held to, and by what, see "The record of a match".
         limits: all limits in force.
     """
 
@@ -234,9 +293,19 @@ class Hello(
 ):
     """A bot's first message: who it is and what it can do.
 
-    `tables` is how many matches it will play at once; `batch` says that it reads frames that hold an array of messages;
-    `resume` is the session of an earlier `welcome`, to go on after a lost connection; with `from: n` all questions after the
-    first n of every match come again as `past`, for a program that has lost its memory.
+    Attributes:
+        protocol: the version of the protocol: 1.
+        name: what the bot is called: printable characters, no space at either end; nobody else present may have it.
+        games: what it plays: names of games, at least one.
+        token: what the instructor has given out, or what `ARENA_TOKEN` says for a bot that the arena has started. It says who
+            the bot is, see "Names and tokens". Without a roster and on the same machine it may be left out, and a word of one's
+            own is kept with the session.
+        tables: how many matches it plays at once.
+        batch: whether it reads frames that hold an array of messages.
+        resume: the `session` of the last `welcome`, to go on after a lost connection.
+        from: with `resume`: how many questions of every match the bot remembers; those after them come again as `past`. Left
+            out: all of them.
+        client: what library speaks; for the log.
     """
 
     protocol: int
@@ -265,7 +334,12 @@ class Hello(
 class Ready(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="ready"
 ):
-    """The seat is set up; its nonce goes into the cards (J6)."""
+    """The seat is set up.
+
+    Attributes:
+        match: from `match`.
+        nonce: a text of your own, which goes into the cards (J6).
+    """
 
     match: Id
     nonce: Nonce
@@ -279,7 +353,15 @@ class Answer(
     tag_field="type",
     tag="answer",
 ):
-    """A decision. `value` may be anything within `Value`: the question decides whether it is legal."""
+    """A decision.
+
+    Attributes:
+        match: from `ask`.
+        ask: from `ask`.
+        value: the answer; the question decides whether it is legal. Maps and lists in it may be nested four deep.
+        note: a text of your own; kept in the record, up to 256 KiB per match, and shown to nobody else while the competition
+            lasts.
+    """
 
     match: Id
     ask: Id
@@ -290,7 +372,7 @@ class Answer(
 class Goodbye(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"
 ):
-    """The bot leaves: it wants no more matches."""
+    """The bot leaves for good: it wants no more matches."""
 
 
 class Instruct(
@@ -298,8 +380,14 @@ class Instruct(
 ):
     """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
 
-    `competition` is its id, or the name of its run: without one `pause`, `resume` and `stop` are about all that go on, and
-    `remove` about all that the bot is in. `void` takes a `match`, `remove` a `bot`.
+    Attributes:
+        protocol: the version of the protocol: 1.
+        token: the instructor's.
+        action: what is to be done.
+        competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are about all that go on, and
+            `remove` about all that the bot is in.
+        match: for `void`: the id of a match, not of a chair.
+        bot: for `remove`: its name.
     """
 
     protocol: int
@@ -311,7 +399,19 @@ class Instruct(
 
 
 class Progress(Struct, frozen=True):
-    """How far a competition is; `left_s` is an estimate, None while there is nothing to base one on."""
+    """How far a competition is.
+
+    Attributes:
+        competition: its id.
+        run: the name of its run.
+        game: what is played.
+        form: its form.
+        state: `running` or `paused`.
+        settled: how many of its matches are done.
+        scheduled: how many matches it has.
+        left_s: an estimate in seconds, `null` while there is nothing to base one on.
+        waits_for: names of bots that are away.
+    """
 
     competition: str
     run: str
@@ -325,17 +425,26 @@ class Progress(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True, tag_field="type", tag="done"):
-    """What came of an `instruct`: a sentence, and how far the competitions are then."""
+    """What came of an `instruct`.
+
+    Attributes:
+        text: what has been done.
+        competitions: how far each is then.
+    """
 
     text: str
     competitions: tuple[Progress, ...] = ()
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
-    """The answer to `hello`; `session` is what `resume` takes, to be kept secret.
+    """The answer to `hello`.
 
-    `bot` is what the bot is called here: a token may say otherwise than `hello` did. In `practice` an illegal answer is refused,
-    and can be given again.
+    Attributes:
+        protocol: the version of the protocol: 1.
+        bot: what the bot is called here; the arena may know better than its `hello`.
+        session: a secret, new with every `welcome`; it is what `resume` takes.
+        limits: those in force, see "Time" and "Space".
+        practice: whether illegal answers are refused instead of ending the match, see "Practice".
     """
 
     protocol: int
@@ -348,8 +457,14 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
 class Match(Struct, frozen=True, tag_field="type", tag="match"):
     """A chair at a table: answer with `ready`.
 
-    `match` names this chair in this match and is in every message about it. `seats` are the names of all who play, by
-    seat; `commitment` is the hash of the seed (J6).
+    Attributes:
+        match: the id of *this chair in this match*; every message about it has it.
+        game: what is played.
+        seat: where the bot sits, from 0.
+        seats: the names of all who play, by seat.
+        settings: all settings of the game.
+        limits: those of this match.
+        commitment: the hash of the seed of the cards (J6).
     """
 
     match: str
@@ -362,9 +477,19 @@ class Match(Struct, frozen=True, tag_field="type", tag="match"):
 
 
 class Ask(Struct, frozen=True, gc=False):
-    """A question with all that its seat may hear since its last answer.
+    """A question with all that its seat may hear since its last answer: answer with `answer`.
 
-    On the wire the question's own fields, its `kind` and its `legal` stand directly in the message.
+    On the wire the question's own fields stand directly in the message, between `ask` and `news`.
+
+    Attributes:
+        match: which chair is asked.
+        ask: the id of the question.
+        question: the fields of its kind, see "The games".
+        kind: the kind of question; each game has its own.
+        legal: the answers that are legal, see "What is legal".
+        news: all that this seat has learnt since its last answer, in order, each with its own `kind`.
+        bank_ms: what is left in the bank, see "Time".
+        decision_ms: what the decision may take at no cost.
     """
 
     match: str
@@ -376,9 +501,18 @@ class Ask(Struct, frozen=True, gc=False):
 
 
 class Past(Struct, frozen=True, gc=False):
-    """A question of before, with the answer that it got: for a program that comes back without its memory.
+    """A question of before, as it was; only after `hello` with `from`, and not to be answered. See "Lost memory".
 
     On the wire it is like an `ask`, with `answer` in the place of the times.
+
+    Attributes:
+        match: which chair was asked.
+        ask: the id of the question.
+        question: the fields of its kind, see "The games".
+        kind: the kind of question.
+        legal: the answers that were legal.
+        news: what this seat had learnt since the answer before, in order.
+        answer: the answer that it got.
     """
 
     match: str
@@ -389,16 +523,27 @@ class Past(Struct, frozen=True, gc=False):
 
 
 class Reveal(Struct, frozen=True):
-    """What the cards came from: the seed in hex, and every seat's nonce (J6)."""
+    """What the cards came from (J6).
+
+    Attributes:
+        seed: the seed, 32 bytes in hex.
+        nonces: by seat; empty for one that was never ready.
+    """
 
     seed: str
     nonces: tuple[str, ...]
 
 
 class Over(Struct, frozen=True, tag_field="type", tag="over"):
-    """The match is over: the last news, the scores by seat and why it stopped.
+    """The match is over.
 
-    Who is to blame gets the `verdict`; the others learn the word and the seat only.
+    Attributes:
+        match: which chair.
+        news: what had not been told yet, in order.
+        scores: the result, by seat.
+        termination: why the match stopped.
+        reveal: what the cards came from.
+        verdict: the evidence, if you are to blame, see "Verdicts"; else `null`.
     """
 
     match: str
@@ -410,9 +555,14 @@ class Over(Struct, frozen=True, tag_field="type", tag="over"):
 
 
 class Refused(Struct, frozen=True, tag_field="type", tag="refused"):
-    """The arena does not accept what came, and says why; `match` where it was about one.
+    """The arena does not accept what came, and says why.
 
-    With `ask` that question still stands, its time runs on, and `legal` says once more what can be answered.
+    Attributes:
+        code: a word for programs, see "What goes wrong".
+        text: a sentence for people.
+        match: which chair, where it was about one; else `null`.
+        ask: in practice: the question that still stands, and whose time runs on; else `null`.
+        legal: in practice: what can be answered; else `null`.
     """
 
     code: str

@@ -61,10 +61,14 @@ Chips = Annotated[int, Meta(ge=0, le=1_000_000_000_000)]
 
 
 class ThreeCardPokerSettings(Settings, frozen=True):
-    """What a match is played for and by (T8).
+    """The settings of three card poker (T8).
 
-    `stake` is the cash to start with, `rounds` how many there are at most, `pair_kicker` the casinos' reading of T4.
-    `goal` is the cash that ends the match early; one that the stake has reached already ends it before the first round.
+    Attributes:
+        stake: the cash to start with.
+        rounds: how many there are at most.
+        goal: the cash that ends the match early, `null` for none; one that the stake has reached already ends it before the first
+            round.
+        pair_kicker: whether the odd card decides between equal pairs, which is the casinos' reading of T4.
     """
 
     stake: Chips = 1000
@@ -74,7 +78,13 @@ class ThreeCardPokerSettings(Settings, frozen=True):
 
 
 class Ante(Question[int], frozen=True, gc=False, tag="ante"):
-    """Name the ante, before any card is seen (T5); `legal` is 1 to half the cash."""
+    """Name the ante, before any card is seen (T5).
+
+    Attributes:
+        round: which round of the match it is, from 1.
+        cash: what you have.
+        legal: 1 to half the cash.
+    """
 
     round: int
     cash: int
@@ -84,7 +94,10 @@ class Ante(Question[int], frozen=True, gc=False, tag="ante"):
 class Play(Question[Decision], frozen=True, gc=False, tag="play"):
     """Play for one more ante, or fold (T5).
 
-    `cash` is that of the round's start: the ante lies on the table but is not lost yet.
+    Attributes:
+        hand: your three cards.
+        ante: what you named.
+        cash: what you had before the ante, which lies on the table but is not lost yet.
     """
 
     hand: Hand
@@ -96,7 +109,12 @@ class Play(Question[Decision], frozen=True, gc=False, tag="play"):
 class RoundOver(News, frozen=True, gc=False, tag="round_over"):
     """What the player learns after every round, a fold included (T7).
 
-    `hand` is the player's, `outcome` what the round brought in antes (T6), `cash` what the player has now.
+    Attributes:
+        hand: the player's cards.
+        dealer: the dealer's cards.
+        ante: what was named.
+        outcome: what the round brought, in antes: -2, -1, 0, 1 or 2 (T6).
+        cash: what the player has now.
     """
 
     hand: Hand

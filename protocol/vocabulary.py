@@ -19,7 +19,12 @@ Answer = TypeVar("Answer")
 
 
 class Range(msgspec.Struct, frozen=True, gc=False):
-    """Legal answers that are too many to list: every integer from `min` to `max`."""
+    """Legal answers that are too many to list: every integer from `min` to `max`.
+
+    Attributes:
+        min: the least.
+        max: the greatest.
+    """
 
     min: int
     max: int

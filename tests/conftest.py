@@ -1,12 +1,15 @@
-"""How the property tests run: without a clock, and where `CI` is set always with the same examples."""
+"""How the property tests run: without a clock, and where `CI` is set always with the same examples. And that frames fit the schemas."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests import validating
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -19,3 +22,36 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _frames_of_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Programs that tests start hold their frames against the schemas, too."""
+    paths = [
+        str(Path(__file__).parent / "hooks"),
+        *filter(None, [os.environ.get("PYTHONPATH")]),
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        patch.setenv(validating.FILE, str(tmp_path_factory.mktemp("frames") / "faults"))
+        yield
+
+
+validating.install()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "made_up: reads frames that no bot and no arena of ours would send, and that need not fit the schemas",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test in which a frame fits no schema has failed, whoever wrote it."""
+    validating.taken()  # what came between tests
+    yield
+    faults = validating.taken()
+    if faults and item.get_closest_marker("made_up") is None:
+        pytest.fail("\n".join(faults[:10]), pytrace=False)

@@ -123,6 +123,20 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"`([^`\n]+)`", text))
 
 
+def headings(document: str) -> list[str]:
+    """All headings, in order, of any level."""
+    return re.findall(r"^#+ (.+)$", without_blocks(document), re.MULTILINE)
+
+
+def without_blocks(document: str) -> str:
+    return re.sub(r"^```.*?^```$", "", document, flags=re.DOTALL | re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    """What a link to a heading is called, as every viewer of Markdown makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 # ---- What they show is run
 
 
@@ -423,6 +437,17 @@ def test_the_conversation_is_whole() -> None:
     ]
 
 
+@EACH_GAME
+def test_a_conversation_of_every_game_is_whole(game: str) -> None:
+    [talk] = [talk for talk in recorded() if talk.game == game]
+    begin, *turns, end = [kinds_said(talk)[:4], *kinds_said(talk)[4:-1], talk.said[-1]]
+
+    assert begin == ["Hello", "Welcome", "Match", "Ready"]
+    assert turns == ["Ask", "Answer"] * len(talk.those(Ask))
+    assert isinstance(end, Over)
+    assert end.termination.kind is Ending.COMPLETED
+
+
 def test_who_has_lost_its_memory_hears_everything_again() -> None:
     [talk] = recorded("past")
     breach = talk.said.index(None)
@@ -588,17 +613,38 @@ def test_J6_the_vectors_are_those_of_the_conversation() -> None:
 # ---- What they list is complete
 
 
+def generated(what: str, document: str = WIRE) -> str:
+    """What the generator of `protocol/schema` has written there; that it is not stale is its own test's to find."""
+    [text] = re.findall(
+        rf"^<!-- generated: {what} -->\n(.*?)^<!-- end -->$", document, re.M | re.S
+    )
+    return str(text)
+
+
+def fields_told(table: str) -> dict[str, list[str]]:
+    """The fields in a table of questions, news or messages, by what they are of; not the parts of a field."""
+    found: dict[str, list[str]] = {}
+    for first, field in re.findall(r"^\| (?:`(\w+)` )?\| (?:`(\w+)` )?\|", table, re.M):
+        if first:
+            found[first] = []
+        elif field:
+            found[[*found][-1]].append(field)
+    return found
+
+
 @EACH_GAME
 def test_every_word_of_a_game_is_explained(game: str) -> None:
     section = sections(WIRE)[game]
     vocabulary = VOCABULARIES[game]
     told = words(section)
 
-    for kind, cls in (*vocabulary.questions.items(), *vocabulary.news.items()):
-        rows = [row for row in section.splitlines() if row.startswith(f"| `{kind}` |")]
-        assert any(
-            {*cls.__struct_fields__} - {"legal"} <= words(row) for row in rows
-        ), (kind, cls.__struct_fields__)
+    for what, kinds in (
+        ("questions", vocabulary.questions),
+        ("news", vocabulary.news),
+    ):
+        assert fields_told(generated(f"{what} {game}", section)) == {
+            kind: [*cls.__struct_fields__] for kind, cls in kinds.items()
+        }
     for field in msgspec.structs.fields(vocabulary.settings):
         default = msgspec.json.encode(field.default).decode()
         assert re.search(rf"^\| `{field.name}` \| `?{default}`? \|", section, re.M)
@@ -637,16 +683,17 @@ def test_every_limit_is_there_with_its_default() -> None:
 
 
 def test_every_field_of_a_verdict_is_there() -> None:
-    section = sections(WIRE)["Verdicts"]
-    rows = "".join(re.findall(r"^\| (`.+?) \| ", section, re.MULTILINE))
+    table = generated("verdict", sections(WIRE)["Verdicts"])
+    rows = re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)
 
-    assert {*Verdict.__struct_fields__} == words(rows)
+    assert rows == [*Verdict.__struct_fields__]
 
 
 def test_every_mechanism_is_there() -> None:
-    [row] = re.findall(r"^\| `mechanism` \| (.+)", WIRE, re.MULTILINE)
+    table = generated("mechanisms", sections(WIRE)["Verdicts"])
+    rows = re.findall(r"^\| `([^`]+)` \| .", table, re.MULTILINE)
 
-    assert set(re.findall(r"`([^`]+)`", row)) == set(Mechanism)
+    assert rows == ["mechanism", *Mechanism]
 
 
 def test_every_code_of_refused_is_there() -> None:
@@ -800,6 +847,16 @@ def test_what_is_to_be_changed_is_where_it_is_said_to_be() -> None:
         sources = "".join(file.read_text() for file in files if file.is_file())
         for name in filter(str.isidentifier, words(row)):
             assert re.search(rf"\b{name}\b", sources), row
+
+
+@EACH_README
+def test_every_link_leads_somewhere(name: str) -> None:
+    document = READMES[name]
+    there = [anchor(heading) for heading in headings(document)]
+    linked = {*re.findall(r"\]\(#([^)]+)\)", without_blocks(document))}
+
+    assert linked <= {*there}
+    assert all(there.count(link) == 1 for link in linked)
 
 
 @EACH_README

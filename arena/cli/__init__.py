@@ -25,6 +25,8 @@ COMMANDS: dict[str, str] = {
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
     "roster": "Say who may play here, and hand out tokens.",
+    "new": "Write a bot to begin with, in one of six languages.",
+    "check": "See whether a bot behaves, step by step.",
     "play": "Play a match or a pairing here and now.",
     "cross": "Let every bot of a game play against every bot.",
     "odds": "Deal three card poker hands and compare with the exact odds.",

@@ -64,6 +64,8 @@ def limits_options(command: Callable[..., Any]) -> Callable[..., Any]:
     types = {kind.name: kind.type for kind in _kinds()}
     for field in reversed(fields):
         kind = types[field.name]
+        if isinstance(kind, msgspec.inspect.Metadata):  # who is held to it
+            kind = kind.type
         assert isinstance(kind, msgspec.inspect.IntType), "so are all limits"
         decorated = click.option(
             f"--{field.name.replace('_', '-')}",

@@ -45,7 +45,8 @@ def welcome(session: str = "secret") -> Welcome:
 
 
 def match(name: str = "m") -> Match:
-    return Match(name, "ace_king_queen", 0, ("ann", "ben"), {}, Limits(), "hash")
+    seats, settings = ("ann", "ben"), {"hands": 1000}
+    return Match(name, "ace_king_queen", 0, seats, settings, Limits(), "hash")
 
 
 def ask(number: int = 1, match: str = "m", news: tuple[News, ...] = ()) -> Ask:

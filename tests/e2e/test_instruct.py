@@ -248,6 +248,7 @@ def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
     assert arena.acts() == []
 
 
+@pytest.mark.made_up
 def test_words_that_cannot_be_any_are_refused_in_a_line(arena: Arena) -> None:
     arena.serve(*THREE)
     for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):

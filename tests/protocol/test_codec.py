@@ -78,10 +78,15 @@ VERDICT = Verdict(
     stderr="Traceback\n",
     limits=Limits(),
 )
+FOUR = ("a", "b", "c", "d")
+HIGH_LOW, GIN_RUMMY = (
+    msgspec.to_builtins(VOCABULARIES[game].settings())
+    for game in ("high_low", "gin_rummy")
+)
 FROM_ARENA: list[ArenaMessage] = [
     Welcome(1, "nash", "secret", Limits()),
     Welcome(1, "nash", "secret", Limits(), True),
-    Match("m.0", "high_low", 3, ("a", "b", "c", "d"), {"gap": 7}, Limits(), "hash"),
+    Match("m.0", "high_low", 3, FOUR, HIGH_LOW, Limits(), "hash"),
     Over("m.0", (), (2, -2), Termination(Ending.COMPLETED), None),
     Over(
         "m.0", (), (-9, 9), Termination(Ending.CPU, 0, "why"), Reveal("00ff", ("a", ""))
@@ -239,9 +244,9 @@ def test_a_past_is_an_ask_with_the_answer_in_the_place_of_the_times(
 def test_a_match_and_its_past_may_be_in_one_frame(encoding: Encoding) -> None:
     question = played("high_low")[0][0]
     said: list[ArenaMessage] = [
-        Match("m.0", "high_low", 0, ("a", "b", "c", "d"), {}, Limits(), "hash"),
-        Past("m.0", "m.0:1", question, (), 3),
-        Past("m.0", "m.0:2", question, (), 4),
+        Match("m.0", "high_low", 0, FOUR, HIGH_LOW, Limits(), "hash"),
+        Past("m.0", "m.0:1", question, (), "swap"),
+        Past("m.0", "m.0:2", question, (), "keep"),
         Ask("m.0", "m.0:3", question, (), 1, 1),
     ]
     frame = join([encode(message, encoding) for message in said], encoding)
@@ -249,6 +254,7 @@ def test_a_match_and_its_past_may_be_in_one_frame(encoding: Encoding) -> None:
     assert decode_from_arena(frame, encoding, knows_nothing) == said
 
 
+@pytest.mark.made_up
 @BOTH
 def test_an_over_and_a_welcome_of_an_earlier_arena_are_read(
     encoding: Encoding,
@@ -351,7 +357,7 @@ def test_a_frame_may_hold_many_messages(encoding: Encoding) -> None:
 def test_a_match_and_its_first_ask_may_be_in_one_frame(encoding: Encoding) -> None:
     question = played("gin_rummy")[0][0]
     said: list[ArenaMessage] = [
-        Match("m.0", "gin_rummy", 0, ("a", "b"), {}, Limits(), "hash"),
+        Match("m.0", "gin_rummy", 0, ("a", "b"), GIN_RUMMY, Limits(), "hash"),
         Ask("m.0", "m.0:1", question, (), 1, 1),
         Over("m.0", (), (0, 0), Termination(Ending.VOID), None),
     ]
@@ -567,6 +573,7 @@ def test_of_a_key_said_twice_the_last_value_counts(
     assert decode_from_bot(frame, encoding) == [Answer("m", "a", "check")]
 
 
+@pytest.mark.made_up
 @pytest.mark.parametrize(
     ("value", "read"),
     [
@@ -861,22 +868,26 @@ def parses_or_is_refused(frame: bytes, encoding: Encoding) -> None:
             assert isinstance(told, ArenaMessage)
 
 
+@pytest.mark.made_up
 @BOTH
 @given(frame=st.binary(max_size=64))
 def test_any_bytes_parse_or_are_refused(frame: bytes, encoding: Encoding) -> None:
     parses_or_is_refused(frame, encoding)
 
 
+@pytest.mark.made_up
 @given(cut_and_glued(JSON_FRAMES))
 def test_any_json_parses_or_is_refused(frame: bytes) -> None:
     parses_or_is_refused(frame, JSON)
 
 
+@pytest.mark.made_up
 @given(cut_and_glued(MSGPACK_FRAMES))
 def test_any_msgpack_parses_or_is_refused(frame: bytes) -> None:
     parses_or_is_refused(frame, MSGPACK)
 
 
+@pytest.mark.made_up
 @BOTH
 @pytest.mark.parametrize("depth", [1, 4, 5, 6, 500, 1_000, 100_000])
 @pytest.mark.parametrize("where", ["frame", "value", "news", "answer", "unknown"])

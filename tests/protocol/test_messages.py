@@ -14,6 +14,7 @@ from protocol.messages import (
     Hello,
     Limits,
     Termination,
+    Verdict,
 )
 
 OFFENCES = (
@@ -35,6 +36,28 @@ def test_J2_an_offence_has_somebody_to_blame(word: str) -> None:
 @pytest.mark.parametrize("ending", [Ending.COMPLETED, Ending.VOID])
 def test_J2_completed_and_void_are_no_offences(ending: Ending) -> None:
     assert not Termination(ending).is_offence
+
+
+@pytest.mark.parametrize(
+    ("kind", "headline"),
+    [
+        (Ending.CRASH, "crashed: exit status 1"),  # which is a headline as it stands
+        (Ending.TIMEOUT, "eliminated: crashed: exit status 1"),
+    ],
+)
+def test_J4_a_verdict_has_a_headline(kind: Ending, headline: str) -> None:
+    verdict = Verdict(
+        kind=kind,
+        match="m",
+        game="blackjack",
+        bot="ann",
+        seat=0,
+        text="crashed: exit status 1",
+        bank_ms=0,
+        limits=Limits(),
+    )
+
+    assert verdict.headline == headline
 
 
 def test_an_ending_travels_as_its_word() -> None:

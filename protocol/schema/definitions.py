@@ -1,0 +1,322 @@
+"""The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them from the types.
+
+Here they get the names that the wire has (`gin_rummy.ask.turn`, `limits`), the descriptions of the docstrings, and what the arena
+promises beyond the types: it says every field of its messages, and may say more in later versions; what bots say has no other fields.
+Definitions refer to one another as `#/$defs/NAME`; protocol/schema/documents.py makes files of them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any, ForwardRef, Literal, TypeAlias, get_args, get_origin
+
+import msgspec
+
+from protocol import messages
+from protocol.cards import Card
+from protocol.codec import shapes
+from protocol.games import VOCABULARIES
+from protocol.messages import (
+    Answer,
+    Ask,
+    Done,
+    Goodbye,
+    Hello,
+    Instruct,
+    Limits,
+    Match,
+    Over,
+    Past,
+    Progress,
+    Ready,
+    Refused,
+    Welcome,
+)
+from protocol.schema.docstrings import Words, of_class
+from protocol.vocabulary import Question, Settings, Vocabulary
+
+__all__ = ["FROM_BOT", "Schema", "definitions", "links", "refer"]
+
+Schema: TypeAlias = dict[str, Any]
+
+FROM_BOT = ("hello", "ready", "answer", "goodbye", "instruct")
+"""The messages of bots and instructors; all others are the arena's."""
+
+_PREFIX = "#/$defs/"
+_PLACES = (
+    "messages",
+    "vocabulary",
+)  # where nested types are, if not in a game's module
+_WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
+_SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
+_BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
+
+
+@cache
+def definitions() -> Mapping[str, Schema]:
+    """All definitions by name, in the order in which they are best read."""
+    found: dict[str, Schema] = {"card": _card()}
+    found |= _values()
+    found |= _components({cls: _named(cls) for cls in _BOTS}, from_bot=True)
+    found |= _components({cls: _named(cls) for cls in _SESSION})
+    for vocabulary in VOCABULARIES.values():
+        found |= _game(vocabulary)
+    for cls in (Match, Ask, Past, Over):
+        message = _named(cls)
+        names = [name for name in found if _is_about(name, message)]
+        found[message] = {
+            "description": of_class(cls).summary,
+            # Without news an `over` may be about any game.
+            "anyOf" if cls is Over else "oneOf": refer(names),
+        }
+    return found
+
+
+def refer(names: Iterable[str]) -> list[Schema]:
+    """References to definitions."""
+    return [{"$ref": _PREFIX + name} for name in names]
+
+
+def links(schema: object) -> Iterator[str]:
+    """The names of the definitions that a schema refers to, each as often as it does."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("$ref"), str):
+            yield schema["$ref"].removeprefix(_PREFIX)
+        for part in schema.values():
+            yield from links(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from links(part)
+
+
+def _is_about(name: str, message: str) -> bool:
+    """Whether a definition is one game's form of a message: `gin_rummy.over`, `gin_rummy.ask.turn`."""
+    game, _, rest = name.partition(".")
+    return game in VOCABULARIES and rest.partition(".")[0] == message
+
+
+# ---- One game
+
+
+def _game(words: Vocabulary) -> dict[str, Schema]:
+    """What is said in matches of one game."""
+    game = words.name
+    wire = shapes(game)
+    named: dict[type, str] = {words.settings: f"{game}.settings"}
+    said: dict[type, Words] = {}
+    for tag, flats, envelope in (("ask", wire.asks, Ask), ("past", wire.pasts, Past)):
+        for kind, flat in flats.items():
+            named[flat] = f"{game}.{tag}.{kind}"
+            said[flat] = _both(of_class(envelope), of_class(words.questions[kind]))
+    named |= {cls: f"{game}.news.{kind}" for kind, cls in words.news.items()}
+    named[wire.over] = f"{game}.over"
+    said[wire.over] = of_class(Over)
+    found = _components(named, said, game=game)
+    for tag, flats in (("ask", wire.asks), ("past", wire.pasts)):
+        for kind in flats:
+            found[f"{game}.{tag}.{kind}"]["properties"]["kind"]["const"] = kind
+    for kind, question in words.questions.items():
+        name = f"{game}.answer.{kind}"
+        found[name] = _answer(name, kind, question)
+        found[f"{game}.past.{kind}"]["properties"]["answer"]["$ref"] = _PREFIX + name
+    found[f"{game}.match"] = _match(words)
+    return found
+
+
+def _both(envelope: Words, question: Words) -> Words:
+    return Words(question.summary, {**envelope.fields, **question.fields})
+
+
+def _answer(name: str, kind: str, question: type[Question[Any]]) -> Schema:
+    """What may be answered to one kind of question; which of it is legal at the moment, `legal` says."""
+    [answer] = get_args(vars(question)["__orig_bases__"][0])
+    if isinstance(answer, ForwardRef):
+        names = vars(sys.modules[question.__module__])
+        answer = eval(answer.__forward_arg__, dict(names))
+    if isinstance(answer, type) and issubclass(answer, msgspec.Struct):
+        return _components({answer: name}, from_bot=True)[name]
+    schema: Schema = _tidied(msgspec.json.schema(answer), {})
+    return {"description": f"What may be answered to `{kind}`."} | schema
+
+
+def _match(words: Vocabulary) -> Schema:
+    found = _components({Match: "match"})["match"]
+    found["properties"]["game"]["const"] = words.name
+    settings = found["properties"]["settings"]
+    found["properties"]["settings"] = {
+        "$ref": f"{_PREFIX}{words.name}.settings",
+        "description": settings["description"],
+    }
+    found["properties"]["seats"] |= {"minItems": words.seats, "maxItems": words.seats}
+    return found
+
+
+# ---- From msgspec's schemas to ours
+
+
+def _components(
+    named: Mapping[type, str],
+    said: Mapping[type, Words] | None = None,
+    *,
+    from_bot: bool = False,
+    game: str = "",
+) -> dict[str, Schema]:
+    """The definitions of some types and of all that these are made of.
+
+    Args:
+        named: the types, and what their definitions are called.
+        said: what is said of those that have no docstrings of their own.
+        from_bot: whether bots say it, so that what may be left out is, and what is unknown is refused.
+        game: the game to whose module a nested type may belong.
+    """
+    _, components = msgspec.json.schema_components(
+        list(named), ref_template=_PREFIX + "{name}"
+    )
+    by_name = {cls.__name__: cls for cls in named}
+    for name in components.keys() - by_name.keys():
+        by_name[name] = _nested(name, game)
+    names = {name: named.get(cls) or _named(cls) for name, cls in by_name.items()}
+    found = {}
+    for name, schema in components.items():
+        cls = by_name[name]
+        words = (said or {}).get(cls) or of_class(cls)
+        if issubclass(cls, Enum):
+            found[names[name]] = _words(cls, words)
+        else:
+            keeps = from_bot or issubclass(cls, _WITH_DEFAULTS)
+            tidied = _tidied(schema, names)
+            found[names[name]] = _described(tidied, words, from_bot, keeps)
+    return found
+
+
+def _nested(name: str, game: str) -> type:
+    """The type of that name, in one of the modules that say what is on the wire."""
+    modules = (sys.modules[f"protocol.{place}"] for place in (*_PLACES, game) if place)
+    [found] = {vars(module)[name] for module in modules if name in vars(module)}
+    assert isinstance(found, type), "it has a definition of its own"
+    return found
+
+
+def _named(cls: type) -> str:
+    """`gin_rummy.turn_answer` for its TurnAnswer, `welcome` for Welcome."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+    game = cls.__module__.rpartition(".")[2]
+    return f"{game}.{name}" if game in VOCABULARIES else name
+
+
+def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool) -> Schema:
+    """A struct's schema with its descriptions, and with what is promised of its fields."""
+    properties: dict[str, Schema] = {}
+    for field, form in schema["properties"].items():
+        is_tag = list(form) == ["const"]
+        said = "" if is_tag else _sentence(words.of(field))
+        described = form if is_tag else {"description": said} | form
+        if not keeps:
+            described.pop("default", None)
+        properties[field] = described
+    required = schema["required"] if from_bot else list(properties)
+    found: Schema = {
+        "description": words.summary,
+        "type": "object",
+        "properties": properties,
+        "required": required,
+    }
+    if from_bot:
+        found["additionalProperties"] = False
+    return found
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _words(cls: type[Enum], words: Words) -> Schema:
+    """An enumeration, in the order of its definition, each word with what it means."""
+    meant = [
+        {"const": one.value, "description": _sentence(words.of(one.value))}
+        for one in cls
+    ]
+    return {"description": words.summary, "oneOf": meant}
+
+
+def _tidied(schema: Any, names: Mapping[str, str]) -> Any:
+    """A schema as msgspec makes it, without what is Python's, and with our definitions instead of what they say at length."""
+    if isinstance(schema, list):
+        return [_tidied(part, names) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    for name, whole in _said_at_length():
+        if schema.items() >= whole.items():
+            rest = {key: schema[key] for key in schema.keys() - whole.keys()}
+            return {"$ref": _PREFIX + name, **rest}
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix(_PREFIX)
+        return schema | {"$ref": _PREFIX + names[name]}
+    found = {
+        key: _tidied(part, names)
+        for key, part in schema.items()
+        if key not in ("title", "discriminator")
+    }
+    if "enum" in found:
+        known = frozenset(found["enum"])
+        found["enum"] = list(_in_order().get(known, found["enum"]))
+        if len(known) == 1:
+            [found["const"]] = found.pop("enum")
+    return _row(found)
+
+
+def _row(schema: Schema) -> Schema:
+    """A list of so many equal things, where it is one, in words that every draft of JSON Schema understands."""
+    parts = schema.get("prefixItems", [None])
+    if parts[0] is None or any(part != parts[0] for part in parts):
+        return schema
+    kept = {key: value for key, value in schema.items() if key != "prefixItems"}
+    return kept | {"items": parts[0]}
+
+
+@cache
+def _in_order() -> Mapping[frozenset[object], tuple[object, ...]]:
+    """The words of every `Literal` that has a name, in the order in which they stand there; msgspec sorts them."""
+    named = (
+        get_args(alias)
+        for game in VOCABULARIES
+        for alias in vars(sys.modules[f"protocol.{game}"]).values()
+        if get_origin(alias) is Literal
+    )
+    return {frozenset(words): words for words in named}
+
+
+def _card() -> Schema:
+    schema = msgspec.json.schema(Card)
+    return {"description": "A card: rank and suit, as in `As Td 9h 2c`."} | schema
+
+
+def _values() -> dict[str, Schema]:
+    """What an answer may be made of, `value`, and one level less deep each, `value_3` to `value_1`."""
+    found = {}
+    for name, whole in _said_at_length():
+        if name.startswith("value"):
+            inner = {key: _tidied(part, {}) for key, part in whole.items()}
+            text = "What an answer may be made of"
+            depth = int(name.partition("_")[2] or 4)
+            found[name] = {"description": f"{text}, nested {depth} deep at most."}
+            found[name] |= inner
+    return found
+
+
+@cache
+def _said_at_length() -> tuple[tuple[str, Schema], ...]:
+    """What msgspec has no names for and says again wherever it comes."""
+    nested = vars(messages)
+    values = {
+        "value": nested["Value"],
+        **{f"value_{depth}": nested[f"_Value{depth}"] for depth in (3, 2, 1)},
+    }
+    return (
+        ("card", msgspec.json.schema(Card)),
+        *((name, msgspec.json.schema(alias)) for name, alias in values.items()),
+    )

@@ -1,0 +1,89 @@
+"""A transcript as people read it: a block of frames in Markdown, one message in each line behind whoever said it.
+
+`protocol/README.md` shows its conversations so, between a line `<!-- generated: transcript NAME -->` and `<!-- end -->`. Behind NAME, a file in
+`protocol/vectors/transcripts/`, may stand `from TYPE`, to begin with the first message of that type, and `as WORD`, which tells blocks of
+the same game apart. The frames are those of the file, to the byte. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from protocol.errors import UsageError
+
+__all__ = ["frames_block", "transcript_block"]
+
+_MARKS = {"arena": "arena>", "bot": "bot>  ", "event": "--    "}
+
+
+class _Heading(msgspec.Struct, frozen=True):
+    """As much of a transcript's first line as is needed here."""
+
+    game: str
+
+
+class _Typed(msgspec.Struct, frozen=True):
+    """As much of a message."""
+
+    type: str
+
+
+def transcript_block(what: str, read: Callable[[str], bytes]) -> str:
+    """The block that a marker asks for.
+
+    Args:
+        what: the words behind `transcript`, such as `ace_king_queen-4 from ask as practice`.
+        read: gives the bytes of the transcript of that name.
+
+    Raises:
+        UsageError: it asks for something else, or for a type of message that is not there.
+    """
+    name, *words = what.split() or ("", "")
+    options = dict(zip(words[::2], words[1::2], strict=False))
+    if len(words) % 2 or not options.keys() <= {"from", "as"}:
+        raise UsageError(f"expected `NAME [from TYPE] [as WORD]`, got {what!r}")
+    try:
+        return frames_block(
+            read(name), start=options.get("from", ""), tag=options.get("as", "")
+        )
+    except UsageError as error:
+        raise UsageError(f"transcript {name}: {error}") from None
+
+
+def frames_block(transcript: bytes, *, start: str = "", tag: str = "") -> str:
+    """A transcript as a fenced block, without a line feed behind it.
+
+    Args:
+        transcript: the bytes of its file.
+        start: the type of the message that it begins with; empty for all.
+        tag: a word to stand behind the game's name.
+
+    Raises:
+        UsageError: it is no transcript, or has no message of that type.
+    """
+    first, *rest = transcript.splitlines() or [b""]
+    try:
+        game = msgspec.json.decode(first, type=_Heading).game
+        lines = list(_shown(rest, start))
+    except msgspec.DecodeError as error:
+        raise UsageError(f"expected a transcript: {error}") from None
+    if not lines:
+        raise UsageError(f"expected a message of type {start!r}, got none")
+    fence = " ".join(filter(None, ("```frames", game, tag)))
+    return "\n".join([fence, *lines, "```"])
+
+
+def _shown(lines: list[bytes], start: str) -> Iterator[str]:
+    """The lines of the block, from the first message of a type on."""
+    begun = not start
+    for line in filter(None, lines):
+        [(side, raw)] = msgspec.json.decode(line, type=dict[str, msgspec.Raw]).items()
+        text = bytes(raw)
+        if side == "event":
+            text = msgspec.json.decode(text, type=str).encode()
+        elif not begun:
+            begun = msgspec.json.decode(text, type=_Typed).type == start
+        if begun:
+            yield f"{_MARKS[side]} {text.decode()}"

@@ -1,0 +1,628 @@
+"""What is generated from the types: fresh, whole, and as exact as the codec wherever a schema can be.
+
+That every frame of all the tests fits the schemas is seen to by tests/validating.py.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from protocol import messages
+from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
+from protocol.errors import Malformed, UsageError
+from protocol.games import VOCABULARIES
+from protocol.messages import ArenaMessage, BotMessage, Ending, Limits, Match, Refused
+from protocol.schema import __main__ as command
+from protocol.schema import generated
+from protocol.schema.definitions import FROM_BOT, definitions, links
+from protocol.schema.docstrings import of_class, of_constants
+from protocol.schema.documents import FROM_ARENA, documents
+from protocol.schema.tables import PARTS, fill_in
+from tests import validating
+from tests.protocol.test_codec import JSON_VALUES, damaged
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Validator
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "protocol" / "README.md"
+TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
+GAMES = tuple(VOCABULARIES)
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+EACH_FILE = pytest.mark.parametrize("name", [*documents(), "asyncapi.json"])
+
+READY = {"type": "ready", "match": "m", "nonce": "n"}
+ANSWER = {"type": "answer", "match": "m", "ask": "m:1", "value": 4}
+HELLO = {"type": "hello", "protocol": 1, "name": "ann", "games": ["gin_rummy"]}
+
+
+def held(name: str) -> dict[str, Any]:
+    """A generated file."""
+    schema: dict[str, Any] = json.loads(
+        (generated.SCHEMAS / name).read_text(encoding="utf-8")
+    )
+    return schema
+
+
+def needs(tool: str) -> None:
+    if find_spec(tool) is None:
+        assert not os.environ.get("CI"), f"{tool} is not installed"
+        pytest.skip(f"{tool} is not installed")
+
+
+@cache
+def schema(name: str) -> Validator:
+    needs("jsonschema_rs")
+    import jsonschema_rs
+
+    return jsonschema_rs.validator_for(held(f"{name}.json"))
+
+
+def fits(name: str, said: object) -> bool:
+    return schema(name).is_valid(said)
+
+
+# ---- Fresh
+
+
+def test_nothing_is_stale() -> None:
+    assert not generated.stale(), "run `python -m protocol.schema`"
+
+
+def test_the_command_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["protocol.schema", "--check"])
+    monkeypatch.delitem(sys.modules, command.__name__)  # it is run, not imported
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("protocol.schema", run_name="__main__")
+
+    assert ended.value.code == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of all that is generated, which the command takes for the real one."""
+    copied = tmp_path / "protocol"
+    shutil.copytree(ROOT / "protocol" / "schema", copied / "schema")
+    shutil.copytree(ROOT / "protocol" / "vectors", copied / "vectors")
+    shutil.copy2(README, copied / "README.md")
+    monkeypatch.setattr(generated, "SCHEMAS", copied / "schema")
+    monkeypatch.setattr(generated, "_README", copied / "README.md")
+    monkeypatch.setattr(generated, "_TRANSCRIPTS", copied / "vectors" / "transcripts")
+    return copied
+
+
+def test_what_is_stale_is_named_and_then_written(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, extra, readme = (
+        elsewhere / place
+        for place in ("schema/hello.json", "schema/old.json", "README.md")
+    )
+    text = readme.read_text(encoding="utf-8")
+    file.unlink()
+    extra.write_text("{}")
+    readme.write_text(text.replace("| 1012 |", "| 1013 |"), encoding="utf-8")
+
+    assert command.main(["--check"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(";")[0] for line in said] == [
+        f"stale: {path}" for path in (file, readme, extra)
+    ]
+    assert command.main([]) == 0
+    assert command.main(["--check"]) == 0
+    assert not extra.exists()
+    assert readme.read_text(encoding="utf-8") == text
+    assert file.read_text() == (generated.SCHEMAS / "hello.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("poems gin_rummy", "expected a part that is one of: messages, "),
+        ("settings bridge", "'settings' knows no 'bridge.settings'"),
+        ("messages gods", "'messages' knows no 'gods'"),
+        ("limits money", "'limits' knows no 'money'"),
+        ("transcript nobody-7", "expected a transcript 'nobody-7' in "),
+        ("transcript ../../x", "expected the name of a transcript, got '../../x'"),
+        ("transcript high_low-1 from", "expected `NAME [from TYPE] [as WORD]`, got "),
+        (
+            "transcript high_low-1 to over",
+            "expected `NAME [from TYPE] [as WORD]`, got ",
+        ),
+        (
+            "transcript high_low-1 from home",
+            "expected a message of type 'home', got none",
+        ),
+    ],
+)
+def test_a_part_that_there_is_not_is_told_in_one_line(
+    part: str, said: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (elsewhere / "README.md").write_text(f"<!-- generated: {part} -->\n<!-- end -->\n")
+
+    assert command.main([]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_what_is_no_transcript_is_not_shown_as_one() -> None:
+    with pytest.raises(UsageError, match="expected a transcript: "):
+        fill_in(
+            "<!-- generated: transcript x -->\n<!-- end -->\n", lambda name: b"{}\n"
+        )
+
+
+def test_a_part_without_an_end_is_none() -> None:
+    with pytest.raises(UsageError, match="expected `<!-- end -->` after every"):
+        fill_in("<!-- generated: endings -->\n\ntext\n", lambda name: b"")
+
+
+def test_what_stands_around_a_part_is_left_alone() -> None:
+    text = "before\n<!-- generated: endings -->\nwas here\n<!-- end -->\nafter\n"
+    filled = fill_in(text, lambda name: b"")
+
+    assert filled.startswith("before\n<!-- generated: endings -->\n\n| `kind` | ")
+    assert filled.endswith("|\n\n<!-- end -->\nafter\n")
+    assert "was here" not in filled
+    assert fill_in(filled, lambda name: b"") == filled
+
+
+def test_every_part_that_there_can_be_is_shown() -> None:
+    shown = set(re.findall(r"<!-- generated: (.+) -->", README.read_text("utf-8")))
+    of_games = {
+        f"{part} {game}" for part in ("settings", "questions", "news") for game in GAMES
+    }
+    others = {
+        *("messages bot", "messages arena", "messages instructor", "limits time"),
+        *("limits space", "endings", "close codes", "verdict", "mechanisms"),
+    }
+
+    assert of_games | others <= shown
+    assert {part.split()[0] for part in shown} == {*PARTS, "transcript"}
+
+
+def test_every_section_that_a_description_names_is_there() -> None:
+    text = README.read_text("utf-8")
+    headings = {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+    parts = re.findall(r"<!-- generated: .+? -->.*?<!-- end -->", text, re.DOTALL)
+    named = {link for part in parts for link in re.findall(r"\]\(#([^)]+)\)", part)}
+
+    assert named
+    assert named <= headings
+
+
+# ---- Whole
+
+
+def test_there_is_a_file_for_every_message_direction_and_game() -> None:
+    said = {
+        cls.__name__.lower()
+        for union in (BotMessage, ArenaMessage)
+        for cls in get_args(union)
+    }
+
+    assert {*FROM_BOT} == {cls.__name__.lower() for cls in get_args(BotMessage)}
+    assert {*documents()} == {
+        f"{name}.json" for name in (*said, *GAMES, "bot_to_arena", "arena_to_bot")
+    }
+
+
+@EACH_FILE
+def test_a_file_is_whole_in_itself(name: str) -> None:
+    document = held(name)
+    needed = {*links(document)}
+
+    assert needed <= {*document.get("$defs", ()), *components(document)}
+    assert "protocol." not in json.dumps(document), "that would be a name of Python's"
+
+
+def components(document: dict[str, Any]) -> Iterator[str]:
+    """The names that an AsyncAPI document may refer to, as it writes them."""
+    for kind, named in document.get("components", {}).items():
+        yield from (f"#/components/{kind}/{name}" for name in named)
+    for channel, about in document.get("channels", {}).items():
+        yield f"#/channels/{channel}"
+        for name in about["messages"]:
+            yield f"#/channels/{channel}/messages/{name}"
+    yield from (f"#/servers/{name}" for name in document.get("servers", ()))
+
+
+@pytest.mark.parametrize("name", documents())
+def test_a_file_is_a_json_schema(name: str) -> None:
+    needs("jsonschema_rs")
+    import jsonschema_rs
+
+    assert jsonschema_rs.meta.is_valid(held(name))
+    assert "4.0" in held(name)["description"]
+
+
+def test_all_that_is_said_is_described() -> None:
+    for name, about in definitions().items():
+        assert about["description"], name
+        for field, form in about.get("properties", {}).items():
+            assert "description" in form or "const" in form, (name, field)
+
+
+def test_every_ending_has_its_meaning() -> None:
+    assert [word["const"] for word in definitions()["ending"]["oneOf"]] == [*Ending]
+
+
+@EACH_GAME
+def test_the_defaults_and_ranges_of_settings_are_those_of_the_types(game: str) -> None:
+    fields = definitions()[f"{game}.settings"]["properties"]
+    defaults = {name: form["default"] for name, form in fields.items()}
+
+    assert defaults == msgspec.to_builtins(VOCABULARIES[game].settings())
+    assert definitions()["limits"]["properties"]["tables"] | {"description": ""} == {
+        "description": "",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 4096,
+        "default": Limits().tables,
+    }
+
+
+def test_close_codes_have_what_stands_beneath_them() -> None:
+    said = of_constants(messages, "CLOSE_")
+    codes = {
+        value for name, value in vars(messages).items() if name.startswith("CLOSE_")
+    }
+
+    assert list(said) == sorted(codes)
+    assert said[messages.CLOSE_RESTART].endswith("will go on: come back.")
+
+
+def test_what_is_not_described_is_an_error() -> None:
+    class Mute(msgspec.Struct):
+        pass
+
+    class Half(msgspec.Struct):
+        """Half.
+
+        Attributes:
+            one: the first,
+                which goes on.
+        """
+
+        one: int
+        two: int
+
+    with pytest.raises(UsageError, match="expected a docstring in Mute"):
+        of_class(Mute)
+    assert of_class(Half).of("one") == "the first, which goes on."
+    with pytest.raises(
+        UsageError, match=r"expected a description of 'two' in 'Half\.'"
+    ):
+        of_class(Half).of("two")
+
+
+# ---- As exact as the codec
+
+
+VALUES: list[Any] = [None, "bet", 1.5, [[[[4]]]], {"a": {}}]
+STRANGE: list[Any] = ["Zz", -1.5, True, [[]], {"min": "1"}]
+WRONG: list[Any] = [
+    *({**READY, field: value} for field, value in [("nonce", ""), ("nonce", "n" * 65)]),
+    {**READY, "match": 4},
+    {**READY, "more": 1},
+    {"type": "ready", "match": "m"},
+    {**READY, "type": "steady"},
+    {**ANSWER, "note": "n" * 1025},
+    {**ANSWER, "value": [[[[[]]]]]},
+    {**HELLO, "protocol": "1"},
+    {**HELLO, "protocol": True},
+    {**HELLO, "games": []},
+    {**HELLO, "games": "gin_rummy"},
+    {**HELLO, "tables": 0},
+    {**HELLO, "tables": None},
+    {**HELLO, "batch": 1},
+    {**HELLO, "from": -1},
+    {**HELLO, "from_": 0},
+    {"type": "instruct", "protocol": 1, "token": "t", "action": "explode"},
+    [[READY]],
+    4,
+]
+RIGHT: list[Any] = [
+    READY,
+    ANSWER,
+    HELLO,
+    {"type": "goodbye"},
+    {**HELLO, "from": 0, "resume": "s", "token": None, "tables": 2**40, "client": ""},
+    *({**ANSWER, "value": value} for value in VALUES),
+    {"type": "instruct", "protocol": 1, "token": "t", "action": "void", "match": "m"},
+    [],
+    [READY, ANSWER],
+]
+
+
+@pytest.mark.parametrize("said", WRONG, ids=repr)
+def test_what_the_arena_refuses_fits_no_schema(said: Any) -> None:
+    with pytest.raises(Malformed):
+        decode_from_bot(json.dumps(said).encode(), Encoding.JSON)
+    assert not fits("bot_to_arena", said)
+
+
+@pytest.mark.parametrize("said", RIGHT, ids=repr)
+def test_what_the_arena_reads_fits(said: Any) -> None:
+    decode_from_bot(json.dumps(said).encode(), Encoding.JSON)
+    assert fits("bot_to_arena", said)
+    if isinstance(said, dict):
+        assert fits(said["type"], said)
+
+
+@given(value=damaged(JSON_VALUES) | JSON_VALUES)
+def test_whatever_bots_say_is_judged_alike(value: Any) -> None:
+    frame = json.dumps(value).encode()
+    try:
+        decode_from_bot(frame, Encoding.JSON)
+        refusal = ""
+    except Malformed as error:
+        refusal = str(error)
+
+    if fits("bot_to_arena", value):
+        # The two things that a schema cannot say.
+        assert re.search("^$|got `float`|printable letters", refusal)
+    else:
+        assert refusal
+
+
+def test_a_whole_number_with_a_fraction_is_what_schemas_cannot_refuse() -> None:
+    with pytest.raises(Malformed):
+        decode_from_bot(
+            b'{"type":"hello","protocol":1.0,"name":"a","games":["x"]}', Encoding.JSON
+        )
+    assert fits("hello", {**HELLO, "protocol": 1.0})
+
+
+@cache
+def frames() -> list[dict[str, Any]]:
+    """What the arena says in the README's conversations."""
+    text = README.read_text(encoding="utf-8")
+    return [
+        json.loads(line) for line in re.findall(r"^arena> (.+)$", text, re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["welcome", "match", "ask", "past", "over", "refused"])
+def test_the_arena_says_every_field(kind: str) -> None:
+    [said, *_] = (frame for frame in frames() if frame["type"] == kind)
+
+    assert fits(kind, said)
+    assert fits("arena_to_bot", [said])
+    assert fits(kind, said | {"weather": "fine"}), "later versions may say more"
+    for field in said:
+        less = {name: value for name, value in said.items() if name != field}
+        assert not fits(kind, less), field
+
+
+@pytest.mark.parametrize("file", TRANSCRIPTS, ids=lambda file: str(file.stem))
+def test_every_message_of_a_transcript_fits(file: Path) -> None:
+    _, *lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    direction = {"arena": "arena_to_bot", "bot": "bot_to_arena"}
+
+    for line in lines:
+        for side, said in line.items():
+            assert side == "event" or fits(direction[side], said), said
+
+
+def asks() -> list[Any]:
+    kinds = {
+        (frame["kind"], *frame): frame for frame in frames() if frame["type"] == "ask"
+    }
+    return [pytest.param(ask, id=ask["kind"]) for ask in kinds.values()]
+
+
+@pytest.mark.parametrize("ask", asks())
+def test_an_ask_has_the_types_of_its_kind(ask: dict[str, Any]) -> None:
+    assert fits("ask", ask)
+    for field, value in ask.items():
+        for wrong in STRANGE:
+            if type(wrong) is not type(value) or isinstance(wrong, list | dict):
+                told = copy.deepcopy(ask) | {field: wrong}
+                assert not fits("ask", told), (field, wrong)
+
+
+@EACH_GAME
+def test_a_game_has_its_own_settings_and_seats(game: str) -> None:
+    words = VOCABULARIES[game]
+    settings = msgspec.to_builtins(words.settings())
+    seats = ["a"] * words.seats
+    said = msgspec.to_builtins(
+        Match("m", game, 0, tuple(seats), settings, Limits(), "c")
+    )
+    other = GAMES[GAMES.index(game) - 1]
+
+    assert fits(game, said)
+    assert fits("match", said)
+    assert not fits(game, said | {"seats": [*seats, "b"]})
+    assert not fits(game, said | {"settings": {}})
+    assert not fits(other, said)
+    assert not fits("match", said | {"game": other})
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("gin_rummy.answer.turn", {"discard": "As"}, {"knock": True}),
+        (
+            "gin_rummy.answer.turn",
+            {"discard": "As", "melds": [["2s"]]},
+            {"discard": "1s"},
+        ),
+        ("gin_rummy.answer.melds", None, [["1s"]]),
+        ("high_low.answer.bid", 10, 3),
+        ("high_low.answer.bid", "quit", "2"),
+        ("blackjack.answer.bet", 5, "5"),
+        ("ace_king_queen.answer.open", "bet", "call"),
+    ],
+)
+def test_an_answer_may_be_what_its_question_takes(
+    name: str, right: object, wrong: object
+) -> None:
+    needs("jsonschema_rs")
+    import jsonschema_rs
+
+    document = held(f"{name.partition('.')[0]}.json")
+    answer = jsonschema_rs.validator_for(
+        {"$ref": f"#/$defs/{name}", "$defs": document["$defs"]}
+    )
+
+    assert answer.is_valid(right)
+    assert not answer.is_valid(wrong)
+
+
+# ---- AsyncAPI
+
+
+def test_every_message_is_sent_or_received_by_a_bot() -> None:
+    document = held("asyncapi.json")
+    operations = document["operations"].values()
+    said = {
+        action: [
+            one["messages"][0]["$ref"].rpartition("/")[2]
+            for one in operations
+            if one["action"] == action
+        ]
+        for action in ("send", "receive")
+    }
+
+    assert said == {"send": [*FROM_BOT], "receive": [*FROM_ARENA]}
+    assert {*document["components"]["messages"]} == {*FROM_BOT, *FROM_ARENA}
+
+
+def test_its_payloads_take_and_refuse_what_the_files_do() -> None:
+    needs("jsonschema_rs")
+    import jsonschema_rs
+
+    document = held("asyncapi.json")
+    own = {
+        name: jsonschema_rs.Draft7Validator(
+            {
+                "$ref": f"#/components/schemas/{name}",
+                "components": document["components"],
+            }
+        )
+        for name in (*FROM_BOT, *FROM_ARENA)
+    }
+    for said in frames():
+        kind = said["type"]
+        assert own[kind].is_valid(said)
+        for field in said.keys() - {"type"}:
+            told = said | {field: [["?"]]}
+            assert own[kind].is_valid(told) == fits(kind, told), (kind, field)
+    for rows, is_right in ((WRONG, False), (RIGHT, True)):
+        for row in rows:
+            if isinstance(row, dict) and row["type"] in own:
+                assert own[row["type"]].is_valid(row) is is_right, row
+
+
+@pytest.mark.e2e
+def test_it_is_what_asyncapi_says_that_it_should_be(tmp_path: Path) -> None:
+    needs("jsonschema_rs")
+    import jsonschema_rs
+
+    specification = official(tmp_path)
+    validator = jsonschema_rs.validator_for(specification, validate_formats=True)
+    document = held("asyncapi.json")
+
+    assert [str(error) for error in validator.iter_errors(document)] == []
+    assert not validator.is_valid(document | {"channels": []})
+    broken = copy.deepcopy(document)
+    broken["components"]["schemas"]["hello"]["type"] = "map"
+    assert not validator.is_valid(broken)
+
+
+def official(folder: Path) -> dict[str, Any]:
+    """The schema of AsyncAPI documents, as npm has it."""
+    npm = shutil.which("npm")
+    if npm is None:
+        assert not os.environ.get("CI"), "npm is not installed"
+        pytest.skip("npm is not installed")
+    (folder / "package.json").write_text(
+        '{"private": true, "dependencies": {"@asyncapi/specs": "^6"}}'
+    )
+    done = subprocess.run(
+        [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode:
+        assert not os.environ.get("CI"), done.stderr
+        pytest.skip("npm does not get @asyncapi/specs")
+    place = folder / "node_modules/@asyncapi/specs/schemas/3.0.0.json"
+    schema: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    return schema
+
+
+# ---- The frames of the tests
+
+
+def test_what_fits_no_schema_fails_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("jsonschema_rs")
+    good = Refused("name", "taken")
+    bad = Match("m", "gin_rummy", 0, ("a", "b"), {}, Limits(), "c")
+    for encoding in Encoding:
+        frame = encode(good, encoding)
+        decode_from_arena(frame, encoding, str)
+        assert not validating.taken()
+
+        frame = encode(bad, encoding)
+        [fault] = validating.taken()
+        assert fault.startswith(
+            "wrote what does not fit arena_to_bot.json: {'type': 'match'"
+        )
+
+        decode_from_arena(frame, encoding, str)
+        [fault] = validating.taken()
+        assert fault.startswith("read what does not fit arena_to_bot.json: ")
+
+
+def test_so_it_does_in_a_program_that_a_test_starts() -> None:
+    needs("jsonschema_rs")
+    program = (
+        "from protocol.codec import Encoding, encode\n"
+        "from protocol.messages import Limits, Match, Refused\n"
+        "encode(Refused('name', 'taken'), Encoding.MSGPACK)\n"
+        "encode(Match('m', 'gin_rummy', 0, ('a', 'b'), {}, Limits(), 'c'), Encoding.MSGPACK)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60, check=True)
+
+    [fault] = validating.taken()
+    assert fault.startswith(
+        "wrote what does not fit arena_to_bot.json: {'type': 'match'"
+    )
+
+
+def test_nothing_else_imports_the_generator() -> None:
+    program = (
+        "import sys, arena, bots.client, arena.cli\n"
+        "assert 'protocol.codec' in sys.modules\n"
+        "assert not any(name.startswith('protocol.schema') for name in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60, check=True)

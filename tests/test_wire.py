@@ -1,0 +1,245 @@
+"""The wire's document, `protocol/README.md`: the rules have the rulebook's numbers, every topic is there, and what it says of JSON, of bytes and of
+versions is what the codec does.
+
+That its code runs and its frames are real is for `tests/test_documents.py`, as for the other READMEs; that its tables are not stale,
+for `tests/protocol/test_schema.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from arena.admission import Admission, Unwelcome
+from arena.check import TITLES
+from protocol.blackjack import Bet
+from protocol.codec import Encoding, decode_from_arena, decode_from_bot
+from protocol.errors import IllegalAnswer, Malformed
+from protocol.games import VOCABULARIES
+from protocol.messages import Answer, Hello, Limits
+from protocol.vocabulary import Range
+from tests.test_documents import (
+    WIRE,
+    anchor,
+    blocks,
+    headings,
+    sections,
+    without_blocks,
+)
+
+RULES = {
+    "The referee": ("J", 8),
+    "ace_king_queen": ("A", 10),
+    "gin_rummy": ("G", 16),
+    "high_low": ("H", 13),
+    "three_card_poker": ("T", 10),
+    "blackjack": ("B", 14),
+}
+"""How many rules the rulebook has under which letter; a rule there is one here, with its number."""
+
+TOPICS = {
+    "framing": "Framing",
+    "encodings": "JSON, msgpack",
+    "session": "The session",
+    "legal answers": "What is legal",
+    "clocks": "Time",
+    "batching": "Batching",
+    "tables": "Many tables",
+    "resume": "A lost connection, Lost memory",
+    "errors and close codes": "What goes wrong, Verdicts",
+    "versioning policy": "Versions",
+    "the check": "What `arena check` demands",
+    "schemas and vectors": "Schemas and transcripts",
+    "rules": ", ".join(RULES),
+    "at once": "Contents, The first ten minutes, One conversation",
+}
+"""What the wire's document must speak of, and the sections that do."""
+
+
+@pytest.mark.parametrize("section", RULES)
+def test_every_rule_of_the_rulebook_is_there_with_its_number(section: str) -> None:
+    letter, count = RULES[section]
+    rules = re.findall(r"^- \*\*(\w+)\.\*\* \S", sections(WIRE)[section], re.MULTILINE)
+
+    assert rules == [f"{letter}{number}" for number in range(1, count + 1)]
+
+
+def test_no_rule_is_cited_that_there_is_not() -> None:
+    there = {
+        f"{letter}{number}"
+        for letter, count in RULES.values()
+        for number in range(1, count + 1)
+    }
+    cited = re.findall(r"\b[AGHTBJ]\d+\b", without_blocks(WIRE))
+
+    assert {*cited} == there
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_topic_has_its_sections(topic: str) -> None:
+    assert {*TOPICS[topic].split(", ")} <= {*headings(WIRE)}
+
+
+def test_every_heading_of_two_levels_is_among_the_contents() -> None:
+    contents = WIRE.partition("## Contents\n")[2].partition("\n## ")[0]
+    linked = re.findall(r"\]\(#([\w-]+)\)", contents)
+    upper = re.findall(r"^## (.+)$", without_blocks(WIRE), re.MULTILINE)
+
+    assert [anchor(heading) for heading in upper if heading != "Contents"] == [
+        link for link in linked if link in {anchor(heading) for heading in upper}
+    ]
+    assert {anchor(game) for game in VOCABULARIES} <= {*linked}
+
+
+def test_the_steps_of_the_check_are_those_that_it_takes() -> None:
+    section = WIRE.partition("## What `arena check` demands\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE)
+
+    assert rows == [(step.value, title) for step, title in TITLES.items()]
+
+
+# ---- What it says of JSON, of bytes and of versions
+
+ANSWER = '{"type":"answer","match":"m.0","ask":"m.0:1","value":4}'
+HELLO = '{"type":"hello","protocol":2,"name":"ann","games":["blackjack"]}'
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        ' {"value" : 4,\n"ask":"m.0:1", "match":"m.0","type":"answer"}\t',
+        ANSWER.replace('"value"', '"value":5,"value"'),
+        ANSWER.replace('"match"', '"type":"answer","match"'),
+        ANSWER.replace("m.0:1", "m.0:\\u0031"),
+        f"[{ANSWER}]",
+    ],
+)
+def test_what_means_the_same_in_json(frame: str) -> None:
+    assert decode_from_bot(frame.encode(), Encoding.JSON) == [Answer("m.0", "m.0:1", 4)]
+
+
+@pytest.mark.parametrize("number", ["4.0", "4e0", "true", '"4"'])
+def test_what_is_not_4_in_json(number: str) -> None:
+    [answer] = decode_from_bot(ANSWER.replace("4", number).encode(), Encoding.JSON)
+    assert isinstance(answer, Answer)
+
+    with pytest.raises(IllegalAnswer):
+        Bet(1, 100, Range(4, 4)).check(answer.value)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"\xef\xbb\xbf" + ANSWER.encode(),
+        ANSWER.replace("m.0:1", "m.0:\xff").encode("latin-1"),
+        ANSWER.replace("m.0:1", "m.0:\\ud800").encode(),
+        ANSWER.replace("4", "NaN").encode(),
+        ANSWER.replace("4", "[[[[[4]]]]]").encode(),
+        ANSWER.replace('"match"', '"type":"ready","match"').encode(),
+        ANSWER.replace("answer", "reply").encode(),
+        f"[{ANSWER},{{}}]".encode(),
+        f"[[{ANSWER}]]".encode(),
+        b"",
+    ],
+)
+def test_what_is_malformed_in_json(frame: bytes) -> None:
+    with pytest.raises(Malformed):
+        decode_from_bot(frame, Encoding.JSON)
+
+
+def arena_frames() -> list[tuple[str, str]]:
+    """All frames of the arena that are shown, each with its game."""
+    return [
+        (block.language.split()[1], line.removeprefix("arena> "))
+        for block in blocks(WIRE)
+        for line in block.text.splitlines()
+        if line.startswith("arena> ")
+    ]
+
+
+def with_more_fields(value: Any) -> Any:
+    """The same with one field more in every map, as a later release may send it."""
+    if isinstance(value, list):
+        return [with_more_fields(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    # Whatever settings a game has, they are plain data: nothing is ignored there.
+    more = {
+        name: item if name == "settings" else with_more_fields(item)
+        for name, item in value.items()
+    }
+    return more | {"a later release's": {"kind": 1, "type": 2}}
+
+
+def test_a_later_release_may_add_fields_at_any_depth() -> None:
+    for game, frame in arena_frames():
+        more = json.dumps(with_more_fields(json.loads(frame))).encode()
+
+        read = [
+            decode_from_arena(text, Encoding.JSON, lambda match, game=game: game)  # type: ignore[misc]
+            for text in (frame.encode(), more)
+        ]
+        assert read[0] == read[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "another"),
+    [
+        ('"type":"ask"', '"type":"order"'),
+        ('"kind":"open"', '"kind":"raise"'),
+        ('"kind":"hand_over"', '"kind":"hand_in"'),
+        ('"termination":{"kind":"completed"', '"termination":{"kind":"bored"'),
+        ('"mechanism":"rules"', '"mechanism":"oracle"'),
+    ],
+)
+def test_a_later_release_may_not_add_such_a_word(word: str, another: str) -> None:
+    shown = [(game, frame) for game, frame in arena_frames() if word in frame]
+
+    assert shown
+    for game, frame in shown:
+        with pytest.raises(Malformed):
+            decode_from_arena(
+                frame.replace(word, another).encode(),
+                Encoding.JSON,
+                lambda match, game=game: game,  # type: ignore[misc]
+            )
+
+
+def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> None:
+    [hello] = decode_from_bot(HELLO.encode(), Encoding.JSON)
+    assert isinstance(hello, Hello)
+
+    with pytest.raises(Unwelcome) as refused:
+        Admission({}, Limits()).admitted(hello)
+    assert refused.value.code == "version"
+    assert f"`{refused.value}`" in WIRE
+    with pytest.raises(Malformed, match="later"):
+        decode_from_bot(
+            HELLO.replace("protocol", 'later":1,"protocol').encode(), Encoding.JSON
+        )
+
+
+def test_both_encodings_of_an_answer_are_those_of_the_codec() -> None:
+    [block] = [block for block in blocks(WIRE) if block.text.startswith('{"type":"an')]
+    text, *lines = block.text.splitlines()
+    shown: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        name = line[:8].strip() or name  # a line without one goes on
+        shown[name] = shown.get(name, "") + line[8:]
+    binary = bytes.fromhex(shown["binary"])
+
+    for opcode, payload in (
+        (Opcode.TEXT, text.encode()),
+        (Opcode.BINARY, binary[2:]),
+    ):
+        masked = Frame(opcode, payload).serialize(mask=True)
+        assert len(masked) == 2 + 4 + len(payload)
+        assert bytes.fromhex(shown[opcode.name.lower()]) == masked[:2] + payload
+    assert decode_from_bot(binary[2:], Encoding.MSGPACK) == decode_from_bot(
+        text.encode(), Encoding.JSON
+    )
