@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Player", "Process"]
 
-_FRAME_BYTES = 256 * 1024
-"""Batches are cut there: many WebSocket libraries refuse more than 1 MiB, and a slow bot can start on the first."""
+_FRAME_BYTES = 128 * 1024
+"""No batch is longer: WebSocket libraries refuse more than 1 MiB, or 256 KiB as Perl's Mojolicious, and a slow bot can start on the first."""
+_AROUND_BYTES = 8  # what `join` puts around a batch at most
 _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
 _STEP_BYTES = 128  # what a step that is not told counts as
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
@@ -177,9 +178,11 @@ class Player:
                 connection.send(part, self._encoding)
             return
         while outbox:
-            size = count = 0
-            while count < len(outbox) and size < _FRAME_BYTES:
-                size += len(outbox[count])
+            size, count = _AROUND_BYTES + len(outbox[0]), 1
+            while count < len(outbox):
+                size += len(outbox[count]) + 1  # a comma
+                if size > _FRAME_BYTES:
+                    break
                 count += 1
             connection.send(join(outbox[:count], self._encoding), self._encoding)
             del outbox[:count]

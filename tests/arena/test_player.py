@@ -75,15 +75,33 @@ def test_a_bot_that_wants_no_arrays_gets_a_frame_per_message(house: House) -> No
     assert len(ann.wire.frames) == 3
 
 
-def test_large_batches_are_cut(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena.player._FRAME_BYTES", 1000)
-    ann = house.bot("ann", tables=9)
-    for number in range(9):
+@pytest.mark.parametrize("encoding", Encoding)
+@pytest.mark.parametrize("most", [700, 1500, 1511, 2000, 2999])
+def test_no_batch_is_longer_than_it_may_be(
+    house: House, monkeypatch: pytest.MonkeyPatch, encoding: Encoding, most: int
+) -> None:
+    monkeypatch.setattr("arena.player._FRAME_BYTES", most)
+    ann = house.bot("ann", tables=20, encoding=encoding)
+    for number in range(20):
         house.open(ann, house.bot(f"ben {number}"))
     ann.player.flush(house.now)
 
-    assert len(ann.wire.frames) > 1
-    assert len(ann.wire.read()) == 9
+    frames = ann.wire.frames
+    assert max(map(len, frames)) <= most
+    assert 20 / len(frames) > most // 1000  # and as full as it can be
+    assert len(ann.wire.read()) == 20
+
+
+def test_a_message_that_is_longer_than_a_batch_travels_alone(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.player._FRAME_BYTES", 100)
+    ann = house.bot("ann", tables=3)
+    for number in range(3):
+        house.open(ann, house.bot(f"ben {number}"))
+    ann.player.flush(house.now)
+
+    assert len(ann.wire.frames) == len(ann.wire.read()) == 3
 
 
 def test_the_bot_is_answered_in_its_encoding(house: House) -> None:
