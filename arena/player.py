@@ -215,6 +215,7 @@ class Player:
         """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
         if self._ping is None or payload != self._ping[0]:
             return False
+        self.heard_welcome()  # it was sent before the ping
         sent_at, self._ping = self._ping[1], None
         if self._ping_counts:
             self.link.measured((now - sent_at) * 1000)
@@ -255,7 +256,7 @@ class Player:
         )
 
     def heard_welcome(self) -> None:
-        """The bot has said something that shows it: from now on only its latest session counts."""
+        """What the bot has sent shows it: from now on only its latest session counts."""
         self._former_secret = ""
 
     def repeat(self, first: int | None = None) -> None:

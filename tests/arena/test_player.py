@@ -16,6 +16,7 @@ from protocol.messages import (
     Ask,
     Ending,
     Goodbye,
+    Hello,
     Limits,
     Match,
     Mechanism,
@@ -785,6 +786,22 @@ def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
 
         assert bot.player.probe(house.now)
         assert bot.wire.pings == []
+
+
+def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> None:
+    ann = house.bot("ann")
+    first = ann.player.secret
+    ann.goes()
+    again = Hello(1, "ann", ("ace_king_queen",), resume=first)
+    ann.player.resumed(again, ann.wire)
+    ann.player.probe(house.now)
+
+    assert ann.player.is_session(first)
+
+    ann.player.ponged(ann.wire.pings[-1], house.now)
+
+    assert not ann.player.is_session(first)
+    assert ann.player.is_session(ann.player.secret)
 
 
 def test_a_ping_of_the_former_connection_is_not_waited_for(house: House) -> None:
