@@ -99,6 +99,7 @@ class Hint(StrEnum):
     VERSION = "version"
     GAMES = "games"
     TOKEN = "token"
+    NAME = "name"
     SAME_NAME = "same-name"
     NO_MESSAGE = "no-message"
     UNKNOWN_TO_US = "unknown-to-us"
@@ -110,12 +111,14 @@ class Hint(StrEnum):
     SILENT = "silent"
     SLOW = "slow"
     ILLEGAL = "illegal"
+    MELDS = "melds"
     WRONG_ASK = "wrong-ask"
     OUT_OF_TURN = "out-of-turn"
     ONE_CONNECTION = "one-connection"
     CRASHED = "crashed"
     LEFT = "left"
     BATCH = "batch"
+    MESSAGE_LIMIT = "message-limit"
     TABLES = "tables"
     REPEATED = "repeated"
     NOT_BACK = "not-back"
@@ -149,13 +152,16 @@ HINTS: dict[Hint, str] = {
     Hint.VERSION: 'Say `"protocol":1` in `hello`, as a whole number.',
     Hint.GAMES: "Name in `games` one game or more, spelled as the arena spells them: ace_king_queen gin_rummy high_low three_card_poker blackjack.",
     Hint.TOKEN: "Put the environment variable ARENA_TOKEN, if it is set, into the `token` of every `hello`; without it the arena does not know you.",
+    Hint.NAME: "Say the name in ARENA_NAME letter by letter, or one of your own: the environment is in UTF-8. "
+    "Decode it where your language does not do so by itself, and encode it once.",
     Hint.SAME_NAME: "Say the same `name` in every `hello`.",
     Hint.NO_MESSAGE: "Write every message as JSON in a text frame (or msgpack in a binary one), with all the fields that the document names, "
     "each of its type and no longer than it may be.",
     Hint.UNKNOWN_TO_US: "Send only the fields that the document names: the arena refuses all others.",
     Hint.NUMBERS: "Write whole numbers without a fraction: 4, not 4.0. Convert to an integer before you encode; "
     "many libraries read every number as floating point.",
-    Hint.STRINGS: "Send the very element of `legal`, type and all: 4 is not \"4\", true is not \"true\", and a map is not a text that holds one.",
+    Hint.STRINGS: "Send the very element of `legal`, type and all: 4 is not \"4\", true is neither \"true\" nor 1, "
+    "and a map is not a text that holds one.",
     Hint.JSON_LIBRARY: "Read messages with a JSON library, as UTF-8, and find fields by their names: "
     "their order is free, there may be spaces, and names have letters of all languages.",
     Hint.STRICT: "Ignore fields that you do not know, in the message and in all that is in it: later versions may add some. "
@@ -167,13 +173,18 @@ HINTS: dict[Hint, str] = {
     "and nothing may take longer than `hard_ms`.",
     Hint.ILLEGAL: "Answer with an element of `legal` as it stands, or with a whole number from `min` to `max`, both included; "
     "if your strategy wants something else, take the nearest of those.",
+    Hint.MELDS: "Declare sets of three or four of one rank and runs of three or more of one suit, the ace below the 2, "
+    "of the ten cards that you keep, none twice; a knock leaves at most 10 deadwood. Or say null, and the referee arranges the best.",
     Hint.WRONG_ASK: "Copy `match` and `ask` into the answer from the question that you answer, and keep nothing of an older one.",
     Hint.OUT_OF_TURN: "Speak only when you are asked: `hello` first, one `ready` for a `match`, one `answer` for an `ask`.",
     Hint.ONE_CONNECTION: "Keep to one connection: open another one only when the first is gone.",
-    Hint.CRASHED: "Something in the program failed at this message: see what it wrote to standard error.",
+    Hint.CRASHED: "Something in the program failed at this message: see what it wrote to standard error, "
+    "or the reason with which it closed, and mend that.",
     Hint.LEFT: "Keep the connection open and go on reading: only the arena ends it.",
     Hint.BATCH: "With `\"batch\":true` a frame may hold an array: handle its messages one after another, all of them. "
     "If you do not want that, leave `batch` out.",
+    Hint.MESSAGE_LIMIT: "Allow messages of 1 MiB: your WebSocket library, or the buffer that you read into, has a lower limit "
+    "(some have 64 or 256 KiB). With `batch` the arena sends arrays of up to 128 KiB, which come in many reads.",
     Hint.TABLES: "Keep what you know of a match in an object of its own, found by `match`: with `tables` messages about several come mixed.",
     Hint.REPEATED: "Answer an `ask` or a `match` that comes again once more: the arena repeats what it has no answer to.",
     Hint.NOT_BACK: "When a connection ends without 1000 or 4001, connect again after a short pause, and go on trying for `grace_ms`.",
@@ -213,11 +224,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         game: for `play` and `legal`, of which game.
         status: what came of it.
         about: what was done, or why it was skipped.
-        sent: what the arena said last, in a line; this and the next four only if it failed.
+        sent: what the arena said last, in a line; this and the next five only if it failed.
         expected: what was to come.
         came: what came instead.
         hint: why it failed.
         advice: what its author can do about it, in a sentence or two.
+        stderr: the last five lines on its standard error, as they are, where it crashed or fell silent.
         took_ms: how long the step took.
     """
 
@@ -231,6 +243,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     came: str | None = None
     hint: Hint | None = None
     advice: str | None = None
+    stderr: str | None = None
     took_ms: float = 0.0
 
     @property
@@ -240,12 +253,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bot took while it played its games, by the clock on the wall.
+    """What a bot took while it played its games.
 
     Attributes:
         decisions: how many answers were measured.
-        p50_ms, p99_ms, max_ms: from the question to its answer; None where none was measured.
-        bank_ms: the most that was taken out of the bank in one match.
+        p50_ms, p99_ms, max_ms: from the question to its answer, by the clock on the wall; None where none was measured.
+        bank_ms: the most that was taken out of the bank in one match: CPU time, where that can be measured.
         memory_mib: the most that its processes held; None for a bot that was not started here, or where that is not measured.
         processes: the most that it had at once.
         cpu_ms: CPU time of all its processes.
@@ -275,9 +288,12 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 class Failed(Exception):
     """A step found something wrong; the fields are those of `Outcome`."""
 
-    def __init__(self, sent: str, expected: str, came: str, hint: Hint) -> None:
+    def __init__(
+        self, sent: str, expected: str, came: str, hint: Hint, stderr: str = ""
+    ) -> None:
         super().__init__(f"expected {expected}, got {came}")
         self.sent, self.expected, self.came, self.hint = sent, expected, came, hint
+        self.stderr = stderr
 
 
 class Skipped(Exception):

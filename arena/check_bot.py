@@ -6,12 +6,15 @@ itself is no process of ours: it is awaited, and told to come back where another
 
 from __future__ import annotations
 
+import math
+import os
 import secrets
+import sys
 from collections.abc import Callable
 from typing import Final
 
 from arena.check import Hint
-from arena.check_judge import blame_of_hello, blame_of_process, in_a_line
+from arena.check_judge import blame_of_hello, blame_of_process, is_garbled
 from arena.check_talk import Talk
 from arena.check_wire import Broke, Came, Ended, Gone
 from arena.launch import Launched, Launcher, Program
@@ -33,6 +36,7 @@ __all__ = ["Bot"]
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
 _RETURN_MS = 30_000  # the same, when it has been here before
+_CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 
 
 class Bot(Talk):
@@ -75,7 +79,9 @@ class Bot(Talk):
         self.launched: Launched | None = None
         self.peak = Peak()
         self.cpu_ms = 0.0
-        self._name = name
+        self._name = self._usual_name = name
+        self._cpu_read_at = -math.inf
+        self._cpu_read_ms = 0.0
         self._on_wait = on_wait
         self._launcher = Launcher(limits, (), self.desk.ended)
         self._token: str | None = None
@@ -87,10 +93,31 @@ class Bot(Talk):
         is_ours = self.program is not None or self.hello is None
         return self._name if is_ours or self.hello is None else self.hello.name
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether it is held to its CPU time, as in an arena that has started it, and not to the clock on the wall."""
+        return self.launched is not None and self.launched.is_metered
+
+    def used_ms(self) -> float:
+        """The CPU time of its process so far, read no oftener than the kernel counts; 0 where it is not measured."""
+        now = self._loop.time()
+        if self.launched is None or not self.launched.is_metered:
+            return 0.0
+        if now - self._cpu_read_at >= _CPU_TICK_S:
+            self._cpu_read_at, self._cpu_read_ms = now, self.launched.cpu_ms()
+        return self._cpu_read_ms
+
+    def written(self) -> str:
+        """The end of what its process has written to standard error, as long as it runs."""
+        return self._launcher.tail(self._name)
+
     # ---- Coming and going
 
-    async def launch(self) -> None:
+    async def launch(self, name: str | None = None) -> None:
         """Start its process, if it is ours to start.
+
+        Args:
+            name: what it is called this time, if not as usual.
 
         Raises:
             Failed: it cannot be executed.
@@ -98,6 +125,7 @@ class Bot(Talk):
         """
         self.begin()
         self.hello, self.secret = None, ""
+        self._name, self._cpu_read_at = name or self._usual_name, -math.inf
         if self.program is None:
             return
         while not self.desk.events.empty():  # of the process before
@@ -179,11 +207,15 @@ class Bot(Talk):
         hint = Hint.NOT_FLUSHED if self.is_stdio else Hint.NO_HELLO
         message, _ = await self.hear("`hello`", hint, self.limits.hello_ms)
         if not isinstance(message, Hello):  # an instructor's word
-            raise self.failure("`hello`", in_a_line(message), Hint.NOT_HELLO)
+            raise self.failure("`hello`", self.came, Hint.NOT_HELLO)
         wrong = blame_of_hello(message, token=self._token, before=self.hello)
         if wrong is not None:
             expected, why = wrong
-            raise self.failure(expected, in_a_line(message), why)
+            raise self.failure(expected, self.came, why)
+        is_ours = self.program is not None
+        if is_ours and is_garbled(message.name, self._name, is_utf8=_is_utf8()):
+            expected = f'"name":"{self._name}", as in ARENA_NAME'
+            raise self.failure(expected, self.came, Hint.NAME)
         if self._wire is not None:
             self._wire.hello_received()
         return message
@@ -208,7 +240,7 @@ class Bot(Talk):
         await self.connect("it connects once more", hint, self.limits.grace_ms)
         hello = await self.greet()
         if hello.resume is not None:
-            raise self.failure("`hello` without `resume`", in_a_line(hello), hint)
+            raise self.failure("`hello` without `resume`", self.came, hint)
         self._session = Session()
         self._session.note(hello)
         return hello
@@ -228,3 +260,10 @@ class Bot(Talk):
         sent = self.sent
         self.end(CLOSE_REFUSED, code)
         self.sent = sent
+
+
+def _is_utf8() -> bool:
+    """Whether what we start knows that its environment is in UTF-8; Java and others go by the locale."""
+    named = (os.environ.get(key) for key in ("LC_ALL", "LC_CTYPE", "LANG"))
+    locale = next(filter(None, named), "")
+    return sys.platform == "linux" and "utf" in locale.lower()

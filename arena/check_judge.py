@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from arena.check import Hint
 from arena.verdict import Finding
 from protocol.errors import IllegalAnswer, Oversize, ProtocolError, one_line
 from protocol.games import VOCABULARIES
+from protocol.gin_rummy import Melds, Turn
 from protocol.messages import VERSION, Answer, ArenaMessage, BotMessage, Ending, Hello
 from protocol.vocabulary import Question
 
@@ -21,10 +22,15 @@ __all__ = [
     "blame_of_hello",
     "blame_of_process",
     "blame_of_turn",
+    "fault_of",
     "in_a_line",
+    "is_garbled",
+    "last_lines",
+    "messages_of",
 ]
 
 LINE = 300  # of what is shown of a frame
+_LAST_LINES = 5  # Java, Perl and Ruby say the cause first
 
 GENERIC = frozenset(
     {
@@ -47,6 +53,15 @@ def in_a_line(message: BotMessage | ArenaMessage | bytes) -> str:
     if isinstance(message, bytes):
         return one_line(message.decode(errors="replace"), LINE)
     return one_line(msgspec.json.encode(message).decode(), LINE)
+
+
+def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
+    """The messages of a frame in JSON that holds so many, each as it came."""
+    if frame.lstrip()[:1] != b"[":
+        return [frame]
+    parts = msgspec.json.decode(frame, type=list[msgspec.Raw])
+    assert len(parts) == count, "it was read before"
+    return [bytes(part) for part in parts]
 
 
 def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hint:
@@ -86,13 +101,38 @@ def blame_of_hello(
     return None
 
 
+def is_garbled(said: str, name: str, *, is_utf8: bool) -> bool:
+    """Whether a bot has said the name that it was given with its letters beyond ASCII encoded twice, or wrongly, or lost.
+
+    Args:
+        said: what it calls itself; its own name is none of our business.
+        name: what it was given.
+        is_utf8: whether it was started where programs know that the environment is in UTF-8: elsewhere many cannot read it.
+    """
+    if said == name or _plain(said) != _plain(name):
+        return False
+    letters = {letter for letter in said if not letter.isascii() or letter == "?"}
+    return is_utf8 or not letters <= _UNREADABLE
+
+
+_UNREADABLE = frozenset("?\N{REPLACEMENT CHARACTER}")
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name if char.isascii() and char != "?")
+
+
 def blame_of_turn(message: BotMessage) -> Hint:
     """Why a message may not be sent now."""
     return Hint.WRONG_ASK if isinstance(message, Answer) else Hint.OUT_OF_TURN
 
 
 def blame_of_answer(question: Question[Any], value: object) -> Hint:
-    """Why an answer is not legal: 4.0, "4" and true instead of 4 are of the wrong type, anything else is another answer."""
+    """Why an answer is not legal: 4.0, "4" and true instead of 4 are of the wrong type, anything else is another answer.
+
+    Melds that a player of gin rummy declares have rules of their own.
+    """
+    illegal = Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
     meant = value
     if isinstance(value, Mapping):
         meant = {key: _TRUTH.get(str(field), field) for key, field in value.items()}
@@ -100,7 +140,7 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
         try:
             meant = msgspec.json.decode(value)
         except (ValueError, RecursionError):
-            return Hint.ILLEGAL
+            return illegal
     elif isinstance(value, bool):
         meant = int(value)
     if isinstance(meant, float) and meant.is_integer():
@@ -108,8 +148,13 @@ def blame_of_answer(question: Question[Any], value: object) -> Hint:
     try:
         question.check(meant)
     except IllegalAnswer:
-        return Hint.ILLEGAL
+        return illegal
     return Hint.NUMBERS if isinstance(value, float) else Hint.STRINGS
+
+
+def fault_of(question: Question[Any], value: object) -> str | None:
+    """What is wrong with melds that were declared, in words."""
+    return question.fault(value) if isinstance(question, Melds | Turn) else None
 
 
 _TRUTH: Mapping[str, bool | None] = {
@@ -125,9 +170,16 @@ _TRUTH: Mapping[str, bool | None] = {
 """What texts and numbers in an answer's map stand for in languages that have no truth values, or write them as texts."""
 
 
-def blame_of_process(finding: Finding, usual: Hint = Hint.CRASHED) -> tuple[str, Hint]:
-    """What became of a process, with the end of what it wrote, and why."""
-    last = one_line((finding.stderr or "").strip().rpartition("\n")[2], LINE)
-    said = f"; the last line on its standard error: {last}" if last else ""
+def blame_of_process(
+    finding: Finding, usual: Hint = Hint.CRASHED
+) -> tuple[str, Hint, str]:
+    """What became of a process, why, and the end of what it wrote."""
     hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
-    return f"its process: {finding.text}{said}", hint.get(finding.kind, usual)
+    said = last_lines(finding.stderr or "")
+    return f"its process: {finding.text}", hint.get(finding.kind, usual), said
+
+
+def last_lines(stderr: str) -> str:
+    """The last five lines of what a program wrote that are not empty."""
+    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
+    return "\n".join(lines[-_LAST_LINES:])

@@ -200,6 +200,7 @@ def _failed(outcome: Outcome, failed: Failed) -> Outcome:
         came=failed.came,
         hint=failed.hint,
         advice=HINTS[failed.hint],
+        stderr=failed.stderr or None,
     )
 
 

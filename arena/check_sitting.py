@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from arena.check import Hint
+from arena.check import Failed, Hint
 from arena.check_bot import Bot
-from arena.check_judge import blame_of_answer, in_a_line
+from arena.check_judge import blame_of_answer, fault_of
 from arena.check_table import Table
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
@@ -21,13 +21,12 @@ from protocol.messages import (
     Answer,
     ArenaMessage,
     Ask,
-    BotMessage,
     Ending,
     Over,
     Ready,
 )
 from protocol.strategy import Strategy
-from protocol.vocabulary import Question, shorten
+from protocol.vocabulary import Question
 
 __all__ = ["Sitting"]
 
@@ -35,6 +34,15 @@ _SETTLE_S = 0.05  # what fails at the last message of a step fails then
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
+
+
+class _Heard(NamedTuple):
+    """An answer, when it came, in seconds of the loop's clock, and the CPU time since it was waited for; None if that is not measured."""
+
+    table: Table
+    answer: Answer
+    arrived: float
+    used_ms: float | None
 
 
 class Sitting:
@@ -50,6 +58,7 @@ class Sitting:
         times_ms: what every measured decision took.
         bank_ms: the most that was taken out of the bank in a match.
         played: the games that were played without a fault.
+        reads_arrays: whether it has read frames that hold arrays.
     """
 
     def __init__(
@@ -61,6 +70,8 @@ class Sitting:
         self.times_ms: list[float] = []
         self.bank_ms = 0.0
         self.played: set[str] = set()
+        self.reads_arrays = False
+        self._was_silent = False
         self._wanted = tuple(games)
         self._offered: tuple[str, ...] = ()
         self._matches = 0
@@ -113,14 +124,14 @@ class Sitting:
         """The loop's clock, in seconds."""
         return self._loop.time()
 
-    async def fresh(self) -> None:
-        """Start the bot anew, and let it in.
+    async def fresh(self, name: str | None = None) -> None:
+        """Start the bot anew, by another name than usual if one is given, and let it in.
 
         Raises:
             Failed: it does not come as it should.
         """
         await self.bot.stop()
-        await self.bot.launch()
+        await self.bot.launch(name)
         await self.bot.arrive()
         await self.bot.meet()
 
@@ -163,13 +174,15 @@ class Sitting:
         asked_at = await self._move(tables, going, joined=joined)
         moved: list[Table] = []
         while going:
-            table, answer, arrived = await self._answer(going)
+            heard = await self._answer(going)
+            table, answer = heard.table, heard.answer
             assert table.ask is not None, "it was answered"
             question = table.ask.question
             self.judge(table, answer.value, lenient=lenient)
             watch(question)
             if measured:
-                self._charge(table, (arrived - asked_at) * 1000)
+                took_ms = (heard.arrived - asked_at) * 1000
+                self._charge(table, took_ms, heard.used_ms)
             moved.append(table)
             if until is not None and self.now > until:
                 await self._break_off(going)
@@ -199,9 +212,16 @@ class Sitting:
 
     # ---- Single moves
 
-    async def invite(self, tables: Sequence[Table], *, joined: bool = False) -> None:
-        """Send invitations, and wait until all are answered."""
-        await self.bot.say(*(table.invitation for table in tables), joined=joined)
+    async def invite(
+        self,
+        tables: Sequence[Table],
+        before: Sequence[ArenaMessage] = (),
+        *,
+        joined: bool = False,
+    ) -> None:
+        """Send invitations, behind other messages if there are any, and wait until all are answered."""
+        invitations = [table.invitation for table in tables]
+        await self.bot.say(*before, *invitations, joined=joined)
         waiting = {table.id: table for table in tables}
         while waiting:
             ids = ", ".join(list(waiting)[:3])
@@ -209,7 +229,7 @@ class Sitting:
             within_ms = self.bot.limits.start_ms
             message, _ = await self.bot.hear(expected, Hint.NOT_READY, within_ms)
             if not isinstance(message, Ready) or message.match not in waiting:
-                raise self._unexpected(expected, message)
+                raise self._unexpected(expected)
             waiting.pop(message.match).begin(message.nonce)
 
     async def invite_again(self, table: Table) -> None:
@@ -235,7 +255,7 @@ class Sitting:
             expected, Hint.NOT_READY, self.bot.limits.start_ms
         )
         if not isinstance(message, Ready) or message.match != following.id:
-            raise self._unexpected(expected, message)
+            raise self._unexpected(expected)
         following.begin(message.nonce)
         await self.finish(following)
 
@@ -247,13 +267,12 @@ class Sitting:
 
     async def answer(self, table: Table) -> None:
         """Wait for the answer to the question that waits, and judge it."""
-        _, answer, _ = await self._answer({table.id: table})
-        self.judge(table, answer.value)
+        heard = await self._answer({table.id: table})
+        self.judge(table, heard.answer.value)
 
     async def value(self, table: Table) -> object:
         """Wait for the answer to the question that waits, which still waits afterwards."""
-        _, answer, _ = await self._answer({table.id: table})
-        return answer.value
+        return (await self._answer({table.id: table})).answer.value
 
     async def finish(self, table: Table) -> None:
         """Play a match that has begun to its end."""
@@ -277,32 +296,57 @@ class Sitting:
                 return
             where = f"question {table.asked:,} of {table.id}"
             expected = f"a legal answer to {question.kind}: {question.legal_text()}"
-            came = f"{shorten(value)}, at {where}"
+            fault = fault_of(question, value)
+            came = f"{self.bot.came}, at {where}{f': {fault}' if fault else ''}"
             raise self.bot.failure(expected, came, hint) from None
 
-    async def _answer(self, going: Mapping[str, Table]) -> tuple[Table, Answer, float]:
-        """The next answer to one of these matches."""
+    async def _answer(self, going: Mapping[str, Table]) -> _Heard:
+        """The next answer to one of these matches, in the time that an arena grants."""
         waiting = [table.ask for table in going.values() if table.ask is not None]
         asks = ", ".join(ask.ask for ask in waiting[:3])
         expected = f"an answer to {asks}"
-        within_ms = self.bot.limits.hard_ms * max(1, len(waiting))
-        message, arrived = await self.bot.hear(
-            expected, Hint.SILENT, within_ms, Hint.SLOW
-        )
+        bot, began, used_ms = self.bot, self.now, self.bot.used_ms()
+        count = max(1, len(waiting))
+        hard_ms = bot.limits.hard_ms * count
+        # What we have started may sleep. Who has slept for too long once is not waited for as long again.
+        is_patient = bot.is_metered and not self._was_silent
+        within_ms = bot.limits.wall_ms * count if is_patient else hard_ms
+
+        def late() -> str | None:
+            """What it has computed, if that is too much."""
+            spent_ms = bot.used_ms() - used_ms
+            if spent_ms <= hard_ms:
+                return None
+            return f"{spent_ms:,.0f} ms of CPU time, and no end"
+
+        try:
+            message, arrived = await bot.hear(
+                expected, Hint.SILENT, within_ms, Hint.SLOW, look=late
+            )
+        except Failed:
+            self._was_silent |= (self.now - began) * 1000 >= within_ms
+            raise
         if not isinstance(message, Answer) or message.match not in going:
-            raise self._unexpected(expected, message)
-        return going[message.match], message, arrived
+            raise self._unexpected(expected)
+        spent_ms = bot.used_ms() - used_ms
+        if spent_ms > hard_ms:
+            came = f"{bot.came} after {spent_ms:,.0f} ms of CPU time"
+            raise bot.failure(expected, came, Hint.SLOW)
+        measured_ms = spent_ms if bot.is_metered else None
+        return _Heard(going[message.match], message, arrived, measured_ms)
 
-    def _unexpected(self, expected: str, message: BotMessage) -> Exception:
-        return self.bot.failure(expected, in_a_line(message), Hint.OUT_OF_TURN)
+    def _unexpected(self, expected: str) -> Failed:
+        return self.bot.failure(expected, self.bot.came, Hint.OUT_OF_TURN)
 
-    def _charge(self, table: Table, took_ms: float) -> None:
-        """Count what a decision took, as an arena does for a bot that connects by itself."""
+    def _charge(self, table: Table, took_ms: float, used_ms: float | None) -> None:
+        """Count what a decision took, as an arena does: CPU time where it is measured, else the time on the wall."""
         limits = self.bot.limits
         self.times_ms.append(took_ms)
-        table.bank_ms -= max(0.0, took_ms - limits.decision_ms)
+        cost_ms = took_ms if used_ms is None else used_ms
+        table.bank_ms -= max(0.0, cost_ms - limits.decision_ms)
         self.bank_ms = max(self.bank_ms, limits.bank_ms - table.bank_ms)
         if table.bank_ms < 0:
-            expected = f"decisions that take at most {limits.decision_ms:,} ms, and {limits.bank_ms:,} ms more in a match"
-            came = f"one that took {took_ms:,.0f} ms when the bank was empty"
+            of = "" if used_ms is None else " of CPU time"
+            expected = f"decisions that take at most {limits.decision_ms:,} ms{of}, and {limits.bank_ms:,} ms more in a match"
+            came = f"one that took {cost_ms:,.0f} ms when the bank was empty"
             raise self.bot.failure(expected, came, Hint.SLOW)

@@ -9,13 +9,23 @@ from __future__ import annotations
 from math import ceil
 from typing import Any
 
+import msgspec
+
 from arena.check import Hint, Skipped
 from arena.check_shapes import SHAPES, VARIATIONS
 from arena.check_sitting import Sitting
 from arena.check_table import SHORT, Table
 from arena.games import game_named
+from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
-from protocol.messages import Ask, Ending, Over, Refused, Termination
+from protocol.messages import (
+    ArenaMessage,
+    Ask,
+    Ending,
+    Over,
+    Refused,
+    Termination,
+)
 from protocol.vocabulary import Legal, Question, Range, shorten
 
 __all__ = [
@@ -23,6 +33,7 @@ __all__ = [
     "encoding",
     "hello",
     "legal",
+    "many",
     "over",
     "play",
     "refusal",
@@ -45,6 +56,8 @@ _REFUSALS = (
 )
 _LINGER_S = 0.2  # for a bot that leaves at `over`
 _FOREIGN = "Čapek — 李 ♠"
+_FOREIGN_NAME = "Čapek-李"
+_ARRAY_BYTES = 128 * 1024  # of the largest array that an arena sends
 
 _SPARE = {"later": {"version": 2, "list": [1, None, "x"]}, "spare": None}
 
@@ -84,6 +97,12 @@ async def encoding(sitting: Sitting) -> str:
             sitting.judge(table, await sitting.value(table), lenient=True)
             await bot.say(table.end(Ending.VOID, None, _FOREIGN))
         await sitting.settle()
+    if bot.program is not None:
+        with bot.speaking(blame=Hint.NAME):
+            await sitting.fresh(_FOREIGN_NAME)
+            table = sitting.table(sitting.handy, SHORT[sitting.handy])
+            await sitting.play([table], lenient=True)
+            await sitting.settle()
     return bot.encoding.value
 
 
@@ -172,7 +191,35 @@ async def batch(sitting: Sitting) -> str:
         # The end of one match and the next invitation: that is possible with one table, too.
         await sitting.change_over(first, second)
         await sitting.settle()
-    return ""
+    with sitting.bot.speaking(blame=Hint.MESSAGE_LIMIT):
+        table = sitting.table(game, SHORT[game])
+        await sitting.invite([table], many(table), joined=True)
+        await sitting.finish(table)
+        await sitting.settle()
+    sitting.reads_arrays = True
+    return f"up to {_ARRAY_BYTES >> 10} KiB"
+
+
+def many(table: Table) -> list[ArenaMessage]:
+    """Matches that end before they begin: with the invitation that follows as many as fit into one array.
+
+    That is how many a bot with one table can be sent at once. No single message comes near that size by the rules: what a seat has not been
+    told yet is some rounds.
+    """
+    invitation = table.invitation
+    nothing = (0,) * len(invitation.seats)
+    gone = Termination(Ending.VOID, None, "another seat did not come")
+    messages: list[ArenaMessage] = []
+    left = _ARRAY_BYTES - 2 * len(encode(invitation, Encoding.JSON))
+    while left > 0:
+        match = f"{table.id}-{len(messages) // 2 + 1}"
+        pair = (
+            msgspec.structs.replace(invitation, match=match),
+            Over(match, (), nothing, gone, None),
+        )
+        left -= sum(len(encode(message, Encoding.JSON)) + 1 for message in pair)
+        messages += pair
+    return messages
 
 
 async def tables(sitting: Sitting) -> str:
@@ -183,7 +230,7 @@ async def tables(sitting: Sitting) -> str:
         raise Skipped("its `hello` does not say `tables`")
     count = min(said.tables, _AT_ONCE)
     with sitting.bot.speaking(blame=Hint.TABLES):
-        await sitting.play(_mixed(sitting, count), joined=said.batch)
+        await sitting.play(_mixed(sitting, count), joined=sitting.reads_arrays)
         await sitting.settle()
     return f"{count} matches"
 

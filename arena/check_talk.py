@@ -22,6 +22,8 @@ from arena.check_judge import (
     blame_of_process,
     blame_of_turn,
     in_a_line,
+    last_lines,
+    messages_of,
 )
 from arena.check_wire import (
     Broke,
@@ -37,13 +39,28 @@ from arena.check_wire import (
 )
 from arena.verdict import Finding
 from protocol.codec import Encoding, decode_from_bot, encode, join
-from protocol.errors import OutOfTurn, ProtocolError
-from protocol.messages import ArenaMessage, BotMessage, Goodbye, Limits, Over
+from protocol.errors import OutOfTurn, ProtocolError, one_line
+from protocol.messages import (
+    CLOSE_CRASHED,
+    CLOSE_OVERSIZE,
+    ArenaMessage,
+    BotMessage,
+    Goodbye,
+    Limits,
+    Over,
+)
 from protocol.session import Session, State
 
 __all__ = ["Dress", "Talk"]
 
 _AFTERMATH_S = 1.0  # after its connection a process ends soon, if it does
+_LOOK_S = 0.25  # how often a bot that is waited for is looked at
+_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # all else has been tried before
+_LARGE_BYTES = 64 * 1024  # the least limit of a library that is known
+_SILENT = frozenset(
+    {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
+)
+"""Why nothing comes: what it wrote to standard error may say it."""
 
 Dress = Callable[[dict[str, Any]], dict[str, Any]]
 """Gives a message another look that means the same to a bot."""
@@ -60,6 +77,7 @@ class Talk:
 
     Attributes:
         sent: the last message to it, in a line.
+        came: the last message of it, as it came, cut to a line.
         pongs: how many pings it has answered since it was started.
     """
 
@@ -74,7 +92,7 @@ class Talk:
         self.limits: Final = limits
         self.is_stdio: Final = is_stdio
         self.desk: Final = Desk(limits)
-        self.sent = ""
+        self.sent = self.came = ""
         self.pongs = 0
         self._is_ours = is_ours
         self._on_frame = on_frame
@@ -85,7 +103,8 @@ class Talk:
         self._blame: Hint | None = None
         self._wire: Line | None = None
         self._session = Session()
-        self._pending: deque[tuple[BotMessage, float]] = deque()
+        self._pending: deque[tuple[BotMessage, float, bytes]] = deque()
+        self._sent_bytes = 0  # of the last frame
         self._since_over = False  # it has said nothing since then
 
     def begin(self) -> None:
@@ -93,8 +112,8 @@ class Talk:
         self._session, self._wire = Session(), None
         self._pending.clear()
         self._since_over = False
-        self.sent = ""
-        self.pongs = 0
+        self.sent = self.came = ""
+        self._sent_bytes = self.pongs = 0
 
     @property
     def is_here(self) -> bool:
@@ -127,11 +146,17 @@ class Talk:
         finally:
             self._dress, self._is_spaced, self._delivery, self._blame = before
 
-    def failure(self, expected: str, came: str, hint: Hint) -> Failed:
-        """What is to be raised when something else came than was expected."""
+    def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> Failed:
+        """What is to be raised when something else came than was expected; `stderr` is the end of what a crashed bot wrote."""
+        if not stderr and hint in _SILENT:
+            stderr = last_lines(self.written())
         if self._blame is not None and hint in GENERIC:
             hint = self._blame
-        return Failed(self.sent, expected, came, hint)
+        return Failed(self.sent, expected, came, hint, stderr)
+
+    def written(self) -> str:
+        """The end of what its process has written to standard error, as long as it runs; nothing if it is none of ours."""
+        return ""
 
     # ---- The connection
 
@@ -201,6 +226,7 @@ class Talk:
             text = _text(frame, encoding)
             self.sent = in_a_line(text)
             self.note("arena", text.decode(errors="replace"))
+            self._sent_bytes = len(frame)
             if self._wire is not None:
                 await self._wire.deliver(frame, encoding, self._delivery)
 
@@ -221,6 +247,7 @@ class Talk:
         late: Hint | None = None,
         *,
         even_repeated: bool = False,
+        look: Callable[[], str | None] = lambda: None,
     ) -> tuple[BotMessage, float]:
         """The next message that counts, and when it arrived, in seconds of the loop's clock.
 
@@ -228,8 +255,9 @@ class Talk:
             expected: what is waited for, for people.
             hint: why it does not come at all.
             within_ms: how long to wait for it.
-            late: why it comes, but as long again after that.
+            late: why it comes, but as long again after that, or at most as long as `hard_ms`.
             even_repeated: also one that comes to nothing, as it has been said before.
+            look: what it has done meanwhile that makes it too late, if it has.
 
         Raises:
             Failed: something else came, or nothing.
@@ -238,21 +266,26 @@ class Talk:
         until, is_late = began + within_ms / 1000, False
         while True:
             while self._pending:
-                message, arrived = self._pending.popleft()
+                message, arrived = self._next()
                 if self._counts(message, expected) or even_repeated:
                     if is_late and late is not None:
                         took_ms = (arrived - began) * 1000
-                        came = f"{in_a_line(message)} after {took_ms:,.0f} ms"
+                        came = f"{self.came} after {took_ms:,.0f} ms"
                         raise self.failure(expected, came, late)
                     return message, arrived
-            event = await self.event(until)
+            event = await self.event(min(until, self._loop.time() + _LOOK_S))
             if event is not None:
                 await self._take(event, expected)
+            elif late is not None and (found := look()) is not None:
+                raise self.failure(expected, found, late)
+            elif self._loop.time() < until:
+                continue
             elif late is None or is_late:
                 came = f"nothing within {within_ms:,.0f} ms"
                 raise self.failure(expected, came, hint)
             else:
-                is_late, until = True, self._loop.time() + within_ms / 1000
+                more_ms = min(within_ms, self.limits.hard_ms)
+                is_late, until = True, self._loop.time() + more_ms / 1000
 
     async def quiet(self, expected: str, within_s: float) -> None:
         """It says nothing for a while, and stays.
@@ -263,10 +296,9 @@ class Talk:
         until = self._loop.time() + within_s
         while True:
             while self._pending:
-                message, _ = self._pending.popleft()
+                message, _ = self._next()
                 if self._counts(message, expected):
-                    came = in_a_line(message)
-                    raise self.failure(expected, came, blame_of_turn(message))
+                    raise self.failure(expected, self.came, blame_of_turn(message))
             if (event := await self.event(until)) is None:
                 return
             await self._take(event, expected)
@@ -278,6 +310,12 @@ class Talk:
 
     # ---- Within
 
+    def _next(self) -> tuple[BotMessage, float]:
+        """The message that came first of those that nobody has looked at."""
+        message, arrived, part = self._pending.popleft()
+        self.came = in_a_line(part)
+        return message, arrived
+
     def _counts(self, message: BotMessage, expected: str) -> bool:
         """Whether a message has any effect; see `Session.note`."""
         try:
@@ -285,11 +323,11 @@ class Talk:
         except OutOfTurn as error:
             is_early = self._session.state in (State.NEW, State.GREETED)
             hint = Hint.NOT_HELLO if is_early else blame_of_turn(message)
-            came = f"{error}: {in_a_line(message)}"
+            came = f"{error}: {self.came}"
             raise self.failure(expected, came, hint) from None
         self._since_over = False
         if isinstance(message, Goodbye):
-            raise self.failure(expected, in_a_line(message), Hint.LEFT)
+            raise self.failure(expected, self.came, Hint.LEFT)
         return counts
 
     async def event(self, until: float) -> Event | None:
@@ -312,15 +350,16 @@ class Talk:
                     hint = blame_of_frame(error, frame, is_stdio=self.is_stdio)
                     came = f"{error}: {in_a_line(text)}"
                     raise self.failure(expected, came, hint) from None
-                self._pending.extend((message, arrived) for message in messages)
+                parts = messages_of(text, len(messages))
+                for message, part in zip(messages, parts, strict=True):
+                    self._pending.append((message, arrived, part))
             case Broke(wire, error) if wire is self._wire:
                 hint = blame_of_frame(error, b"{", is_stdio=self.is_stdio)
                 raise self.failure(expected, str(error), hint)
             case Gone(wire) if wire is self._wire:
                 raise await self.departed(expected, Hint.LEFT)
             case Ended(_, finding):
-                usual = Hint.LEFT if finding.exit_status == 0 else Hint.CRASHED
-                raise self.failure(expected, *blame_of_process(finding, usual))
+                raise await self.departed(expected, Hint.LEFT, finding)
             case Opened(wire) if not self._is_ours:
                 wire.cut()  # somebody else's
             case Opened():
@@ -329,26 +368,56 @@ class Talk:
             case Ponged():
                 self.pongs += 1
 
-    async def departed(self, expected: str, hint: Hint) -> Failed:
-        """The connection is gone: with its process, if that ends soon."""
-        wire = self._wire
-        came = "the connection was lost"
-        if self.is_stdio:
-            came = "it closed its standard output"
-        elif wire is not None and (code := wire.close_code) is not None:
-            reason = f" ({wire.close_reason})" if wire.close_reason else ""
-            came = f"it closed the connection with {code}{reason}"
-        finding = None
-        if self._is_ours:
-            finding = await self.exited(_AFTERMATH_S)
-        if isinstance(finding, Finding):
+    async def departed(
+        self, expected: str, hint: Hint, finding: Finding | None = None
+    ) -> Failed:
+        """The connection is gone: with its process, if that ends soon or has ended already."""
+        told = [] if finding is not None else [self._parting]
+        code = None if self._wire is None else self._wire.close_code
+        if code is not None:
+            told = [self._parting]
+        if finding is None and self._is_ours:
+            found = await self.exited(_AFTERMATH_S)
+            finding = found if isinstance(found, Finding) else None
+        said = ""
+        if finding is not None:
             if hint is Hint.LEFT and finding.exit_status != 0:
                 hint = Hint.CRASHED
-            told, hint = blame_of_process(finding, hint)
-            came = f"{came}, {told}"
-        if hint is Hint.LEFT and self._since_over:
+            ended, hint, said = blame_of_process(finding, hint)
+            told.append(ended)
+        elif code == CLOSE_CRASHED:
+            hint, said = Hint.CRASHED, last_lines(self.written())
+        came = ", ".join(told)
+        if hint not in (Hint.MEMORY, Hint.PROCESSES):
+            if code == CLOSE_OVERSIZE or (
+                code is None and self._sent_bytes >= _LARGE_BYTES
+            ):
+                hint = Hint.MESSAGE_LIMIT
+            elif self._gave_reason and self._blame not in _KNOWN:
+                # It says itself what is wrong, and the step need not guess.
+                return Failed(self.sent, expected, came, Hint.CRASHED, said)
+        if hint is Hint.LEFT and self._since_over and self._blame is None:
             hint = Hint.LEAVES_AT_OVER
-        return self.failure(expected, came, hint)
+        return self.failure(expected, came, hint, said)
+
+    @property
+    def _gave_reason(self) -> bool:
+        """Whether it has closed as the document demands of a bot that crashes."""
+        wire = self._wire
+        if wire is None or wire.close_code != CLOSE_CRASHED:
+            return False
+        return bool(wire.close_reason.strip())
+
+    @property
+    def _parting(self) -> str:
+        """How the connection ended."""
+        wire = self._wire
+        if self.is_stdio:
+            return "it closed its standard output"
+        if wire is None or (code := wire.close_code) is None:
+            return "the connection was lost"
+        said = one_line(wire.close_reason.strip())
+        return f"it closed the connection with {code}{f' ({said})' if said else ''}"
 
     def note(self, who: str, text: str) -> None:
         """Tell what was said, or what has happened."""

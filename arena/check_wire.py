@@ -7,6 +7,7 @@ in one queue, in order, and `arena/check_bot.py` makes sense of it.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
@@ -47,11 +48,15 @@ _PING = b"card arena"
 
 
 class Delivery(Enum):
-    """How a frame is written: as an arena does, in fragments with a ping between them, or late and in small pieces."""
+    """How a frame is written: as an arena does, in fragments with a ping between them, late and in small pieces, or as the last one.
+
+    Behind the last one the connection is lost: its end comes with the frame, where the system can do that.
+    """
 
     AT_ONCE = auto()
     FRAGMENTS = auto()
     SLOWLY = auto()
+    AND_CUT = auto()
 
 
 class Opened(NamedTuple):
@@ -110,10 +115,14 @@ class _Socket(Connection):
             desk.opened(self)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
-        """Write one frame in one of three ways."""
+        """Write one frame in one of four ways."""
         first = Opcode.TEXT if encoding is Encoding.JSON else Opcode.BINARY
         if how is Delivery.AT_ONCE:
             self.send(frame, encoding)
+        elif how is Delivery.AND_CUT:
+            self._cork()
+            self.send(frame, encoding)
+            self.cut()
         elif how is Delivery.SLOWLY:
             await asyncio.sleep(_LINK_S)
             for piece in pieces(Frame(first, frame).serialize(mask=False)):
@@ -128,6 +137,12 @@ class _Socket(Connection):
                 self.ping(_PING)
                 opcode = Opcode.CONT
             self._write(Frame(opcode, last).serialize(mask=False))
+
+    def _cork(self) -> None:
+        """Have the kernel keep what is written until the socket is closed, so that both go out together."""
+        if self._transport is not None and (cork := getattr(socket, "TCP_CORK", None)):
+            wire = self._transport.get_extra_info("socket")
+            wire.setsockopt(socket.IPPROTO_TCP, cork, 1)
 
 
 class _Lines(Pipe):

@@ -42,7 +42,7 @@ _TLS_S = 0.002
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
-    "see `arena connect --help`.\n"
+    "protocol/README.md says how, `arena connect --help` for one in Python.\n"
 )
 
 

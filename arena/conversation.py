@@ -85,7 +85,7 @@ def told(record: Record, seat: int) -> Told:
     """Play a record again, and note what a seat hears.
 
     Raises:
-        IllegalAnswer: an answer is not legal where it stands, or there are too many or too few.
+        IllegalAnswer: an answer is not legal where it stands, there are too many or too few, or they cannot have ended so.
         ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
     """
     match = reopened(record)
@@ -113,14 +113,35 @@ def told(record: Record, seat: int) -> Told:
     if match.pending is not None and match.pending.seat == seat:
         asked.append(Asked(match.pending.question, tuple(heard), None))
         heard.clear()
-    ended = record.termination
-    if match.termination is None:
-        if ended.kind is Ending.COMPLETED:
-            count = len(record.answers)
-            raise IllegalAnswer(f"it says completed, but has only {count} answers")
-        match.end(ended.kind, ended.seat, ended.text)
+    _end(match, record)
     decks = dealt if record.decks is None else record.decks
     return Told(tuple(asked), tuple(heard), tuple(decks), match.scores)
+
+
+def _end(match: Match, record: Record) -> None:
+    """End a match after its last answer as the record says that it ended.
+
+    Raises:
+        IllegalAnswer: it cannot have ended so.
+    """
+    ended, asked = record.termination, match.pending
+    if match.termination is not None:
+        if ended != match.termination:
+            text = f"it says {_in_words(ended)}, but the answers play it to its end"
+            raise IllegalAnswer(text)
+    elif ended.kind is Ending.COMPLETED:
+        count = len(record.answers)
+        raise IllegalAnswer(f"it says completed, but has only {count} answers")
+    elif ended.kind is Ending.ILLEGAL and (asked is None or asked.seat != ended.seat):
+        nobody = "nobody" if asked is None else f"seat {asked.seat + 1}"
+        raise IllegalAnswer(f"it says {_in_words(ended)}, but {nobody} was asked")
+    match.end(ended.kind, ended.seat, ended.text)
+
+
+def _in_words(ended: Termination) -> str:
+    """The word and the seat."""
+    who = "" if ended.seat is None else f" of seat {ended.seat + 1}"
+    return f"{ended.kind}{who}"
 
 
 def heading_of(

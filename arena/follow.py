@@ -96,6 +96,11 @@ def _seating(heading: Heading, heard: Told) -> list[str]:
         reasons.append(f"it has {len(heading.players)} players for {seats} seats")
     if not 0 <= heading.seat < seats:
         reasons.append(f"its seat is {heading.seat}, expected 0 to {seats - 1}")
+    ended = heading.termination
+    if ended.is_offence != (ended.seat is not None):
+        reasons.append(f"it says {ended.kind} with `seat` {shorten(ended.seat)}")
+    elif ended.seat is not None and not 0 <= ended.seat < seats:
+        reasons.append(f"it says {ended.kind} of seat {ended.seat}, of {seats}")
     return reasons
 
 
@@ -159,12 +164,10 @@ class _Follower:
     def _note(self, message: BotMessage | ArenaMessage) -> None:
         """Raises OutOfTurn for what may not be said now."""
         self._session.note(message)
-        refusal, self._refusal = self._refusal, None
-        if refusal is not None and not isinstance(message, Refused):
+        if self._refusal is not None and not isinstance(message, Refused):
             raise _Odd("expected `refused` after an answer that is not legal")
         if self._offence and not isinstance(message, Over):
             raise _Odd("expected `over` after an answer that is not legal")
-        self._refusal = refusal
 
     def _event(self, event: Event) -> None:
         if event is not Event.UNKNOWN:
@@ -314,7 +317,10 @@ class _Follower:
             raise _Odd(f"expected {due} answers before `over`, got {self._answered}")
         heading, verdict = self._heading, over.verdict
         why = heading.termination
-        if self._offence or (why.kind is Ending.ILLEGAL and why.seat == heading.seat):
+        is_mine = (why.kind, why.seat) == (Ending.ILLEGAL, heading.seat)
+        if self._offence and not is_mine:
+            raise _Odd(f"it says {why.kind} after an answer that is not legal")
+        if is_mine:
             _equal("text", why.text, self._offence)
         expected = ended(heading, self._chair(), self._told.news, verdict)
         _same(text, encode(expected, Encoding.JSON))

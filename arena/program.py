@@ -22,6 +22,8 @@ import msgspec
 
 from protocol.codec import Encoding
 from protocol.errors import UsageError
+from protocol.games import VOCABULARIES
+from protocol.strategy import house_bots
 
 __all__ = [
     "SYSTEM",
@@ -106,6 +108,7 @@ def read_program(text: str, folder: Path | None = None) -> Program:
 
 def _command(word: str, folder: Path) -> str:
     """How the program is called from the scratch directory."""
+    given = word
     if os.path.dirname(word):
         path = folder / word
     elif find_program(word) is not None:
@@ -114,13 +117,19 @@ def _command(word: str, folder: Path) -> str:
         path, word = folder / word, os.path.join(os.curdir, word)
     if not path.is_file():
         raise UsageError(
-            f"expected a program on PATH or in {folder}, got {word!r}, which is in neither"
+            f"expected a program on PATH or in {folder}, got {given!r}, which is in neither{_hint(given)}"
         )
     if shutil.which(path) is None:
         raise UsageError(
             f"expected a program, got {word!r}, which is not executable; start it as in 'python3 bot.py', or chmod +x it"
         )
     return word
+
+
+def _hint(word: str) -> str:
+    """How to get a house bot, for whoever names one where a program is expected."""
+    game = next((game for game in VOCABULARIES if word in house_bots(game)), None)
+    return "" if game is None else f"; for a house bot: `arena connect {game} {word}`"
 
 
 def search_path() -> str:

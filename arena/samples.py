@@ -10,14 +10,15 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 
-import msgspec
-
-from arena.chance import commitment, seed_from_int
+from arena.chance import seed_from_int
+from arena.check_table import AnyLegal
+from arena.conversation import conversation
+from arena.local import drive
 from arena.match import Match
-from arena.rules import EVERYONE, Game
-from protocol import messages
-from protocol.messages import ArenaMessage, Ask, Limits, Over, Reveal
-from protocol.vocabulary import News, Question, Range
+from arena.rules import Game
+from arena.transcript import Side
+from protocol.codec import Encoding, decode_from_arena
+from protocol.messages import ArenaMessage, Ask, Limits, Over, Welcome
 
 __all__ = ["samples"]
 
@@ -62,52 +63,19 @@ def _chosen(game: Game, number: int) -> Iterator[ArenaMessage]:
                 continue
             told |= new
             kinds[message.question.kind] += 1
-        yield message
+        if not isinstance(message, Welcome):
+            yield message
 
 
 def _conversation(game: Game, number: int) -> Iterator[ArenaMessage]:
-    """All that seat 0 is told in a match that everybody plays by chance."""
-    seed = seed_from_int(number)
+    """All that the seat is told in a match that everybody plays by chance."""
     chance = random.Random(number)
     settings = game.vocabulary.read_settings(None)
-    match = Match(game, settings, seed=seed)
-    name, limits = f"sample-{number}.{SEAT}", Limits()
-    yield messages.Match(
-        match=name,
-        game=game.name,
-        seat=SEAT,
-        seats=("ann", "ben", "cem", "dan")[: game.seats],
-        settings=msgspec.to_builtins(settings),
-        limits=limits,
-        commitment=commitment(seed),
-    )
-    news: list[News] = []
-    asked = 0
-    while True:
-        news += [
-            tell.news for tell in match.take_news() if tell.seat in (SEAT, EVERYONE)
-        ]
-        if match.pending is None:
-            break
-        if match.pending.seat == SEAT:
-            asked += 1
-            yield Ask(
-                match=name,
-                ask=f"{name}:{asked}",
-                question=match.pending.question,
-                news=tuple(news),
-                bank_ms=limits.bank_ms,
-                decision_ms=limits.decision_ms,
-            )
-            news.clear()
-        match.answer(_any(match.pending.question, chance))
-    result = match.result()
-    reveal = Reveal(seed.hex(), ())
-    yield Over(name, tuple(news), result.scores, result.termination, reveal)
-
-
-def _any(question: Question[object], chance: random.Random) -> object:
-    legal = question.choices
-    if isinstance(legal, Range):
-        return chance.randint(legal.min, legal.max)
-    return chance.choice(legal)
+    match = Match(game, settings, seed=seed_from_int(number))
+    drive(match, [AnyLegal(chance)] * game.seats)
+    names = ("ann", "ben", "cem", "dan")[: game.seats]
+    chair = f"sample-{number}.{SEAT}"
+    record = match.result().record
+    for line in conversation(record, names, SEAT, chair, limits=Limits()).lines:
+        if line.side is Side.ARENA:
+            yield from decode_from_arena(line.text, Encoding.JSON, lambda _: game.name)

@@ -220,6 +220,7 @@ def _values(game: Game, language: Language, commands: tuple[Command, ...]) -> Va
         "edit": tools.edit,
         "plumbing": tools.plumbing[0] if tools.plumbing else "",
         "websocket": not tools.start.startswith(_LINES),
+        "declares": "melds" in words.questions,  # which `legal` does not list
         "imports": [{"import": line} for line in python.imports],
         "methods": [
             {"lines": [{"line": line} for line in method.splitlines()]}

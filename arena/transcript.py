@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -113,11 +114,16 @@ def canonical(message: BotMessage) -> bytes:
     """A bot's message in JSON, without the fields that it may leave out and that say nothing."""
     kind = type(message)
     said: dict[str, Any] = {"type": kind.__struct_config__.tag}
-    for field in msgspec.structs.fields(kind):
+    for field in _fields(kind):
         value = getattr(message, field.name)
         if field.required or value != field.default:
             said[field.encode_name] = value
     return msgspec.json.encode(said)
+
+
+@cache  # to look them up takes as long as to write twenty messages
+def _fields(kind: type[BotMessage]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(kind)
 
 
 def is_transcript(line: bytes) -> bool:

@@ -35,6 +35,8 @@ from protocol.errors import Unreachable, UsageError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
+    CLOSE_OVERSIZE,
+    CLOSE_PROTOCOL,
     CLOSE_REPLACED,
     CLOSE_RESTART,
     VERSION,
@@ -209,6 +211,8 @@ class Client:
             self._on_event("the arena has stopped, and will go on where it is")
         elif code == CLOSE_REPLACED:
             self._on_event("the session goes on over another connection")
+        elif code in (CLOSE_PROTOCOL, CLOSE_OVERSIZE):  # it would only happen again
+            raise UsageError(f"the arena closed with {code}: {websocket.close_reason}")
         return code in (CLOSE_DONE, CLOSE_REPLACED)
 
     async def _leave(self, websocket: ClientConnection) -> None:

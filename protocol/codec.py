@@ -53,6 +53,8 @@ class Encoding(StrEnum):
 
 _FromBot: TypeAlias = BotMessage | list[BotMessage]
 
+_TYPES = "hello, ready, answer or goodbye"  # `instruct` is not for bots
+
 _decode_bot: dict[Encoding, Callable[[bytes], _FromBot]] = {
     Encoding.JSON: msgspec.json.Decoder(_FromBot).decode,
     Encoding.MSGPACK: msgspec.msgpack.Decoder(_FromBot).decode,
@@ -87,7 +89,7 @@ def decode_from_bot(
     try:
         messages = _decode_bot[encoding](frame)
     except _UNREADABLE as error:
-        raise _malformed(error) from None
+        raise _malformed(error, _TYPES) from None
     return messages if isinstance(messages, list) else [messages]
 
 
@@ -338,9 +340,12 @@ _READERS = {
 }
 
 
-def _malformed(error: Exception) -> Malformed:
+def _malformed(error: Exception, types: str = "") -> Malformed:
+    """What was wrong, in one line; `types` are told to whoever sent another one."""
     if isinstance(error, RecursionError):
         return Malformed("expected a message, got one that is nested too deeply")
     text = one_line(str(error))
+    if types and text.startswith("Invalid value") and text.endswith(".type`"):
+        text = f"{text}; expected {types}"
     is_word = text[1:2].islower() and not text.startswith("MessagePack")
     return Malformed(text[:1].lower() + text[1:] if is_word else text)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from protocol.cards import PACK, Card
+from protocol.errors import IllegalAnswer, one_line
 from protocol.gin_melds import (
     Layoff,
     Meld,
@@ -58,6 +59,7 @@ KNOCK_LIMIT = 10
 """The most deadwood to knock with (G7)."""
 
 _DEAREST_CARD = 10  # no discard takes more off the deadwood
+_SHOWN = 40  # of a stranger's meld: ten cards take 29
 
 REPLIES: tuple[Reply, ...] = ("take", "pass")
 PILES: tuple[Pile, ...] = ("stock", "discard")
@@ -160,13 +162,35 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
             raise self.refusal(value)
         return TurnAnswer(answer.discard, True, melds)
 
+    def fault(self, value: object) -> str | None:
+        """Why the melds that an answer declares are not accepted (G2, G7, G9); None if they are, or if it declares none."""
+        answer = _read_turn_answer(value)
+        if answer is None or answer.melds is None or answer.discard not in self.hand:
+            return None
+        if not answer.knock:
+            return "melds are declared with a knock only (G9)"
+        kept = [card for card in self.hand if card != answer.discard]
+        fault = _fault_in(answer.melds, kept)
+        if fault is not None:
+            return fault
+        left = points(kept) - sum(map(points, answer.melds))
+        if left <= KNOCK_LIMIT:
+            return None
+        return (
+            f"these melds leave {left} deadwood, and a knock at most {KNOCK_LIMIT} (G7)"
+        )
+
+    def refusal(self, value: object) -> IllegalAnswer:
+        """The error that says what was answered, what would have been legal, and what is wrong with melds that were declared."""
+        return _explained(super().refusal(value), self.fault(value))
+
     def legal_text(self) -> str:
         """What could be discarded, and what would have allowed a knock."""
         knocks = [answer.discard for answer in self.legal if answer.knock]
-        return (
-            f"discard one of {' '.join(self.hand)}; knock discarding {' '.join(knocks) or 'none'}, "
-            f"with melds that leave at most {KNOCK_LIMIT}"
-        )
+        discards = f"discard one of {' '.join(self.hand)}; "
+        if not knocks:
+            return f"{discards}no knock"
+        return f"{discards}knock discarding {' '.join(knocks)}, with melds that leave at most {KNOCK_LIMIT}"
 
 
 class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="melds"):
@@ -193,6 +217,14 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         if melds is None:
             raise self.refusal(value)
         return melds
+
+    def fault(self, value: object) -> str | None:
+        """Why these melds are not accepted (G2, G9); None if they are, or if the referee is to arrange them."""
+        return None if value is None else _fault_in(value, self.hand)
+
+    def refusal(self, value: object) -> IllegalAnswer:
+        """The error that says what was answered, what would have been legal, and what is wrong with the melds."""
+        return _explained(super().refusal(value), self.fault(value))
 
     def legal_text(self) -> str:
         """What may be declared."""
@@ -251,7 +283,7 @@ class RoundOver(News, frozen=True, gc=False, tag="round_over"):
     Attributes:
         knocker: its seat, or `null` if nobody knocked.
         gin: whether the knock was with no deadwood.
-        hands: by seat, the ten cards each held.
+        hands: by seat, the ten cards each held, in the order of `hand`.
         melds: by seat, as declared or as the referee arranged them; without a knock as it would have.
         layoffs: in order, the defender's cards, each with the index of the knocker's meld that it went on: `["Qs", 0]`.
         points: of this round, by seat.
@@ -326,6 +358,43 @@ def _declared(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:
             return None
         free.difference_update(meld)
     return tuple([tuple(meld) for meld in value])
+
+
+def _fault_in(value: Any, cards: Sequence[Card]) -> str | None:
+    """What is wrong with melds that `_declared` does not accept, in words; None if nothing is."""
+    if type(value) not in (list, tuple):
+        return "melds are a list of lists of cards"
+    used: set[Card] = set()
+    for meld in value:
+        if type(meld) not in (list, tuple) or not all(
+            type(card) is str for card in meld
+        ):
+            return "every meld is a list of cards"
+        if len(meld) > len(cards):
+            return f"a meld of {len(meld):,} cards is more than you hold (G9)"
+        shown = one_line(" ".join(meld), _SHOWN)
+        for card in meld:
+            if card not in cards:
+                return f"{shown}: {one_line(card, _SHOWN)} is not among the ten cards that you keep (G9)"
+            if card in used:
+                return f"{shown}: {card} is declared twice (G9)"
+            used.add(card)
+        if not is_meld(meld):
+            return f"{shown or 'no card'}: {_why_no_meld(meld)}"
+    return None
+
+
+def _why_no_meld(cards: Sequence[Card]) -> str:
+    """Which rule keeps different cards from being a meld."""
+    if len(cards) < 3:
+        return "a meld has three cards or more (G2)"
+    if len({card[1] for card in cards}) == 1:
+        return "a run is cards of one suit that follow one another, the ace only below the 2 (G1, G2)"
+    return "a meld is three or four cards of one rank, or a run of one suit (G2)"
+
+
+def _explained(error: IllegalAnswer, fault: str | None) -> IllegalAnswer:
+    return error if fault is None else IllegalAnswer(f"{error}; {fault}")
 
 
 VOCABULARY = Vocabulary(

@@ -128,6 +128,22 @@ _CHAIRS = {
 }
 """The tables by row: a look-up per message then makes no tuple. It is the hot path of both ends."""
 
+_WHEN = {
+    State.NEW: "before hello",
+    State.GREETED: "before welcome",
+    State.OPEN: "after welcome",
+    State.LEAVING: "after goodbye",
+    State.CLOSED: "after hello was refused",
+}
+_STANDS = {
+    Chair.FREE: "there is no such match here",
+    Chair.INVITED: "ready has not been said for it",
+    Chair.SEATED: "nothing has been asked in it",
+    Chair.ASKED: "its question has not been answered",
+    Chair.OVER: "it is over",
+}
+"""Where it stands, in words for whoever sends what the tables have no entry for."""
+
 _AboutAChair: TypeAlias = Answer | Ask | Match | Over | Past | Ready | Refused
 
 
@@ -164,9 +180,8 @@ class Session:
         kind = type(message)
         state = _STATES[self.state].get(kind)
         if state is None:
-            raise OutOfTurn(
-                f"{kind.__name__.lower()} may not be sent in state {self.state.name.lower()}"
-            )
+            name = kind.__name__.lower()
+            raise OutOfTurn(f"{name} may not be sent {_when(kind, self.state)}")
         counts = not _is_about_a_chair(message) or self._note_chair(message)
         self.state = state
         return counts
@@ -207,8 +222,7 @@ class Session:
         after = _CHAIRS[before].get(kind)
         if after is None:
             raise OutOfTurn(
-                f"{kind.__name__.lower()} may not be sent for match "
-                f"{match!r}, whose chair is {before.name.lower()}"
+                f"{kind.__name__.lower()} may not be sent for match {match!r}: {_STANDS[before]}"
             )
         if after is Chair.OVER:
             if kind is Over:
@@ -238,6 +252,13 @@ class Session:
         self._over[match] = None
         if len(self._over) > _REMEMBERED:
             self._over.popitem(last=False)
+
+
+def _when(kind: _Type, state: State) -> str:
+    """When a message was sent that may not be, in the words of protocol/README.md."""
+    if kind is Hello and state in (State.GREETED, State.OPEN):
+        return "twice: it is said once per connection"
+    return _WHEN[state]
 
 
 def ask_id(match: str, number: int) -> str:

@@ -6,6 +6,7 @@ A question carries its `legal` answers and is the one place that decides whether
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -135,19 +136,32 @@ class Vocabulary(msgspec.Struct, frozen=True):
         try:
             return msgspec.convert(dict(given), self.settings)
         except (msgspec.ValidationError, TypeError, ValueError) as error:
-            raise BadSettings(
-                f"settings of {self.name}: {_lower(str(error))}"
-            ) from None
+            text = _lower(str(error))
+            if "unknown field" in text:
+                text += f"; expected {', '.join(self.settings.__struct_fields__)}"
+            raise BadSettings(f"settings of {self.name}: {text}") from None
 
 
 def _plain(choice: object) -> str:
     return choice if isinstance(choice, str) else shorten(choice)
 
 
+def _is_json(value: object) -> bool:
+    """Whether it is of nothing but what JSON is read as: what is derived from these, as an enum, looks like another."""
+    if type(value) is dict:
+        return all(type(key) is str and _is_json(value[key]) for key in value)
+    if type(value) is list:
+        return all(map(_is_json, value))
+    return value is None or type(value) in (str, int, float, bool)
+
+
 def shorten(value: object, limit: int = 120) -> str:
-    """`repr` of something a stranger sent, fit for a line as `one_line` makes it."""
+    """Something a stranger sent, fit for a line as `one_line` makes it: as JSON if it can have come so, else its `repr`."""
     try:
-        text = str.__str__(repr(value[: limit * 2] if type(value) is str else value))
+        given = value[: limit * 2] if type(value) is str else value
+        is_json = _is_json(given)
+        text = json.dumps(given, ensure_ascii=False) if is_json else repr(given)
+        text = str.__str__(text)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a strategy's own object may be broken in any way

@@ -12,13 +12,14 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from protocol.strategy import house_bots
 __all__ = ["Failed", "Trial", "main", "missing"]
 
 LINE_S = 300  # any one command; a compiler beside other work takes a minute
+START_S = 60  # an arena, until it says where it is
 STEPS = ("build", "test", "try", "check", "connect")
 NEEDS = {
     Language.PYTHON: (),
@@ -120,30 +122,23 @@ class Trial:
 
     def _connect(self, line: str) -> str:
         """Have it play a competition in an arena that is there for it, with house bots in the other chairs."""
-        with socket.create_server(("127.0.0.1", 0)) as listening:
-            port = listening.getsockname()[1]
-        url = f"ws://127.0.0.1:{port}"
         seats = GAMES[self.game].seats
         rivals = [
-            f"arena connect {self.game} {bot} --name rival{number} --url {url}"
+            f"arena connect {self.game} {bot} --name rival{number} --url {ADDRESS}"
             for number, bot in enumerate(list(house_bots(self.game))[: seats - 1])
         ]
-        serve = f"arena serve {self.game} --port {port}"
-        starts = line.startswith(
-            "arena serve"
-        )  # the arena starts a bot that speaks in lines
-        if starts:
-            serve = f"{line} --port {port}"
+        serve = f"arena serve {self.game}"
+        if line.startswith(serve):  # the arena starts a bot that speaks in lines
+            serve = line
         else:
-            rivals.append(line.replace(ADDRESS, url))
+            rivals.append(line)
         serve += (
-            f" --once --players {max(seats, 1)} --set {SHORT[self.game]} --db arena.db"
+            f" --port 0 --once --players {seats} --set {SHORT[self.game]} --db arena.db"
         )
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(self._started(serve))
-            first = server.stderr.readline() if server.stderr else ""
-            if "arena at" not in first:
-                raise Failed(f"{serve}: {first}")
+            url = _address(server, serve)
+            rivals = [bot.replace(ADDRESS, url) for bot in rivals]
             bots = [stack.enter_context(self._started(bot)) for bot in rivals]
             shown, said = server.communicate(timeout=LINE_S)
             if server.returncode or " is out " in shown or "eliminated" in shown:
@@ -172,6 +167,26 @@ class Trial:
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+
+
+def _address(server: subprocess.Popen[str], line: str) -> str:
+    """Where an arena listens that has just been started by this line, as its first words say.
+
+    Raises:
+        Failed: it says something else, or nothing.
+    """
+    assert server.stderr is not None, "it is a pipe"
+    # Without the arena what is read here has an end.
+    stops = threading.Timer(START_S, os.killpg, (server.pid, signal.SIGKILL))
+    stops.start()
+    try:
+        first = server.stderr.readline()
+    finally:
+        stops.cancel()
+    found = re.match(r"arena at (\S+)", first)
+    if found is None:
+        raise Failed(f"{line}: {first or f'nothing within {START_S} s'}")
+    return found[1]
 
 
 def _try_out(folder: Path, game: str, language: Language, title: str) -> str:

@@ -14,13 +14,23 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
+from arena import player
 from arena.admission import Admission, Unwelcome
 from arena.check import TITLES
 from protocol.blackjack import Bet
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot
 from protocol.errors import IllegalAnswer, Malformed
 from protocol.games import VOCABULARIES
-from protocol.messages import Answer, Hello, Limits
+from protocol.messages import (
+    CLOSE_OVERSIZE,
+    CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    CLOSE_REPLACED,
+    Answer,
+    Hello,
+    Limits,
+)
+from protocol.strategy import house_bots
 from protocol.vocabulary import Range
 from tests.test_documents import (
     WIRE,
@@ -93,6 +103,53 @@ def test_every_heading_of_two_levels_is_among_the_contents() -> None:
         link for link in linked if link in {anchor(heading) for heading in upper}
     ]
     assert {anchor(game) for game in VOCABULARIES} <= {*linked}
+
+
+def test_every_game_says_what_its_house_bots_are_called() -> None:
+    for game in VOCABULARIES:
+        section = WIRE.partition(f"\n### {game}\n")[2].partition("\n#### ")[0]
+        [line] = re.findall(r"^House bots: (.+)$", section, re.MULTILINE)
+        named, _, command = line.partition("; ")
+
+        assert {*re.findall(r"`(\w+)`", named)} == {
+            name
+            for name, point in house_bots(game).items()
+            if point.value.startswith("bots.")
+        }
+        assert re.findall(rf"`arena connect {game} (\w+)`", command)[0] in named
+
+
+def test_every_house_bot_that_a_command_connects_is_there() -> None:
+    commands = re.findall(r"\barena connect (\w+) (\w+)\b", WIRE)
+
+    assert ("gin_rummy", "expert") in commands
+    for game, bot in commands:
+        assert bot in house_bots(game)
+
+
+@pytest.mark.parametrize(
+    "section", ["What goes wrong", "What `arena check` demands", "pseudo-code"]
+)
+def test_all_agree_on_the_close_codes_after_which_a_bot_ends(section: str) -> None:
+    """All others, those to come among them, mean: come back."""
+    says = {
+        "What goes wrong": r"^After 1000 a bot ends; after ([\d, or]+) it says so and ends",
+        "What `arena check` demands": r"^  Closed with ([\d, or]+) it prints a line on standard error",
+        "pseudo-code": r"^        if the session has not just been refused, and the code was ([\d, or]+):$",
+    }
+    [codes] = re.findall(says[section], WIRE, re.MULTILINE)
+    final = {CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED}
+
+    assert {*map(int, re.findall(r"\d+", codes))} == final
+
+
+@pytest.mark.parametrize("section", ["Framing", "Batching"])
+def test_arrays_are_as_long_as_the_arena_makes_them(section: str) -> None:
+    [kib] = re.findall(
+        r"at most (\d+) KiB,? unless one message", sections(WIRE)[section]
+    )
+
+    assert int(kib) * 1024 == player._FRAME_BYTES
 
 
 def test_the_steps_of_the_check_are_those_that_it_takes() -> None:

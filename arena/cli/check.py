@@ -92,7 +92,8 @@ def command(
 
     The exit status is 0 only if all steps passed; a step that has no meaning for the bot is skipped.
 
-    --json prints {passed, name, games, steps: [{number, step, game, status, about, sent, expected, came, hint, advice, took_ms}],
+    --json prints {passed, name, games, steps: [{number, step, game, status, about, sent, expected, came, hint, advice, stderr,
+    took_ms}],
     report: {decisions, p50_ms, p99_ms, max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits}.
     """
     if listen == bool(words):
@@ -188,7 +189,7 @@ def _run(
 
 
 def lines_of(outcome: Outcome) -> list[str]:
-    """A step as people are shown it: a line, and four more if it failed."""
+    """A step as people are shown it: a line, and if it failed four more, and the end of what it wrote."""
     word = _WORDS[outcome.status]
     about = f"({outcome.about})" if outcome.status is Status.SKIPPED else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
@@ -200,10 +201,13 @@ def lines_of(outcome: Outcome) -> list[str]:
         "came": outcome.came,
         "hint": outcome.advice,
     }
-    return [
-        one_line(text, _LONGEST_LINE)
-        for text in (line, *(f"     {what + ':':<9} {it}" for what, it in said.items()))
-    ]
+    lines = [line, *(f"     {what + ':':<9} {it}" for what, it in said.items())]
+    if outcome.stderr:
+        lines.append("     the end of its standard error:")
+        lines += [
+            f"       {text.expandtabs(4)}" for text in outcome.stderr.splitlines()
+        ]
+    return [one_line(text, _LONGEST_LINE) for text in lines]
 
 
 def summary_of(checked: Checked) -> list[str]:

@@ -38,6 +38,8 @@ class Wire:
             if how is Delivery.FRAGMENTS:
                 self.bot.desk.ponged(cast(Line, self), b"", 0.0)
             self.bot.frame(json.loads(frame))
+        if how is Delivery.AND_CUT:
+            self.cut()
 
     def hello_received(self) -> None:
         self.bot.is_known = True

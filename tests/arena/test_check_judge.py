@@ -14,7 +14,11 @@ from arena.check_judge import (
     blame_of_hello,
     blame_of_process,
     blame_of_turn,
+    fault_of,
     in_a_line,
+    is_garbled,
+    last_lines,
+    messages_of,
 )
 from arena.verdict import Finding
 from protocol.ace_king_queen import Open
@@ -30,6 +34,7 @@ HELLO = Hello(1, "ann", ("blackjack",), token="word")
 HAND = tuple("As 2s 3s 4s 5s 6s 7s 8s 9s Ts Js".split())
 TURN = Turn("Js", HAND, (TurnAnswer("As"), TurnAnswer("Js", True)))
 BID = Bid("As", "2s", (None, None, None, None), ("quit", 4, 6))
+MELDS = Melds(HAND[:10])
 ANTE = Ante(1, 100, Range(1, 50))
 
 
@@ -114,6 +119,9 @@ def test_a_hello_that_is_fine() -> None:
         (TURN, {"discard": "Kd", "knock": False}, Hint.ILLEGAL),
         (TURN, '{"discard":"As"}', Hint.STRINGS),
         (TURN, "As", Hint.ILLEGAL),
+        (TURN, {"discard": "Js", "knock": 1, "melds": None}, Hint.STRINGS),
+        (TURN, {"discard": "Js", "knock": True, "melds": {}}, Hint.MELDS),
+        (MELDS, [["As", "2s"]], Hint.MELDS),
     ],
 )
 def test_an_answer_that_is_not_legal(
@@ -135,11 +143,11 @@ def test_a_process_that_has_ended() -> None:
         stderr="Traceback\nKeyError: 'Ks'\n",
     )
 
-    told, hint = blame_of_process(finding)
+    told, hint, stderr = blame_of_process(finding)
 
     assert hint is Hint.CRASHED
-    assert told.startswith("its process: crashed: exit status 1; ")
-    assert told.endswith("KeyError: 'Ks'")
+    assert told == "its process: crashed: exit status 1"
+    assert stderr == "Traceback\nKeyError: 'Ks'"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +157,54 @@ def test_a_process_that_has_ended() -> None:
 def test_a_process_that_held_too_much(kind: Ending, hint: Hint) -> None:
     finding = Finding(kind=kind, text="too much", mechanism=Mechanism.SAMPLED)
 
-    assert blame_of_process(finding, Hint.STAYS) == ("its process: too much", hint)
+    blame = blame_of_process(finding, Hint.STAYS)
+
+    assert blame == ("its process: too much", hint, "")
+
+
+def test_of_what_a_program_wrote_the_last_five_lines_are_shown_as_they_are() -> None:
+    assert last_lines("1\n2\n\n3  \n\t4\n5\n6\n\n") == "2\n3\n\t4\n5\n6"
+    assert last_lines(" \n") == ""
+
+
+def test_a_message_is_shown_as_it_came() -> None:
+    frame = b'[ {"a": 1.0},{"b":[2]} ]'
+
+    assert [*messages_of(frame, 2)] == [b'{"a": 1.0}', b'{"b":[2]}']
+    assert [*messages_of(frame[2:12], 1)] == [b'{"a": 1.0}']
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Čapek-李".encode().decode("latin-1"),
+        "Čapek-李".encode().decode("cp1252", errors="ignore"),
+        "apek-",
+    ],
+)
+@pytest.mark.parametrize("is_utf8", [True, False])
+def test_a_name_that_was_encoded_twice_or_has_lost_letters(
+    said: str, is_utf8: bool
+) -> None:
+    assert is_garbled(said, "Čapek-李", is_utf8=is_utf8) is (is_utf8 or said != "apek-")
+
+
+@pytest.mark.parametrize("said", ["?apek-?", "\ufffd\ufffdapek-\ufffd"])
+def test_a_name_that_could_not_be_read_where_it_could_be_read(said: str) -> None:
+    assert is_garbled(said, "Čapek-李", is_utf8=True)
+    assert not is_garbled(said, "Čapek-李", is_utf8=False)
+
+
+@pytest.mark.parametrize("said", ["Čapek-李", "ann", "Ďábel", "Capek-Li"])
+def test_a_name_of_its_own_is_as_good_as_the_one_that_it_was_given(said: str) -> None:
+    assert not is_garbled(said, "Čapek-李", is_utf8=True)
+
+
+def test_melds_say_which_rule_they_break() -> None:
+    assert fault_of(MELDS, [["As", "2s"]]) == (
+        "As 2s: a meld has three cards or more (G2)"
+    )
+    assert fault_of(BID, [["As", "2s"]]) is None
 
 
 def test_what_a_stranger_sent_is_shown_in_a_line() -> None:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import msgspec
 import pytest
 
 from arena.check_steps import (
+    many,
     reordered,
     reversed_keys,
     settings_of,
     with_more_fields,
 )
+from arena.check_table import Table
 from arena.games import GAMES, game_named
+from arena.player import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open
-from protocol.codec import Encoding, decode_from_arena, encode
+from protocol.codec import Encoding, decode_from_arena, encode, join
 from protocol.gin_rummy import Dealt, GinRummySettings, Melds, Turn, TurnAnswer
 from protocol.high_low import Bid
-from protocol.messages import Ask, Limits, Match, Welcome
+from protocol.messages import Ask, Limits, Match, Over, Welcome
 from protocol.three_card_poker import Ante
 from protocol.vocabulary import Range
 
@@ -67,6 +71,17 @@ def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
     assert "spare" in dressed
     assert "spare" in dressed["news"][0]
     assert dressed["legal"] == plain(ASK)["legal"]
+
+
+def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
+    table = Table(1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1))
+    messages = [*many(table), table.invitation]
+    frames = [encode(message, Encoding.JSON) for message in messages]
+    size = len(join(frames, Encoding.JSON))
+
+    assert FRAME_BYTES - 2_048 < size <= FRAME_BYTES
+    ids = [one.match for one in messages if isinstance(one, Match | Over)]
+    assert len({*ids}) == len(ids) // 2 + 1
 
 
 BID = Bid("As", "2s", (None,) * 4, ("quit", 8, 10))

@@ -228,7 +228,7 @@ def test_J4_the_verdict_has_all_the_evidence(house: House, ann: Bot, ben: Bot) -
     assert (verdict.bot, verdict.seat) == ("ben", 1)
     assert (verdict.match, verdict.game) == (table.id, "ace_king_queen")
     assert (
-        verdict.text == "seat 2 answered {'bluff': [1, 2]} to open; legal: bet, check"
+        verdict.text == 'seat 2 answered {"bluff": [1, 2]} to open; legal: bet, check'
     )
     assert msgspec.json.decode(verdict.asked) == {
         "kind": "open",
@@ -237,7 +237,7 @@ def test_J4_the_verdict_has_all_the_evidence(house: House, ann: Bot, ben: Bot) -
         "legal": ["bet", "check"],
     }
     assert verdict.legal == "bet, check"
-    assert verdict.got == "{'bluff': [1, 2]}"
+    assert verdict.got == '{"bluff": [1, 2]}'
     assert verdict.taken_ms == 1500.0
     assert verdict.bank_ms == 2500
     assert verdict.limits == LIMITS
@@ -422,7 +422,7 @@ def test_in_practice_an_illegal_answer_is_refused_with_what_is_legal(
     assert ann.reads() == [
         Refused(
             "illegal",
-            "answered 'raise' to open; legal: bet, check",
+            'answered "raise" to open; legal: bet, check',
             ask.match,
             ask.ask,
             legal=["bet", "check"],

@@ -142,12 +142,31 @@ def test_a_record_that_cannot_be_played_again() -> None:
         told(replaced(answers=record.answers[:1]), 0)
     with pytest.raises(IllegalAnswer, match="comes after the end"):
         told(replaced(answers=(*record.answers, "check")), 0)
-    with pytest.raises(IllegalAnswer, match="answered 'raise'"):
+    with pytest.raises(IllegalAnswer, match='answered "raise"'):
         told(replaced(answers=("raise",)), 0)
     with pytest.raises(UsageError, match="with a seed or decks"):
         told(replaced(seed=None), 0)
     with pytest.raises(UsageError, match="expected a seat of 2, got 3"):
         conversation(record, ("ann", "ben"), 2, "7-1.2", limits=Limits())
+
+
+@pytest.mark.parametrize("kind", [Ending.VOID, Ending.CRASH, Ending.ILLEGAL])
+def test_a_match_that_was_played_to_its_end_did_not_end_otherwise(kind: Ending) -> None:
+    record = play("ace_king_queen").record
+    seat = None if kind is Ending.VOID else 1
+    ended = msgspec.structs.replace(record.termination, kind=kind, seat=seat)
+    why = f"it says {kind}( of seat 2)?, but the answers play it to its end"
+
+    with pytest.raises(IllegalAnswer, match=why):
+        told(msgspec.structs.replace(record, termination=ended), 0)
+
+
+def test_nobody_is_illegal_who_was_not_asked() -> None:
+    record = play("ace_king_queen", offender=0).record
+    ended = msgspec.structs.replace(record.termination, seat=1)
+
+    with pytest.raises(IllegalAnswer, match="illegal of seat 2, but seat 1 was asked"):
+        told(msgspec.structs.replace(record, termination=ended), 0)
 
 
 def test_a_match_that_was_left_is_told_up_to_there() -> None:

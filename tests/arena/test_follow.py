@@ -88,7 +88,7 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "a card": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ask").update(card="Q"),
-        "line 6: `card` is 'Q', expected 'A'",
+        'line 6: `card` is "Q", expected "A"',
     ),
     "a type of number": (
         "ace_king_queen-1",
@@ -98,17 +98,17 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "what is legal": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ask").update(legal=["bet"]),
-        "line 6: `legal` is ['bet'], expected ['bet', 'check']",
+        'line 6: `legal` is ["bet"], expected ["bet", "check"]',
     ),
     "news that are left out": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ask", 2).update(news=[]),
-        "line 8: `news` is [], expected [{'kind': 'hand_over'",
+        'line 8: `news` is [], expected [{"kind": "hand_over"',
     ),
     "the number of a question": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ask").update(ask="4e56d80d-1.0:2"),
-        "line 6: `ask` is '4e56d80d-1.0:2', expected '4e56d80d-1.0:1'",
+        'line 6: `ask` is "4e56d80d-1.0:2", expected "4e56d80d-1.0:1"',
     ),
     "a limit that is missing in welcome": (
         "ace_king_queen-1",
@@ -118,7 +118,7 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "somebody else's name": (
         "ace_king_queen-1",
         lambda lines: the(lines, "welcome").update(bot="ben"),
-        "line 3: `bot` is 'ben', expected 'ann'",
+        'line 3: `bot` is "ben", expected "ann"',
     ),
     "more in the bank than before": (
         "ace_king_queen-1",
@@ -128,27 +128,27 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "a field that there is not": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ask").update(hint="bet"),
-        "line 6: `hint` is 'bet', expected 'nothing'",
+        'line 6: `hint` is "bet", expected "nothing"',
     ),
     "settings": (
         "ace_king_queen-1",
         lambda lines: the(lines, "match").update(settings={"hands": 4}),
-        "line 4: `settings` is {'hands': 4}, expected {'hands': 2}",
+        'line 4: `settings` is {"hands": 4}, expected {"hands": 2}',
     ),
     "the commitment": (
         "ace_king_queen-1",
         lambda lines: the(lines, "match").update(commitment="0" * 64),
-        "line 4: `commitment` is '0000",
+        'line 4: `commitment` is "0000',
     ),
     "the nonce": (
         "ace_king_queen-1",
         lambda lines: the(lines, "ready").update(nonce="mine"),
-        "line 5: `nonce` is 'mine', expected 'ann was here'",
+        'line 5: `nonce` is "mine", expected "ann was here"',
     ),
     "an answer": (
         "ace_king_queen-1",
         lambda lines: the(lines, "answer").update(value="check"),
-        "line 7: `value` is 'check', expected 'bet'",
+        'line 7: `value` is "check", expected "bet"',
     ),
     "an answer to another question": (
         "ace_king_queen-1",
@@ -163,7 +163,7 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "an optional field that says nothing": (
         "ace_king_queen-1",
         lambda lines: the(lines, "answer").update(note=None),
-        "line 7: `note` is None, expected 'nothing'",
+        'line 7: `note` is null, expected "nothing"',
     ),
     "the scores at the end": (
         "ace_king_queen-1",
@@ -180,12 +180,12 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "the words of a verdict": (
         "ace_king_queen-5",
         lambda lines: the(lines, "over")["verdict"].update(legal="raise"),
-        "line 8: `verdict.legal` is 'raise', expected 'bet, check'",
+        'line 8: `verdict.legal` is "raise", expected "bet, check"',
     ),
     "the text of an offence": (
         "ace_king_queen-5",
         lambda lines: lines[0]["termination"].update(text="it was rude"),
-        "line 8: `text` is 'it was rude', expected \"seat 1 answered 'raise'",
+        'line 8: `text` is "it was rude", expected "seat 1 answered',
     ),
     "an over for a word that nobody has said": (
         "ace_king_queen-5",
@@ -205,22 +205,22 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "what a refusal says": (
         "ace_king_queen-4",
         lambda lines: the(lines, "refused").update(legal=["check"]),
-        "line 8: `legal` is ['check'], expected ['bet', 'check']",
+        'line 8: `legal` is ["check"], expected ["bet", "check"]',
     ),
     "a session that was never given": (
         "ace_king_queen-3",
         lambda lines: the(lines, "hello", 2).update(resume="0" * 32),
-        f"line 10: `resume` is '{'0' * 32}', expected '",
+        'line 10: `resume` is "' + "0" * 32 + '", expected "',
     ),
     "another question after a lost connection": (
         "ace_king_queen-3",
         lambda lines: the(lines, "ask", 3).update(card="A"),
-        "line 14: `card` is 'A', expected ",
+        'line 14: `card` is "A", expected ',
     ),
     "what was before, told otherwise": (
         "ace_king_queen-2",
         lambda lines: the(lines, "past").update(answer="bet"),
-        "line 14: `answer` is 'bet', expected 'check'",
+        'line 14: `answer` is "bet", expected "check"',
     ),
     "what was before, not told": (
         "ace_king_queen-2",
@@ -260,7 +260,7 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "a connection that was not lost": (
         "ace_king_queen-3",
         lambda lines: lines.pop(8),
-        "line 9: hello may not be sent in state open",
+        "line 9: hello may not be sent twice",
     ),
     "an event that there is not": (
         "ace_king_queen-3",
@@ -270,7 +270,7 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     "a message out of turn": (
         "ace_king_queen-1",
         lambda lines: lines.insert(2, lines[at(lines, "ready")]),
-        "line 3: ready may not be sent in state greeted",
+        "line 3: ready may not be sent before welcome",
     ),
     "a message that is none": (
         "ace_king_queen-1",
@@ -353,6 +353,33 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
         "gin_rummy-1",
         lambda lines: lines[0].update(game="whist"),
         "its match cannot be played again: ",
+    ),
+    "an end before the last answer": (
+        "ace_king_queen-1",
+        lambda lines: lines[0].update(termination={"kind": "crash", "seat": 1}),
+        "its match cannot be played again: it says crash of seat 2, but the answers play it to its end",
+    ),
+    "an end with an offence and nobody to blame": (
+        "high_low-4",
+        lambda lines: lines[0].update(termination={"kind": "crash"}),
+        "it says crash with `seat` ",
+    ),
+    "an offence of a seat that there is not": (
+        "high_low-4",
+        lambda lines: lines[0].update(termination={"kind": "crash", "seat": 4}),
+        "it says crash of seat 4, of 4",
+    ),
+    "another word for what was not legal": (
+        "ace_king_queen-5",
+        lambda lines: [
+            one.update(kind="crash")
+            for one in (
+                lines[0]["termination"],
+                the(lines, "over")["termination"],
+                the(lines, "over")["verdict"],
+            )
+        ],
+        "line 8: it says crash after an answer that is not legal",
     ),
     "answers of others": (
         "gin_rummy-1",

@@ -152,7 +152,7 @@ def test_J1_the_text_counts_seats_from_one() -> None:
 
     with pytest.raises(IllegalAnswer) as refused:
         match.answer("raise")
-    assert str(refused.value) == "seat 2 answered 'raise' to respond; legal: call, fold"
+    assert str(refused.value) == 'seat 2 answered "raise" to respond; legal: call, fold'
 
 
 # ---- J2, J3: offences
@@ -362,8 +362,8 @@ def forged(**changes: object) -> Record:
         ({"answers": ("bet", "fold")}, "says completed, but has only 2 answers"),
         ({"answers": ()}, "says completed, but has only 0 answers"),
         ({"answers": ("bet", "fold", "check", "bet")}, "answer 4 .* after the end"),
-        ({"answers": ("bet", "raise", "check")}, "seat 2 answered 'raise'"),
-        ({"answers": ("bet", True, "check")}, "seat 2 answered True"),
+        ({"answers": ("bet", "raise", "check")}, 'seat 2 answered "raise"'),
+        ({"answers": ("bet", True, "check")}, "seat 2 answered true"),
     ],
 )
 def test_a_record_whose_answers_do_not_fit_is_refused(

@@ -189,7 +189,7 @@ def test_a_seed_that_was_not_committed_to() -> None:
 def test_a_seed_that_is_none(seed: str) -> None:
     found = reasons(play("ace_king_queen"), seed=seed)
 
-    assert found[0] == f"its seed is {seed!r}, expected 64 digits of hex"
+    assert found[0] == f'its seed is "{seed}", expected 64 digits of hex'
 
 
 def test_nonces_of_another_number_or_shape() -> None:
@@ -223,7 +223,7 @@ def test_answers_that_are_illegal_missing_or_too_many() -> None:
     [missing] = reasons(result, answers=answers[:-1], times_ms=times[1:])
     [more] = reasons(result, answers=(*answers, "bet"), times_ms=(*times, 1))
 
-    assert illegal.startswith("it cannot be played again: seat 1 answered 'raise' to")
+    assert illegal.startswith('it cannot be played again: seat 1 answered "raise" to')
     assert missing.startswith("it cannot be played again: the record says completed,")
     assert more.startswith("it cannot be played again: answer ")
 
@@ -241,23 +241,23 @@ def test_a_game_or_settings_of_another_plan() -> None:
     result = play("ace_king_queen")
 
     assert check(sheet(result), Expected("ace_king_queen", {"hands": 6})).reasons == (
-        "it was played by other settings than its competition: 'hands'",
+        'it was played by other settings than its competition: "hands"',
     )
     assert check(sheet(result), Expected("gin_rummy", {"hands": 4})).reasons == (
-        "it was a match of 'ace_king_queen', its competition is in gin_rummy",
+        'it was a match of "ace_king_queen", its competition is in gin_rummy',
     )
     # A plan may leave out what is as by default, as those of before 0.2 do.
     short = play("gin_rummy")
     assert check(sheet(short), Expected("gin_rummy", SHORT["gin_rummy"])).reasons == ()
     assert len(short.record.settings) > len(SHORT["gin_rummy"])
     assert check(sheet(short), Expected("gin_rummy", {})).reasons == (
-        "it was played by other settings than its competition: 'max_rounds'",
+        'it was played by other settings than its competition: "max_rounds"',
     )
     assert check(sheet(result), Expected("ace_king_queen", {"hand": 4})).reasons == (
-        "it was played by other settings than its competition: 'hand', 'hands'",
+        'it was played by other settings than its competition: "hand", "hands"',
     )
     assert check(sheet(result, game="gin_rummy")).reasons == (
-        "its game says 'gin_rummy', the record 'ace_king_queen'",
+        'its game says "gin_rummy", the record "ace_king_queen"',
     )
 
 
@@ -392,7 +392,7 @@ def test_rows_that_no_arena_writes() -> None:
 
     found = check(sheet(play("ace_king_queen"), scores=odd)).reasons
 
-    assert found[0].startswith("its score at seat 1 says '3', the answers make ")
+    assert found[0].startswith('its score at seat 1 says "3", the answers make ')
 
 
 # ---- One flipped bit

@@ -78,6 +78,7 @@ class Line:
         self.heard: list[Any] = []
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
+        self.close_reason: str | None = None
         self._script = list(script)
         self._encoding = encoding
 
@@ -89,6 +90,7 @@ class Line:
         says = self._script.pop(0)
         if isinstance(says, Closes):
             self.close_code = says.code
+            self.close_reason = "because"
             raise ConnectionClosedError(None, None)
         if isinstance(says, list):
             parts = b",".join(encode(message, self._encoding) for message in says)
@@ -421,6 +423,13 @@ def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
     run(client(on_event=events.append).run())
 
     assert events[-1] == "the session goes on over another connection"
+
+
+@pytest.mark.parametrize("code", [1002, 1009])
+def test_what_would_only_happen_again_ends_it(dial: Dial, code: int) -> None:
+    dial(Line(welcome(), Closes(code)))
+    with pytest.raises(UsageError, match=f"^the arena closed with {code}: because$"):
+        run(client().run())
 
 
 # --- a session that outlives its process ---
@@ -850,7 +859,7 @@ def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
     assert all(answer["value"] in ("bet", "check") for answer in answers[1::2])
     assert notebooks[0].noted == ["reset", "open", "open"]
     assert events[0].endswith(", for practice")
-    assert events[1].startswith("refused: answered 'raise' to open; answered '")
+    assert events[1].startswith("refused: answered 'raise' to open; answered \"")
 
 
 def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(

@@ -109,7 +109,7 @@ def test_a_strategy_that_was_asked_something_new_has_no_past_to_recall() -> None
 
 
 def test_what_was_never_legal_is_no_past() -> None:
-    with pytest.raises(Malformed, match="m:1 cannot be of the past: answered 'raise'"):
+    with pytest.raises(Malformed, match='m:1 cannot be of the past: answered "raise"'):
         anew(Told).recall(past(Open(1, "K"), "raise"))
 
 

@@ -413,7 +413,7 @@ def test_a_player_does_not_instruct() -> None:
 
             assert await ann.refused() == (
                 "malformed",
-                "instruct may not be sent in state open",
+                "instruct may not be sent after welcome",
                 1002,
             )
 

@@ -42,7 +42,7 @@ LIMITS = Limits(
     decision_ms=300,
     bank_ms=500,
     hard_ms=1_000,
-    wall_ms=3_000,
+    wall_ms=6_000,
     start_ms=4_000,
     hello_ms=4_000,
     grace_ms=2_000,
@@ -82,17 +82,25 @@ CASES: dict[str, Case] = {
     "first-of-a-list": Case(Step.ENCODING, Hint.CRASHED, NUMBERS),
     "leaves-at-over": Case(Step.ENCODING, Hint.LEAVES_AT_OVER),
     "chatters": Case(Step.ENCODING, Hint.PRINTS),
+    "name-twice": Case(Step.ENCODING, Hint.NAME),
+    "one-for-true": Case(Step.ENCODING, Hint.STRINGS, "gin_rummy"),
+    "says-why": Case(Step.UNKNOWN_FIELDS, Hint.CRASHED),
     "trips-over-fields": Case(Step.UNKNOWN_FIELDS, Hint.STRICT),
     "made-up-answer": Case(Step.PLAY, Hint.ILLEGAL),
+    "made-up-melds": Case(Step.PLAY, Hint.MELDS, "gin_rummy"),
     "one-too-many": Case(Step.PLAY, Hint.ILLEGAL, NUMBERS),
     "raises": Case(Step.PLAY, Hint.CRASHED),
     "walks-out": Case(Step.PLAY, Hint.LEFT),
     "hog": Case(Step.PLAY, Hint.MEMORY),
     "reads-one-of-a-batch": Case(Step.BATCH, Hint.BATCH),
+    "reads-no-arrays": Case(Step.BATCH, Hint.BATCH),
+    "trips-over-arrays": Case(Step.BATCH, Hint.BATCH),
+    "short-messages": Case(Step.BATCH, Hint.MESSAGE_LIMIT),
     "one-table": Case(Step.TABLES, Hint.TABLES),
     "silent-on-repeat": Case(Step.REPEATED_QUESTION, Hint.REPEATED),
     "ready-once": Case(Step.REPEATED_QUESTION, Hint.REPEATED),
     "stays-away": Case(Step.LOST_CONNECTION, Hint.NOT_BACK),
+    "hangs-at-a-loss": Case(Step.LOST_CONNECTION, Hint.NOT_BACK),
     "a-stranger": Case(Step.LOST_CONNECTION, Hint.NO_RESUME),
     "another-name": Case(Step.LOST_CONNECTION, Hint.SAME_NAME),
     "first-session": Case(Step.LOST_CONNECTION, Hint.OLD_SESSION),
@@ -126,7 +134,8 @@ class Enough(Exception):
 
 async def first_failure(way: str) -> tuple[Outcome, ...]:
     """The steps up to the first one that failed; all of them if none did."""
-    bot = Bot(read_program(line_of(way, CASES[way].game)), way, LIMITS)
+    game = CASES[way].game if way in CASES else "ace_king_queen"
+    bot = Bot(read_program(line_of(way, game)), way, LIMITS)
     done: list[Outcome] = []
 
     def note(outcome: Outcome) -> None:
@@ -148,7 +157,7 @@ async def all_failures() -> dict[str, tuple[Outcome, ...] | Exception]:
             return await first_failure(way)
 
     async with asyncio.timeout(TIMEOUT_S):
-        ways = [*reversed(CASES)]
+        ways = [*reversed(CASES), "dozes"]
         found = await asyncio.gather(*map(check, ways), return_exceptions=True)
     failures: dict[str, Any] = dict(zip(ways, found, strict=True))
     return failures
@@ -161,7 +170,7 @@ def failures() -> dict[str, tuple[Outcome, ...] | Exception]:
 
 
 def test_there_is_a_case_for_every_broken_bot() -> None:
-    assert {*CASES} == {*WAYS} - {"behaves", "behaves-in-lines"}
+    assert {*CASES} == {*WAYS} - {"behaves", "behaves-in-lines", "dozes"}
 
 
 @pytest.mark.parametrize("way", CASES)
@@ -180,6 +189,38 @@ def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
     assert last.advice == HINTS[expected.hint]
     assert last.expected
     assert last.came
+
+
+def test_the_end_of_what_a_bot_wrote_is_shown(
+    failures: dict[str, tuple[Outcome, ...] | Exception],
+) -> None:
+    for way in ("dies-at-once", "raises", "trips-over-fields"):
+        found = failures[way]
+        assert not isinstance(found, Exception)
+        lines = (found[-1].stderr or "").splitlines()
+        assert len(lines) == 5, way
+        assert "Error: " in lines[-1]
+
+
+def test_why_a_bot_has_closed_is_shown(
+    failures: dict[str, tuple[Outcome, ...] | Exception],
+) -> None:
+    found = failures["says-why"]
+    assert not isinstance(found, Exception)
+
+    assert "with 1011 (unexpected keyword argument" in str(found[-1].came)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="CPU time is not measured there")
+def test_a_bot_that_was_started_may_sleep_for_longer_than_it_may_compute(
+    failures: dict[str, tuple[Outcome, ...] | Exception],
+) -> None:
+    found = failures["dozes"]
+    if isinstance(found, Exception):
+        raise found
+
+    assert {outcome.status for outcome in found} == {Status.OK}, found[-1]
+    assert max(outcome.took_ms for outcome in found) > 1_500
 
 
 # ---- The command

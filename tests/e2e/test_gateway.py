@@ -630,7 +630,7 @@ def test_nobody_speaks_for_anothers_chair(in_arena: Run, kind: str) -> None:
             await bens
 
             assert code == "malformed"
-            assert f"match {match!r}, whose chair is free" in text
+            assert f"match {match!r}: there is no such match here" in text
 
             if kind == "answer":
                 await cem.answer(
@@ -1298,7 +1298,7 @@ def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
             second_hello = await ann.hears("refused")
 
             assert "was never asked" in never_asked["text"]
-            assert "whose chair is free" in not_its_own["text"]
+            assert "there is no such match here" in not_its_own["text"]
             assert "hello may not be sent" in second_hello["text"]
 
             await ann.answer(ask)

@@ -5,7 +5,9 @@ All thirty are tried by `python -m tests.starters`.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -144,3 +146,55 @@ def test_the_test_of_another_language_finds_an_illegal_answer(
 
     with pytest.raises(Failed, match=r"answered 7 to|got 7"):
         mine.step("test")
+
+
+KNOCK = '{"discard":"Ks","knock":true,"melds":[]}'
+AS_JSON: dict[Language, Callable[[str], str]] = {
+    Language.JAVASCRIPT: lambda value: f"return {value};",
+    Language.JAVA: lambda value: (
+        f"return com.google.gson.JsonParser.parseString({json.dumps(value)});"
+    ),
+    Language.GO: lambda value: f"return json.RawMessage(`{value}`)",
+    Language.BASH: lambda value: f"answer='{value}'",
+}
+"""How a bot answers with a value that is written as JSON."""
+
+
+@pytest.mark.parametrize("language", AS_JSON)
+def test_the_test_of_another_language_knows_that_melds_may_be_ones_own(
+    language: Language, trial: Callable[..., Trial]
+) -> None:
+    mine = trial("gin_rummy", language)
+    knocks_or_not(mine.folder / "samples.jsonl")
+    file, any_legal, _ = ANY_LEGAL[language]
+    bot = mine.folder / file
+    text = bot.read_text(encoding="utf-8")
+    text = text.replace('import "log"', 'import (\n\t"encoding/json"\n\t"log"\n)')
+    for kind, value in (("melds", "[]"), ("turn", KNOCK)):
+        answers = AS_JSON[language](value)
+        text, places = re.subn(
+            rf"(\b{kind}\b[^\n]*\n\s*){re.escape(any_legal.strip())}",
+            lambda found, answers=answers: found[1] + answers,  # type: ignore[misc]
+            text,
+        )
+        assert places == 1
+    bot.write_text(text, encoding="utf-8")
+    mine.step("test")
+
+    if language is not Language.JAVA:  # whose compiler takes longest
+        bot.write_text(text.replace("true", "false"), encoding="utf-8")
+        with pytest.raises(Failed, match='"Ks"'):
+            mine.step("test")
+
+
+def knocks_or_not(samples: Path) -> None:
+    """Have every turn in the samples allow to discard one card, with a knock and without."""
+    told = [json.loads(line) for line in samples.read_text("utf-8").splitlines()]
+    for message in told:
+        if message.get("kind") == "turn":
+            message["legal"] = [
+                {"discard": "Ks", "knock": knock, "melds": None}
+                for knock in (True, False)
+            ]
+    lines = [json.dumps(message) + "\n" for message in told]
+    samples.write_text("".join(lines), encoding="utf-8")

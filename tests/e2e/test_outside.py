@@ -137,7 +137,7 @@ def test_J3_an_illegal_answer_is_told_with_what_was_legal(arena: Arena) -> None:
     assert document["eliminated"]["kind"] == "illegal"
     [line] = err
     assert line.startswith("arena: cheat is eliminated in match 1: illegal: seat 2 ")
-    assert "answered 'all in' to " in line
+    assert 'answered "all in" to ' in line
     assert "; legal: " in line
     assert "; answer with an element of `legal`" in line
 

@@ -145,7 +145,7 @@ def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"value": "'raise'"}, "answered 'raise' to "),
+        ({"value": '"raise"'}, 'answered "raise" to '),
         ({"when_asked": "sys.exit(3)"}, "crashed: exit status 3"),
         ({"when_asked": "say(type='nonsense')"}, "sent what cannot be accepted: "),
         ({"when_asked": "say(type='goodbye')"}, "said goodbye in the middle"),

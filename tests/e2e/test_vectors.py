@@ -1,7 +1,7 @@
 """The golden transcripts: what the arena makes of them, the JavaScript example makes of them as well.
 
 `arena verify` plays them by the rules; `replay.js` draws the cards again and has its own session say what the bot has said. Neither
-knows the other. Where a byte is changed, both have to notice.
+knows the other. Where a byte is changed, or the end in every place where it is told, both have to notice.
 """
 
 from __future__ import annotations
@@ -48,6 +48,26 @@ CHANGES = {
 }
 """What to change: the first character that the group finds becomes another one of its kind."""
 
+COMPLETED = r'"termination":{"kind":"completed","seat":null'
+OFFENCE = r'"termination":{"kind":"\w+","seat":\d+,"text":"[^"]*"'
+LIES = {
+    "a crash of the first seat": (COMPLETED, '"termination":{"kind":"crash","seat":0'),
+    "a match that is void": (COMPLETED, '"termination":{"kind":"void","seat":null'),
+    "an end without an offence": (
+        OFFENCE,
+        '"termination":{"kind":"completed","seat":null,"text":""',
+    ),
+    "another offence of its own": (
+        r'"kind":"illegal"(?!,"seat":\d,"text":"")',
+        '"kind":"timeout"',
+    ),
+    "another offender": (
+        '"kind":"illegal","seat":0',
+        '"kind":"illegal","seat":1',
+    ),
+}
+"""Another end, wherever it is told, which is twice or more: the pattern, and what comes in its place."""
+
 
 def test_every_transcript_replays_in_both_with_the_same_result() -> None:
     headings = [
@@ -67,8 +87,8 @@ def test_every_transcript_replays_in_both_with_the_same_result() -> None:
     ]
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_both_notice_a_changed_byte(what: str, changed: Changed) -> None:
+@pytest.mark.parametrize("what", [*CHANGES, *LIES])
+def test_both_notice_what_is_changed(what: str, changed: Changed) -> None:
     files = {file for file in changed.files if Path(file).parent.name == what}
 
     assert files
@@ -94,6 +114,12 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Changed:
         for path in TRANSCRIPTS
         if (file := change(path, pattern, folder / what)) is not None
     ]
+    files += [
+        file
+        for what, (pattern, other) in LIES.items()
+        for path in TRANSCRIPTS
+        if (file := lie(path, pattern, other, folder / what)) is not None
+    ]
     _, failed = verify(files)
     replayed, wrong = replay(files)
     assert len(replayed) + len(wrong) == len(files)
@@ -110,6 +136,17 @@ def change(path: Path, pattern: str, folder: Path) -> Path | None:
     folder.mkdir(exist_ok=True)
     file = folder / path.name
     text = text[:at] + another(text[at]) + text[at + 1 :]
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def lie(path: Path, pattern: str, other: str, folder: Path) -> Path | None:
+    """A copy of a transcript that tells in every place of another end, if it has that one."""
+    text, places = re.subn(pattern, other, path.read_text(encoding="utf-8"))
+    if places < 2:
+        return None
+    folder.mkdir(exist_ok=True)
+    file = folder / path.name
     file.write_text(text, encoding="utf-8")
     return file
 

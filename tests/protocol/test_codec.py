@@ -404,7 +404,10 @@ ANSWER = {"type": "answer", "match": "m", "ask": "m:1", "value": "bet"}
             {"type": "goodbye", "\x1b[2J\n": ""},
             "unknown field `\N{REPLACEMENT CHARACTER}[2J",
         ),
-        ({"type": "bet"}, "invalid value 'bet'"),
+        (
+            {"type": "bet"},
+            "invalid value 'bet' - at `$.type`; expected hello, ready, answer or goodbye",
+        ),
         ({"type": "welcome"}, "invalid value 'welcome'"),
         ({"type": 1}, "expected `str`"),
         ({"type": None}, "expected `str`"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -212,7 +213,7 @@ def test_J1_anything_else_is_refused(value: object) -> None:
 def test_G7_a_knock_that_leaves_more_than_ten_is_refused(discard: str) -> None:
     with pytest.raises(IllegalAnswer, match="knock discarding Kd, with melds that"):
         turn(ELEVEN).check(TurnAnswer(discard, True))
-    with pytest.raises(IllegalAnswer, match="knock discarding none"):
+    with pytest.raises(IllegalAnswer, match=r"; no knock$"):
         turn(f"{RUNS} Ac 2d 3c 5d Kd").check(TurnAnswer("Kd", True))
 
 
@@ -259,6 +260,52 @@ def test_J1_melds_of_another_type_are_refused(declared: Any) -> None:
         turn(NINES).check({"discard": "Kd", "knock": True, "melds": declared})
     with pytest.raises(IllegalAnswer):
         Melds(tuple(NINES.split()[:10])).check(declared)
+
+
+@pytest.mark.parametrize(
+    ("declared", "fault"),
+    [
+        ("", r"these melds leave \d+ deadwood, and a knock at most 10 \(G7\)"),
+        ("As 2s 3s", r"these melds leave 45 deadwood, .*\(G7\)"),
+        ("As 2s 3s, 4h 5h 6h, 9s 9h Kd", r"9s 9h Kd: Kd is not among .*\(G9\)"),
+        ("As 2s 3s, 4h 5h 6h, 9s 9h 9c", r"9s 9h 9c: 9c is not among .*\(G9\)"),
+        ("As 2s 3s, 4h 5h 6h, 4h 5h 6h", r"4h 5h 6h: 4h is declared twice \(G9\)"),
+        ("9s 9h 9h", r"9s 9h 9h: 9h is declared twice \(G9\)"),
+        ("4h 5h", r"4h 5h: a meld has three cards or more \(G2\)"),
+        ("As 2s 9s", r"As 2s 9s: a run is cards of one suit .*\(G1, G2\)"),
+        ("As 2s 4h", r"As 2s 4h: a meld is three or four cards .*\(G2\)"),
+    ],
+)
+def test_G9_a_refusal_says_what_is_wrong_with_the_melds(
+    declared: str, fault: str
+) -> None:
+    question, answer = turn(NINES), knock("Kd", declared)
+
+    with pytest.raises(IllegalAnswer, match=f"; {fault}$"):
+        question.check(answer)
+    assert re.fullmatch(fault, str(question.fault(answer)))
+
+
+def test_G9_a_refusal_says_that_melds_of_another_type_are_none() -> None:
+    question = Melds(tuple(NINES.split()[:10]))
+
+    assert question.fault({}) == "melds are a list of lists of cards"
+    assert question.fault(["As"]) == "every meld is a list of cards"
+    assert question.fault([[]]) == "no card: a meld has three cards or more (G2)"
+    assert "100,000 cards" in str(question.fault([["As"] * 100_000]))
+    assert question.fault(None) is None
+    assert question.fault(melds("As 2s 3s")) is None
+
+
+def test_G9_other_answers_have_no_such_fault() -> None:
+    question = turn(NINES)
+
+    assert question.fault(knock("Kd", "As 2s 3s, 4h 5h 6h, 9s 9h 9d")) is None
+    assert question.fault(TurnAnswer("Kd", True)) is None
+    assert question.fault(knock("Kc", "As 2s 3s")) is None
+    assert question.fault("Kd") is None
+    silent = {**knock("Kd", "As 2s 3s"), "knock": False}
+    assert question.fault(silent) == "melds are declared with a knock only (G9)"
 
 
 def test_G9_no_melds_may_be_declared_without_a_knock() -> None:

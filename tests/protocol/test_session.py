@@ -43,6 +43,21 @@ WELCOME = Welcome(1, "nash", "secret", Limits())
 GOODBYE = Goodbye()
 REFUSED = Refused("name", "taken")
 
+SENT = {
+    State.NEW: "before hello",
+    State.GREETED: "(before welcome|twice: it is said once per connection)",
+    State.OPEN: "(after welcome|twice: it is said once per connection)",
+    State.LEAVING: "after goodbye",
+    State.CLOSED: "after hello was refused",
+}
+STANDS = {
+    Chair.FREE: "there is no such match here",
+    Chair.INVITED: "ready has not been said for it",
+    Chair.ASKED: "its question has not been answered",
+    Chair.OVER: "it is over",
+}
+"""What is said of a message that there is no entry for; a chair that is seated has one for all."""
+
 
 def invite(match: str = "m") -> Match:
     return Match(match, "ace_king_queen", 0, ("a", "b"), {}, Limits(), "hash")
@@ -131,9 +146,7 @@ def test_only_what_the_table_has_may_be_said(
         assert end.state is SESSION_TABLE[state, type(message)]
     else:
         name = type(message).__name__.lower()
-        with pytest.raises(
-            OutOfTurn, match=f"^{name} may not be sent in state {state.name.lower()}"
-        ):
+        with pytest.raises(OutOfTurn, match=f"^{name} may not be sent {SENT[state]}$"):
             end.note(message)
 
 
@@ -161,14 +174,19 @@ def test_only_what_the_table_has_may_be_said_of_a_chair(
         assert end.chair("m") is CHAIR_TABLE[before, kind]
     else:
         with pytest.raises(
-            OutOfTurn, match=f"'m', whose chair is {before.name.lower()}"
+            OutOfTurn, match=f"may not be sent for match 'm': {STANDS[before]}$"
         ):
             end.note(message)
 
 
 def test_nothing_may_be_said_before_hello() -> None:
-    with pytest.raises(OutOfTurn, match="answer may not be sent in state new"):
+    with pytest.raises(OutOfTurn, match="answer may not be sent before hello"):
         session(answer())
+
+
+def test_hello_is_said_once() -> None:
+    with pytest.raises(OutOfTurn, match=r"^hello may not be sent twice: it is said"):
+        session(*OPENED, HELLO)
 
 
 def test_chairs_do_not_mind_each_other() -> None:
@@ -247,7 +265,7 @@ def test_what_crosses_an_over_on_the_wire_is_ignored(
 
 @pytest.mark.parametrize("message", [invite(), ask()])
 def test_a_chair_that_is_over_is_not_asked_again(message: ArenaMessage) -> None:
-    with pytest.raises(OutOfTurn, match="whose chair is over"):
+    with pytest.raises(OutOfTurn, match=r"match 'm': it is over$"):
         session(*ENDED).note(message)
 
 

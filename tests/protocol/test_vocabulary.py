@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -40,6 +41,10 @@ def kinds(text: str) -> dict[str, tuple[str, ...]]:
     """`open: round card; …` as fields by kind."""
     pairs = (part.split(":") for part in text.split(";"))
     return {kind.strip(): tuple(fields.split()) for kind, fields in pairs}
+
+
+class Word(StrEnum):
+    BET = "bet"
 
 
 class Lookalike(str):
@@ -247,7 +252,7 @@ def test_a_refusal_says_what_came_and_what_was_legal() -> None:
     with pytest.raises(IllegalAnswer) as refused:
         Choose(("bet", "check")).check("raise")
 
-    assert str(refused.value) == "answered 'raise' to choose; legal: bet, check"
+    assert str(refused.value) == 'answered "raise" to choose; legal: bet, check'
 
 
 def test_a_refusal_lists_at_most_twenty_answers() -> None:
@@ -260,13 +265,19 @@ def test_a_refusal_lists_at_most_twenty_answers() -> None:
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("raise", "'raise'"),
-        ("a\x1b[2J\u202e\n", r"'a\x1b[2J\u202e\n'"),
-        (float("nan"), "nan"),
+        ("raise", '"raise"'),
+        ("a\x1b[2J\u202e\n", '"a\\u001b[2J\N{REPLACEMENT CHARACTER}\\n"'),
+        (None, "null"),
+        ({"discard": "4s", "knock": True}, '{"discard": "4s", "knock": true}'),
+        ([["3h", 1], 4.0], '[["3h", 1], 4.0]'),
+        (("3h",), "('3h',)"),
+        (Word.BET, "<Word.BET: 'bet'>"),
+        ([Word.BET], "[<Word.BET: 'bet'>]"),
+        (float("nan"), "NaN"),
         (Broken(), "<Broken>"),
         (10**5000, "<int>"),
         (BrokenText("bet"), "x" * 119 + "…"),
-        ("x" * 10**6, "'" + "x" * 118 + "…"),
+        ("x" * 10**6, '"' + "x" * 118 + "…"),
         (
             list(range(10**4)),
             "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, "

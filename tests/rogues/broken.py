@@ -49,8 +49,8 @@ class Lost(Exception):
 class WebSocket:
     """A connection by a library, as most have one."""
 
-    def __init__(self, url: str) -> None:
-        self._websocket = connect(url, compression=None, max_size=None)
+    def __init__(self, url: str, max_size: int | None = None) -> None:
+        self._websocket = connect(url, compression=None, max_size=max_size)
 
     def receive(self) -> str:
         try:
@@ -64,8 +64,8 @@ class WebSocket:
         except ConnectionClosed as closed:
             raise Lost(closed.rcvd.code if closed.rcvd else None) from None
 
-    def close(self) -> None:
-        self._websocket.close()
+    def close(self, code: int = DONE, reason: str = "") -> None:
+        self._websocket.close(code, reason)
 
 
 class HandMade:
@@ -442,6 +442,53 @@ class ReadsOneOfABatch(Bot):
         return super().frame(frame[0] if isinstance(frame, list) else frame)
 
 
+class ReadsNoArrays(Bot):
+    """Says that it reads arrays, and knows none of them."""
+
+    def frame(self, frame: Any) -> list[Message]:
+        return [] if isinstance(frame, list) else super().frame(frame)
+
+
+class ShortMessages(Bot):
+    """Has a library that takes no message of more than 100 KiB."""
+
+    def connect(self) -> Link:
+        return WebSocket(os.environ["ARENA_URL"], max_size=100 * 1024)
+
+
+class NameTwice(Bot):
+    """Takes the bytes of its name for letters, and encodes those."""
+
+    def hello(self) -> Message:
+        hello = super().hello()
+        return {**hello, "name": hello["name"].encode().decode("latin-1")}
+
+
+class Orderly(Bot):
+    """Closes with the code for a crash when it fails, and says why; below it has something to say."""
+
+    def talk(self, link: Link) -> int | None:
+        try:
+            return super().talk(link)
+        except TypeError as error:
+            assert isinstance(link, WebSocket), "it has a library"
+            link.close(CRASHED, str(error))
+            sys.exit(1)
+
+
+class SaysWhy(Orderly, TripsOverFields):
+    """Knows no other fields, and says so."""
+
+
+class TripsOverArrays(Orderly):
+    """Says that it reads arrays, and takes each for a message."""
+
+    def frame(self, frame: Any) -> list[Message]:
+        if isinstance(frame, list):
+            raise TypeError("list indices must be integers")
+        return super().frame(frame)
+
+
 class OneTable(Bot):
     """Says that it plays eight matches at once, and remembers one."""
 
@@ -468,6 +515,9 @@ class WholeReads(Bot):
     def connect(self) -> Link:
         return HandMade(os.environ["ARENA_URL"], trusts_recv=True)
 
+    def hello(self) -> Message:
+        return {**super().hello(), "batch": False}  # a long array would not be whole
+
 
 class Deaf(Bot):
     """Does not answer pings: there was no evening left for them."""
@@ -493,6 +543,23 @@ class OneTooMany(Bot):
         if isinstance(legal, dict):
             return legal["max"] + 1
         return super().choose(legal)
+
+
+class OneForTrue(Bot):
+    """Has a language without truth values."""
+
+    def choose(self, legal: Any) -> Any:
+        value = super().choose(legal)
+        if isinstance(value, dict):
+            value = {**value, "knock": int(value["knock"])}
+        return value
+
+
+class MadeUpMelds(Bot):
+    """Melds two cards."""
+
+    def choose(self, legal: Any) -> Any:
+        return [["As", "2s"]] if legal == [None] else super().choose(legal)
 
 
 class MadeUpAnswer(Bot):
@@ -525,7 +592,21 @@ class Slow(Bot):
     """Thinks for too long about every question."""
 
     def choose(self, legal: Any) -> Any:
-        time.sleep(1.5)
+        until_s = time.process_time() + 1.5
+        while time.process_time() < until_s:
+            pass
+        return super().choose(legal)
+
+
+class Dozes(Bot):
+    """Waits for something once, for longer than it may compute: that is no fault of a bot which the arena has started."""
+
+    has_slept = False
+
+    def choose(self, legal: Any) -> Any:
+        if not self.has_slept:
+            self.has_slept = True
+            time.sleep(1.5)
         return super().choose(legal)
 
 
@@ -596,6 +677,18 @@ class StaysAway(Bot):
 
     def comes_back(self, code: int | None) -> bool:
         return self.refusal is None and self.secret is None
+
+
+class HangsAtALoss(Bot):
+    """Has a library that misses the end of a connection, sometimes."""
+
+    losses = 0
+
+    def comes_back(self, code: int | None) -> bool:
+        self.losses += code is None
+        if self.losses == 3:
+            time.sleep(3600)
+        return super().comes_back(code)
 
 
 class ComesBackAsAStranger(Bot):
@@ -745,7 +838,12 @@ WAYS: dict[str, type[Bot]] = {
     "strings": Strings,
     "binary-frames": BinaryFrames,
     "trips-over-fields": TripsOverFields,
+    "says-why": SaysWhy,
+    "name-twice": NameTwice,
     "reads-one-of-a-batch": ReadsOneOfABatch,
+    "reads-no-arrays": ReadsNoArrays,
+    "trips-over-arrays": TripsOverArrays,
+    "short-messages": ShortMessages,
     "one-table": OneTable,
     "deaf": Deaf,
     "whole-frames": WholeFrames,
@@ -753,9 +851,12 @@ WAYS: dict[str, type[Bot]] = {
     "first-of-a-list": FirstOfAList,
     "one-too-many": OneTooMany,
     "made-up-answer": MadeUpAnswer,
+    "made-up-melds": MadeUpMelds,
+    "one-for-true": OneForTrue,
     "counts-asks": CountsAsks,
     "explains": Explains,
     "slow": Slow,
+    "dozes": Dozes,
     "hog": Hog,
     "walks-out": WalksOut,
     "verbose": Verbose,
@@ -763,6 +864,7 @@ WAYS: dict[str, type[Bot]] = {
     "silent-on-repeat": SilentOnRepeat,
     "ready-once": ReadyOnce,
     "stays-away": StaysAway,
+    "hangs-at-a-loss": HangsAtALoss,
     "a-stranger": ComesBackAsAStranger,
     "another-name": AnotherName,
     "first-session": FirstSession,

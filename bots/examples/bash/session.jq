@@ -2,6 +2,7 @@
 #
 #   match    ID  -    NAME VALUE …      news     ID  ASK  NAME VALUE …      again    ID  ASK  TEXT
 #   ask      ID  ASK  NAME VALUE …      legal    ID  ASK  ANSWER …          refused  ID  -    TEXT
+#   unknown  ID  ASK  TEXT
 #
 # ID, ASK and each ANSWER are JSON and can be put into a reply as they are.
 
@@ -35,4 +36,8 @@ inputs
     line("again"; .; "\(.code): \(.text)" | text)
   elif .type == "refused" then
     line("refused"; .; "\(.code): \(.text)" | text)
-  else empty end
+  elif .type == "welcome" then
+    empty
+  else
+    line("unknown"; .; "version 1 has no message of type \(.type)" | text)
+  end

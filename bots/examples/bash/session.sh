@@ -69,6 +69,10 @@ play() {
         printf '%s\n' "$fields" >&2
         status=1
         ;;
+      unknown)
+        printf '%s\n' "$fields" >&2
+        exit 1
+        ;;
     esac
   done < <(exec jq --unbuffered -nrf "$(dirname "${BASH_SOURCE[0]}")/session.jq")
   exit "$status"

@@ -26,13 +26,13 @@ namespace {
 namespace asio = boost::asio;
 namespace websocket = boost::beast::websocket;
 using boost::beast::error_code;
-using boost::beast::system_error;
 using tcp = asio::ip::tcp;
 using namespace std::chrono_literals;
 
-enum Code : unsigned { lost = 0, done = 1000, crashed = 1011, restart = 1012 };  // of closing
+// Of closing; `lost` is without one.
+enum Code : unsigned { lost = 0, done = 1000, protocol = 1002, oversize = 1009, replaced = 4000, unwelcome = 4001 };
 
-constexpr auto patience = 60s;
+constexpr auto patience = 60s, timeout = 30s;  // for an arena that is away; for one that is there, to connect or to speak
 constexpr auto first_pause = 100ms, longest_pause = 2000ms;
 constexpr std::size_t reason_bytes = 120;  // a close frame has room for 123
 
@@ -135,6 +135,8 @@ Json Session::take(const Json& message) {
         if (auto seat = seats_.extract(message.at("match"))) seat.mapped().hear(message);
     } else if (type == "refused") {
         return was_refused(message);
+    } else {
+        throw std::runtime_error("version 1 has no message of type " + type);
     }
     return nullptr;
 }
@@ -209,26 +211,42 @@ Address read_url(const std::string& url) {
     return {authority, is_v6 ? authority.substr(1, bracket - 1) : authority.substr(0, colon), port, path};
 }
 
+using Socket = websocket::stream<tcp::socket, false>;  // the arena negotiates no compression
+
+// Does what `start` starts, and gives up when that takes too long. `start` is called with what is to be called in the end.
+template <typename Start>
+error_code in_time(asio::io_context& context, Socket& socket, Start start) {
+    error_code result;
+    start([&result](error_code error, auto&&...) { result = error; });
+    context.restart();
+    context.run_for(timeout);
+    if (context.stopped()) return result;
+    socket.next_layer().close(result);  // which ends what was started
+    context.run();
+    return asio::error::timed_out;
+}
+
 // One connection, from hello to its end. Throws what a player throws.
 End converse(Session& session, const Address& address) {
     asio::io_context context;
-    websocket::stream<tcp::socket, false> socket{context};  // the arena negotiates no compression
+    Socket socket{context};
+    boost::beast::flat_buffer buffer;
     error_code error;
+    const auto await = [&](auto start) { error = in_time(context, socket, start); };
     const auto send = [&](const std::string& frame) {
         error_code ignored;  // if the connection is closed, reading says how
         if (!frame.empty()) socket.write(asio::buffer(frame), ignored);
     };
-    try {
-        asio::connect(socket.next_layer(), tcp::resolver{context}.resolve(address.host, address.port));
-        socket.next_layer().set_option(tcp::no_delay{true});
-        socket.auto_fragment(false);
-        socket.handshake(address.authority, address.path);
-    } catch (const system_error& failure) {
-        return {lost, failure.code().message()};
-    }
+    const auto found = tcp::resolver{context}.resolve(address.host, address.port, error);
+    if (!error) await([&](auto done) { asio::async_connect(socket.next_layer(), found, done); });
+    if (!error) await([&](auto done) { socket.async_handshake(address.authority, address.path, done); });
+    if (error) return {lost, error.message()};
+    socket.next_layer().set_option(tcp::no_delay{true}, error);
+    socket.auto_fragment(false);
     send(session.hello());
-    for (boost::beast::flat_buffer buffer;; buffer.clear()) {
-        socket.read(buffer, error);
+    await([&](auto done) { socket.async_read(buffer, done); });  // from now on the arena may take its time
+    for (;; buffer.clear(), socket.read(buffer, error)) {
+        if (error == asio::error::timed_out) return {lost, error.message()};
         if (error) return {socket.reason().code, socket.reason().reason.c_str()};
         try {
             send(session.reply(boost::beast::buffers_to_string(buffer.data())));
@@ -251,8 +269,8 @@ int play_over_websocket(Session& session) {
         const auto [code, reason] = converse(session, address);
         if (session.standing == Standing::refused) return 1;
         if (code == done) return 0;
-        const bool is_lost = code == lost || code == crashed || code == restart;
-        if (!is_lost && session.standing != Standing::expired) {
+        const bool is_final = code == protocol || code == oversize || code == replaced || code == unwelcome;
+        if (is_final && session.standing != Standing::expired) {
             std::cerr << "the arena has closed with " << code << ": " << reason << '\n';
             return 1;
         }

@@ -21,8 +21,11 @@ import (
 
 const (
 	patience   = 60 * time.Second // for an arena that is away
+	silence    = 30 * time.Second // who has not answered hello by then is no arena
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
+
+	replaced, unwelcome = 4000, 4001 // close codes of the arena's own
 )
 
 // Match is what the arena says of a chair at a table.
@@ -87,15 +90,11 @@ func Play(games []string, newPlayer func(Match) Player) error {
 			return end.error
 		case errors.Is(err, errNoSession):
 			s.resume, s.chairs = "", map[string]*chair{}
-			continue
 		case errors.As(err, &closed):
 			switch closed.Code {
 			case websocket.CloseNormalClosure:
 				return nil
-			case websocket.CloseInternalServerErr, websocket.CloseServiceRestart,
-				websocket.CloseAbnormalClosure, websocket.CloseNoStatusReceived:
-				// The arena may be back in a moment.
-			default:
+			case websocket.CloseProtocolError, websocket.CloseMessageTooBig, replaced, unwelcome:
 				return fmt.Errorf("the arena closed the connection: %d %s", closed.Code, closed.Text)
 			}
 		}
@@ -151,7 +150,8 @@ func (s *session) connection(address string) (welcome bool, err error) {
 	if err := conn.WriteJSON(s.hello()); err != nil {
 		return false, err
 	}
-	for {
+	for deadline := time.Now().Add(silence); ; deadline = (time.Time{}) { // none from the second frame on
+		conn.SetReadDeadline(deadline)
 		_, frame, err := conn.ReadMessage()
 		if err != nil {
 			return welcome, err
@@ -256,6 +256,8 @@ func (s *session) reply(m message) (any, error) {
 			return nil, errNoSession
 		}
 		return nil, fatal{fmt.Errorf("%s: %s", m.Code, m.Text)}
+	default:
+		panic(fmt.Sprintf("version 1 has no message of type %q", m.Type))
 	}
 	return nil, nil
 }

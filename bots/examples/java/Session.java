@@ -39,9 +39,11 @@ public final class Session {
         default void hear(JsonObject news) {}
     }
 
-    private static final int DONE = 1000, NO_CODE = 1005, LOST = 1006, CRASHED = 1011, RESTART = 1012;
+    private static final int DONE = 1000, PROTOCOL = 1002, LOST = 1006, OVERSIZE = 1009, CRASHED = 1011;
+    private static final int REPLACED = 4000, UNWELCOME = 4001;
     private static final Duration PATIENCE = Duration.ofSeconds(60), TIMEOUT = Duration.ofSeconds(10);
     private static final long FIRST_PAUSE_MS = 100, LONGEST_PAUSE_MS = 2_000;
+    private static final long SILENCE_S = 30; // who has not answered hello by then is no arena
     private static final int REASON_CHARS = 40; // a close frame has room for 123 bytes of UTF-8
 
     private final List<String> games;
@@ -149,7 +151,7 @@ public final class Session {
             case "past" -> hear(message);
             case "over" -> leave(message);
             case "refused" -> refused(message);
-            default -> null; // of a later version
+            default -> throw new IllegalArgumentException("version 1 has no message of type " + text(message, "type"));
         };
     }
 
@@ -293,15 +295,15 @@ public final class Session {
         while (true) {
             standing = Standing.STRANGER;
             var end = converse(client, URI.create(url));
-            var isLost = switch (end.code) {
-                case LOST, NO_CODE, CRASHED, RESTART -> true;
+            var isFinal = switch (end.code) {
+                case PROTOCOL, OVERSIZE, REPLACED, UNWELCOME -> true;
                 default -> false;
             };
             if (standing == Standing.FAILED) {
                 return 1;
             } else if (end.code == DONE) {
                 return 0;
-            } else if (!isLost && standing != Standing.EXPIRED) {
+            } else if (isFinal && standing != Standing.EXPIRED) {
                 System.err.printf("the arena has closed with %d: %s%n", end.code, end.reason);
                 return 1;
             }
@@ -329,9 +331,11 @@ public final class Session {
         }
         var events = listener.events;
         send(socket, hello(), events);
-        while (true) {
-            var event = events.take();
-            if (event instanceof Closed closed) {
+        for (var event = events.poll(SILENCE_S, TimeUnit.SECONDS); ; event = events.take()) {
+            if (event == null) {
+                socket.abort();
+                return new Closed(LOST, "no answer to hello within " + SILENCE_S + " s");
+            } else if (event instanceof Closed closed) {
                 return closed;
             } else if (event instanceof Frame frame) {
                 try {

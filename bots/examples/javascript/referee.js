@@ -1,5 +1,5 @@
 // What one seat can check of a match without all of the rules: that its answers were legal, that the cards it saw are those
-// that were dealt, and that the scores are what the rounds add up to.
+// that were dealt, that the scores are what the rounds add up to, and whether the match was played to its end.
 
 import { isDeepStrictEqual } from 'node:util';
 import { NEW_DECK, riffled } from './cards.js';
@@ -50,7 +50,8 @@ function deadwood(hand, melds) {
 const plus = (a, b) => a.map((one, i) => one + b[i]);
 
 /**
- * Follows one seat's match; `asked` and `heard` are for its questions and its news in order, `scores` is by seat.
+ * Follows one seat's match; `asked` and `heard` are for its questions and its news in order, `scores` is by seat, and
+ * `isOver` says whether by the rules there is no round more.
  *
  * @param heading of a transcript
  * @throws {Error} from `asked` and `heard`, where something is not as it was dealt, or does not add up
@@ -61,17 +62,23 @@ class Watch {
   constructor({ seat, settings, players, decks }) {
     Object.assign(this, { seat, settings, decks });
     this.scores = players.map(() => 0);
+    this.played = 0; // rounds; in gin rummy games
   }
 
   asked() {}
 
   add(payoffs, scores) {
+    this.played++;
     this.scores = plus(this.scores, payoffs);
     expectSame('scores', this.scores, scores);
   }
 }
 
 class AceKingQueen extends Watch {
+  get isOver() {
+    return this.played === this.settings.hands;
+  }
+
   asked({ round, card }) {
     expectSame('card', this.decks[round - 1][this.seat], card);
   }
@@ -88,6 +95,10 @@ class GinRummy extends Watch {
   #stock; // what is left of it
   #pile; // the card on top of it
   #points = [0, 0];
+
+  get isOver() {
+    return this.played === this.settings.games;
+  }
 
   asked({ kind, hand, drawn, upcard, discard }) {
     if (kind === 'turn') {
@@ -134,6 +145,14 @@ class GinRummy extends Watch {
 class HighLow extends Watch {
   #five; // the cards of the round, the dealer-card last
 
+  get isOver() {
+    const { gap, max_shuffles: most } = this.settings;
+    const shuffles = this.played / 10;
+    const [, second, third] = [...this.scores].sort((a, b) => b - a);
+    if (!Number.isInteger(shuffles)) return false;
+    return shuffles < most ? second - third >= gap : second !== third || shuffles === most + 10;
+  }
+
   asked({ card, dealer_card: dealerCard }) {
     this.#expectSeen(card, dealerCard);
   }
@@ -168,6 +187,12 @@ class HighLow extends Watch {
 class ThreeCardPoker extends Watch {
   #deck;
 
+  get isOver() {
+    const { stake, rounds, goal } = this.settings;
+    const cash = stake + this.scores[0];
+    return this.played === rounds || cash < 2 || (goal !== null && cash >= goal);
+  }
+
   asked({ kind, round, hand, cash }) {
     if (kind === 'ante') this.#deck = this.decks[round - 1];
     else expectSame('hand', this.#deck.slice(0, 3), hand);
@@ -186,6 +211,11 @@ class Blackjack extends Watch {
   #next = 0;
   #hole;
   #hands = { player: [], dealer: [] }; // as far as they can be seen
+
+  get isOver() {
+    const { bankroll, hands } = this.settings;
+    return this.played === hands || bankroll + this.scores[0] < 5;
+  }
 
   asked({ kind, bankroll, hand, upcard }) {
     if (kind === 'bet') expectSame('bankroll', this.settings.bankroll + this.scores[0], bankroll);

@@ -89,7 +89,7 @@ function checkMatch(heading, lines) {
       expectSame('answer in past', given.get(arena.ask), arena.answer);
     } else if (arena?.type === 'over') {
       arena.news.forEach((news) => match.heard(news));
-      checkEnd(heading, match, arena);
+      checkEnd(heading, match, arena, questions.size > given.size);
     } else if (bot?.type === 'answer') {
       const legal = isLegal(questions.get(bot.ask), bot.value);
       expectSame(`line ${at + 2} has a legal answer`, !isRefused(bot, lines.slice(at + 1)), legal);
@@ -108,9 +108,12 @@ function isRefused({ match, ask }, lines) {
   return next.type === 'refused' ? next.ask === ask : next.verdict?.kind === 'illegal';
 }
 
-/** The match ended as the heading says, with the scores that the rounds add up to. */
-function checkEnd({ seat, settings, scores, termination }, match, over) {
+/** The match ended as the heading says and as it can have ended, with the scores that the rounds add up to. */
+function checkEnd({ seat, settings, scores, termination }, match, over, isAsked) {
   const { kind, seat: blamed } = termination;
+  expectSame('completed', match.isOver, kind === 'completed');
+  if (kind === 'illegal') expectSame('whoever was illegal was asked', isAsked, blamed === seat);
+  if (over.verdict) expectSame('verdict', kind, over.verdict.kind);
   expectSame('termination', { kind, seat: blamed }, { kind: over.termination.kind, seat: over.termination.seat });
   // Against the dealer an offence costs the whole stake.
   const stake = settings.stake ?? settings.bankroll;

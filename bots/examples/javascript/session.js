@@ -9,11 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 const PATIENCE_MS = 60_000;
+const SILENCE_MS = 30_000; // who has not answered `hello` by then is no arena
 
 const DONE = 1000;
 const CRASHED = 1011;
-// The first two stand for an end without a close code; after the others the arena will be back.
-const LOST = new Set([1005, 1006, CRASHED, 1012]);
+// After these it is no use to come back; after any other, or none at all, the arena will be there again.
+const FINAL = new Set([1002, 1009, 4000, 4001]);
 
 /** A random legal answer, from a list of answers or a range `{min, max}` of whole numbers. */
 export function anyLegal(legal) {
@@ -80,6 +81,8 @@ export class Session {
         return;
       case 'refused':
         return this.#mend(message, seat);
+      default:
+        throw new TypeError(`version 1 has no message of type ${message.type}`);
     }
   }
 
@@ -153,7 +156,7 @@ async function stay(connect, session) {
     const { code, reason, crashed } = await converse(connect(), session);
     if (crashed || session.unwelcome) return 1;
     if (code === DONE) return 0;
-    if (!session.forgotten && !LOST.has(code)) throw new Error(`the arena closed with ${code}: ${reason}`);
+    if (!session.forgotten && FINAL.has(code)) throw new Error(`the arena closed with ${code}: ${reason ?? 'no reason'}`);
     if (session.secret !== before) {
       pauseMs = FIRST_PAUSE_MS;
       since = Date.now();
@@ -168,8 +171,13 @@ async function stay(connect, session) {
 function converse(socket, session) {
   return new Promise((resolve) => {
     let failure;
-    socket.on('open', () => socket.send(JSON.stringify(session.hello())));
+    let silence;
+    socket.on('open', () => {
+      socket.send(JSON.stringify(session.hello()));
+      silence = setTimeout(() => socket.terminate(), SILENCE_MS);
+    });
     socket.on('message', (data) => {
+      clearTimeout(silence);
       if (socket.readyState !== socket.OPEN) return;
       try {
         const replies = [JSON.parse(data)].flat().flatMap((message) => {
@@ -186,6 +194,9 @@ function converse(socket, session) {
       }
     });
     socket.on('error', (error) => (failure = error));
-    socket.on('close', (code, reason) => resolve({ code, reason: String(reason) || failure?.message }));
+    socket.on('close', (code, reason) => {
+      clearTimeout(silence);
+      resolve({ code, reason: String(reason) || failure?.message });
+    });
   });
 }

@@ -77,13 +77,13 @@ test('an answer that is refused in practice is replaced by a legal one', () => {
   assert.ok(!session.unwelcome);
 });
 
-test('what is over is forgotten, and what is unknown is passed over', () => {
+test('what is over is forgotten, and a message that there is not in version 1 is an error', () => {
   const session = sessionOf({ decide: () => 'bet' });
   const over = { type: 'over', match: 'm', news: [] };
   assert.deepEqual(session.receive(over), []);
   assert.deepEqual(session.receive(over), []);
   assert.deepEqual(session.receive(ask(1)), []);
-  assert.deepEqual(session.receive({ type: 'of a later version' }), []);
+  assert.throws(() => session.receive({ type: 'gossip' }), /no message of type gossip/);
 });
 
 test('high-low: extreme cards are kept and bid on, middling ones are not', () => {

@@ -27,7 +27,9 @@ Message = dict[str, Any]
 
 TABLES = 8  # matches at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S = 0.1, 2.0, 60.0
-DONE, CRASHED, RESTART = 1000, 1011, 1012  # close codes
+SILENCE_S = 30.0  # who has not answered `hello` by then is no arena
+DONE, CRASHED = 1000, 1011  # close codes
+FINAL = (1002, 1009, 4000, 4001)  # those after which it is no use to come back
 
 
 class Player:
@@ -152,7 +154,7 @@ class Session:
                 raise Failed("the arena refuses this bot")
             elif code == DONE:
                 return
-            elif code not in (None, CRASHED, RESTART):
+            elif code in FINAL:
                 raise Failed(f"the arena closed with code {code}")
             self.wait(why)
 
@@ -177,8 +179,14 @@ class Session:
         """One connection, from `hello` on; the code that it was closed with, None if it was lost."""
         try:
             websocket.send(json.dumps(self.hello))
+            silence_s: float | None = SILENCE_S
             while True:
-                frame = json.loads(websocket.recv())
+                try:
+                    text = websocket.recv(silence_s)
+                except TimeoutError:
+                    return None
+                silence_s = None
+                frame = json.loads(text)
                 messages = frame if isinstance(frame, list) else [frame]
                 replies = [reply for reply in map(self.take, messages) if reply]
                 if replies:  # to one frame, in one frame
@@ -216,6 +224,8 @@ class Session:
                     chair.hear(message["news"])
             case "refused":
                 return self.refused(message)
+            case other:
+                raise ValueError(f"version 1 has no message of type {other!r}")
         return None
 
     def refused(self, message: Message) -> Message | None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from arena.check import HINTS, Checked, Hint, Outcome, Report, Status, Step
@@ -123,6 +124,16 @@ def test_a_step_that_failed_says_all_that_its_author_needs() -> None:
     ]
     assert said[2] == "     came:     nothing\N{REPLACEMENT CHARACTER}at all"
     assert said[3].endswith(HINTS[Hint.SILENT])
+
+
+def test_the_end_of_what_it_wrote_stands_below_line_by_line() -> None:
+    bad = msgspec.structs.replace(BAD, stderr="Traceback:\n\tat Bot.main\x1b")
+
+    assert lines_of(bad)[-3:] == [
+        "     the end of its standard error:",
+        "       Traceback:",
+        "           at Bot.main\N{REPLACEMENT CHARACTER}",
+    ]
 
 
 def test_what_it_took_stands_beside_the_limits() -> None:

@@ -84,7 +84,10 @@ def test_the_list_of_commands_imports_none_of_them() -> None:
         (["play", "akq", "nash", "nash", "--set", "=3"], "expected --set NAME=VALUE"),
         (["play", "akq", "nash", "nash", "--set", "hands=-1"], "expected `int` >= 0"),
         (["play", "akq", "nash", "nash", "--set", "hands=many"], "expected `int`"),
-        (["play", "akq", "nash", "nash", "--set", "cards=3"], "unknown field `cards`"),
+        (
+            ["play", "akq", "nash", "nash", "--set", "cards=3"],
+            "unknown field `cards`; expected hands",
+        ),
         (
             ["play", "akq", "nash", "nash", "--set", "hands=2", "--set", "hands=4"],
             "the setting 'hands' is given twice",

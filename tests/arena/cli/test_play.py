@@ -153,7 +153,7 @@ def test_J3_an_illegal_answer_is_reported_and_is_the_exit_status(
     assert status == 1
     assert out.splitlines()[-1] == "nash wins"
     [line] = err.splitlines()
-    assert "mine.py is eliminated in match 1: illegal: seat 2 answered 'raise'" in line
+    assert 'mine.py is eliminated in match 1: illegal: seat 2 answered "raise"' in line
 
 
 def test_J3_a_crash_is_reported_with_its_place(

@@ -378,7 +378,7 @@ def test_an_offence_costs_the_whole_stake_whatever_the_cash() -> None:
     )
 
     assert result.termination.kind is Ending.ILLEGAL
-    assert "answered 'raise' to play; legal: play, fold" in result.termination.text
+    assert 'answered "raise" to play; legal: play, fold' in result.termination.text
     assert result.scores == (-100,)
 
 
