@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from arena.chance import seed_from_int
-from arena.check_table import AnyLegal
+from arena.check.table import AnyLegal
 from arena.conversation import conversation
 from arena.local import drive
 from arena.match import Match

@@ -816,7 +816,11 @@ def test_every_table_of_the_database_is_there() -> None:
 
 def test_every_module_of_the_arena_has_its_place() -> None:
     told = words(READMES["arena/README.md"].partition("## How it is built")[2])
-    modules = {f"arena/{file.name}" for file in (ROOT / "arena").glob("[!_]*.py")}
+    modules = {
+        file.relative_to(ROOT).as_posix()
+        for pattern in ("[!_]*.py", "check/[!_]*.py")
+        for file in (ROOT / "arena").glob(pattern)
+    }
 
     assert modules <= told
 

@@ -151,9 +151,9 @@ def _run(
     quiet: bool,
 ) -> Checked:
     """Check it, telling of every step as it is done."""
-    from arena.check_bot import Bot
-    from arena.check_run import run
-    from arena.check_table import seed_of
+    from arena.check.bot import Bot
+    from arena.check.run import run
+    from arena.check.table import seed_of
 
     def frame(who: str, text: str) -> None:
         if verbose:

@@ -793,7 +793,7 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> Non
     first = ann.player.secret
     ann.goes()
     again = Hello(1, "ann", ("ace_king_queen",), resume=first)
-    ann.player.resumed(again, ann.wire)
+    ann.player.resumed(again, ann.wire)  # type: ignore[arg-type]
     ann.player.probe(house.now)
 
     assert ann.player.is_session(first)

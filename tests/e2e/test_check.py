@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from arena.check import HINTS, Hint, Outcome, Status, Step
-from arena.check_bot import Bot
-from arena.check_run import run
+from arena.check.bot import Bot
+from arena.check.run import run
 from arena.launch import read_program
 from protocol.messages import Limits
 from tests.rogues import broken

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import pytest
 
 from arena.check import Checked, Status
-from arena.check_bot import Bot
-from arena.check_run import run as check_run
+from arena.check.bot import Bot
+from arena.check.run import run as check_run
 from arena.director import Report
 from arena.games import GAMES
 from arena.host import Host

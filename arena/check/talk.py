@@ -2,7 +2,7 @@
 
 Every frame goes through the codec and every message through the table of turns of `protocol/session.py`, in both directions, as in an
 arena: what is refused here would be refused there. Steps say what they send and what they wait for; how it can go wrong, and which hint
-fits, is decided here and in `arena/check_judge.py`, once for all steps.
+fits, is decided here and in `arena/check/judge.py`, once for all steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from arena.check import Failed, Hint
-from arena.check_judge import (
+from arena.check.judge import (
     GENERIC,
     blame_of_frame,
     blame_of_process,
@@ -25,7 +25,7 @@ from arena.check_judge import (
     last_lines,
     messages_of,
 )
-from arena.check_wire import (
+from arena.check.wire import (
     Broke,
     Came,
     Delivery,

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from arena.check import Hint
-from arena.check_judge import (
+from arena.check.judge import (
     blame_of_answer,
     blame_of_frame,
     blame_of_hello,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from arena.check import Hint, Skipped
-from arena.check_judge import blame_of_process
-from arena.check_sitting import Sitting
-from arena.check_table import SHORT
-from arena.check_wire import Delivery
+from arena.check.judge import blame_of_process
+from arena.check.sitting import Sitting
+from arena.check.table import SHORT
+from arena.check.wire import Delivery
 from arena.verdict import Finding
 from protocol.messages import CLOSE_DONE, Ending
 

@@ -8,19 +8,19 @@ from typing import Any, cast
 import pytest
 
 from arena.check import Hint, Outcome, Status, Step
-from arena.check_run import quantile
-from arena.check_shapes import SHAPES
-from arena.check_wire import Line
+from arena.check.run import quantile
+from arena.check.shapes import SHAPES
+from arena.check.wire import Line
 from arena.games import GAMES
-from tests.arena.checked import InMemory, Message, check
+from tests.arena.check.checked import InMemory, Message, check
 
 
 @pytest.fixture(autouse=True)
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """In memory all that a bot has to say is said at once."""
-    monkeypatch.setattr("arena.check_lines._END_S", 0.05)
-    monkeypatch.setattr("arena.check_sitting._SETTLE_S", 0.002)
-    monkeypatch.setattr("arena.check_steps._LINGER_S", 0.002)
+    monkeypatch.setattr("arena.check.lines._END_S", 0.05)
+    monkeypatch.setattr("arena.check.sitting._SETTLE_S", 0.002)
+    monkeypatch.setattr("arena.check.steps._LINGER_S", 0.002)
 
 
 def failures(memory: InMemory, **changes: Any) -> list[tuple[Step, Hint | None]]:

@@ -1,7 +1,7 @@
 """A match of `arena check`: the real rules, the bot in one seat, strategies in this process in the others.
 
 Pure but for what strategies do: `Table` says what is to be sent next, and takes what came. When, and over what, is the business of
-`arena/check_bot.py` and the steps. The cards come from a seed and the seats' nonces as in every match of an arena, so a bot may check the
+`arena/check/bot.py` and the steps. The cards come from a seed and the seats' nonces as in every match of an arena, so a bot may check the
 commitment.
 """
 

@@ -1,7 +1,7 @@
 """The steps of `arena check` in which messages are exchanged: what it says, how it plays, what is odd about some messages.
 
 A step takes the sitting, returns a line about what was done, and raises `Failed` or `Skipped`. What happens to the connection is in
-`arena/check_lines.py`.
+`arena/check/lines.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from arena.check import Hint, Skipped
-from arena.check_shapes import SHAPES, VARIATIONS
-from arena.check_sitting import Sitting
-from arena.check_table import SHORT, Table
+from arena.check.shapes import SHAPES, VARIATIONS
+from arena.check.sitting import Sitting
+from arena.check.table import SHORT, Table
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer

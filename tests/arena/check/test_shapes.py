@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arena.check_shapes import SHAPES, VARIATIONS
-from arena.check_table import Table
+from arena.check.shapes import SHAPES, VARIATIONS
+from arena.check.table import Table
 from arena.games import GAMES, game_named
 from protocol.games import VOCABULARIES
 from protocol.messages import Ask, Limits

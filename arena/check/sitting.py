@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from arena.check import Failed, Hint
-from arena.check_bot import Bot
-from arena.check_judge import blame_of_answer, fault_of
-from arena.check_table import Table
+from arena.check.bot import Bot
+from arena.check.judge import blame_of_answer, fault_of
+from arena.check.table import Table
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
 from protocol.messages import (

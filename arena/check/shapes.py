@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from arena.check_table import AnyLegal
+from arena.check.table import AnyLegal
 from protocol.gin_melds import deadwood
 from protocol.gin_rummy import KNOCK_LIMIT, TurnAnswer
 from protocol.high_low import legal_bids

@@ -1,7 +1,7 @@
 """The ends of a bot's connections in `arena check`: the arena's own, which can also be slow, write in fragments, and be lost.
 
 A `Desk` stands where a gateway stands in an arena. It understands nothing: whatever happens, on whichever connection, becomes an `Event`
-in one queue, in order, and `arena/check_bot.py` makes sense of it.
+in one queue, in order, and `arena/check/bot.py` makes sense of it.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from arena import check_lines as lines
-from arena import check_steps as steps
 from arena.check import (
     HINTS,
     Checked,
@@ -23,9 +21,11 @@ from arena.check import (
     Skipped,
     Status,
     Step,
+    lines,
+    steps,
 )
-from arena.check_bot import Bot
-from arena.check_sitting import Sitting
+from arena.check.bot import Bot
+from arena.check.sitting import Sitting
 
 __all__ = ["quantile", "report_of", "run"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arena.chance import Stream, commitment, match_key
-from arena.check_table import SHORT, AnyLegal, Table, house, seed_of
+from arena.check.table import SHORT, AnyLegal, Table, house, seed_of
 from arena.games import GAMES, game_named
 from arena.match import Match
 from protocol.errors import IllegalAnswer
@@ -145,7 +145,7 @@ def test_house_bots_take_turns(game: str) -> None:
 def test_where_there_are_no_house_bots_chance_plays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arena.check_table._bots", lambda game: ())
+    monkeypatch.setattr("arena.check.table._bots", lambda game: ())
     name, strategy = house("high_low", 0, random.Random(1))
 
     assert name == "chance"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from arena.check import Checked, Outcome, Step
-from arena.check_bot import Bot
-from arena.check_run import run
-from arena.check_wire import Delivery, Desk, Line
+from arena.check.bot import Bot
+from arena.check.run import run
+from arena.check.wire import Delivery, Desk, Line
 from protocol.codec import Encoding
 from protocol.messages import Limits
 

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.check_steps import (
+from arena.check.steps import (
     many,
     reordered,
     reversed_keys,
     settings_of,
     with_more_fields,
 )
-from arena.check_table import Table
+from arena.check.table import Table
 from arena.games import GAMES, game_named
 from arena.player import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open

@@ -1,6 +1,6 @@
 """The bot of `arena check`: started or awaited, greeted, let in or refused, and ended.
 
-What is said to it and what is heard of it once it is connected is in `arena/check_talk.py`, of which it is one end. A bot that connects by
+What is said to it and what is heard of it once it is connected is in `arena/check/talk.py`, of which it is one end. A bot that connects by
 itself is no process of ours: it is awaited, and told to come back where another one would be started anew.
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final
 
 from arena.check import Hint
-from arena.check_judge import blame_of_hello, blame_of_process, is_garbled
-from arena.check_talk import Talk
-from arena.check_wire import Broke, Came, Ended, Gone
+from arena.check.judge import blame_of_hello, blame_of_process, is_garbled
+from arena.check.talk import Talk
+from arena.check.wire import Broke, Came, Ended, Gone
 from arena.launch import Launched, Launcher, Program
 from arena.sampler import Peak
 from protocol.errors import ArenaError, UsageError

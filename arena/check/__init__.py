@@ -7,16 +7,16 @@ one. After a step that failed a launched bot is started again, and the rest goes
 
 | module | what it does |
 |---|---|
-| `arena/check.py` | this: the words |
-| `arena/check_wire.py` | connections that can be slow, in fragments, or lost |
-| `arena/check_talk.py` | the conversation: what is told and how, what is heard, when it is too late |
-| `arena/check_judge.py` | what is wrong with what was said, and which hint fits |
-| `arena/check_bot.py` | the bot: started or awaited, greeted, ended |
-| `arena/check_sitting.py` | the bot at its tables, in whole matches or single moves |
-| `arena/check_table.py` | matches by the real rules, with the bot in one seat |
-| `arena/check_shapes.py` | every shape that `legal` can have, and the settings that bring it about |
-| `arena/check_steps.py`, `arena/check_lines.py` | the steps, each a coroutine: what is said and played; what happens to the connection |
-| `arena/check_run.py` | runs them: deadlines, restarts, the report |
+| `arena/check/__init__.py` | this: the words |
+| `arena/check/wire.py` | connections that can be slow, in fragments, or lost |
+| `arena/check/talk.py` | the conversation: what is told and how, what is heard, when it is too late |
+| `arena/check/judge.py` | what is wrong with what was said, and which hint fits |
+| `arena/check/bot.py` | the bot: started or awaited, greeted, ended |
+| `arena/check/sitting.py` | the bot at its tables, in whole matches or single moves |
+| `arena/check/table.py` | matches by the real rules, with the bot in one seat |
+| `arena/check/shapes.py` | every shape that `legal` can have, and the settings that bring it about |
+| `arena/check/steps.py`, `arena/check/lines.py` | the steps, each a coroutine: what is said and played; what happens to the connection |
+| `arena/check/run.py` | runs them: deadlines, restarts, the report |
 
 Nothing here does I/O.
 """

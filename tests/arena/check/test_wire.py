@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.check_wire import fragments, pieces
+from arena.check.wire import fragments, pieces
 
 FRAMES = [b"{}", b'{"type":"over"}', b"x" * 5000, "Čapek — ♠".encode()]
 EACH_FRAME = pytest.mark.parametrize("frame", FRAMES)
