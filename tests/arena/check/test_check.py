@@ -15,7 +15,7 @@ def test_every_step_has_a_title() -> None:
 
 
 def test_the_manual_has_the_same_titles() -> None:
-    manual = Path(__file__).parents[2] / "arena" / "README.md"
+    manual = Path(__file__).parents[3] / "arena" / "README.md"
     rows = "".join(f"| `{step}` | {title} |\n" for step, title in TITLES.items())
 
     assert rows in manual.read_text(encoding="utf-8")
