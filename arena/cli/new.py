@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 import click
@@ -9,7 +11,7 @@ import click
 from arena.cli import _shared as shared
 from arena.rules import Game
 from arena.starter import Language, Starter, plain_name, starter
-from protocol.errors import UsageError
+from protocol.errors import ArenaError, UsageError
 
 __all__ = ["command"]
 
@@ -35,7 +37,9 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
 
     --json prints {folder, game, language, files, commands: [{purpose, line}]}.
     """
-    made = starter(game, Language(language), plain_name(folder.resolve().name))
+    made = starter(
+        game, Language(language), plain_name(os.path.basename(os.path.realpath(folder)))
+    )
     _write(folder, made)
     if as_json:
         shared.print_json(
@@ -61,16 +65,30 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
 
 
 def _write(folder: Path, made: Starter) -> None:
-    """All files, in a folder that nobody has used yet.
+    """All files, or none, in a folder that nobody has used yet.
 
     Raises:
         UsageError: the folder is something else, or there is something in it.
+        ArenaError: it cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"expected a folder, {folder} is a file")
     if folder.is_dir() and any(folder.iterdir()):
         raise UsageError(f"expected an empty folder or a new one, got {folder}")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in made.files.items():
-        with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+    written: list[Path] = []
+    was_there = folder.is_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in made.files.items():
+            written.append(folder / name)
+            written[-1].write_text(text, encoding="utf-8", newline="\n")
+    except BaseException as error:  # Ctrl-C, too: half a starter would be in the way
+        with contextlib.suppress(OSError):
+            for file in written:
+                file.unlink(missing_ok=True)
+            if not was_there:
+                folder.rmdir()
+        if not isinstance(error, OSError):
+            raise
+        what = error.strerror or error
+        raise ArenaError(f"cannot write {(written or [folder])[-1]}: {what}") from None

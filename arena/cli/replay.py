@@ -25,7 +25,6 @@ from arena.sheet import Sheet
 from arena.store import Store
 from protocol.errors import (
     ArenaError,
-    IllegalAnswer,
     StoreFailed,
     UsageError,
     in_words,
@@ -229,7 +228,7 @@ def _show_frames(found: _Found, game: Game, seat: int) -> None:
             verdict=found.verdict,
             about=f"Seat {seat + 1} in match {found.name}, made up from its record.",
         )
-    except (IllegalAnswer, ValueError, TypeError) as error:
+    except Exception as error:  # a stranger's file may be wrong in any way
         why = str(error) if isinstance(error, ArenaError) else in_words(error)
         text = f"match {found.name} cannot be played again: {why}"
         raise ArenaError(text) from None

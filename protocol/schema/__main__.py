@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     is_check = parser.parse_args(arguments).check
     try:
         found = stale()
-    except UsageError as error:
-        print(error, file=sys.stderr)
+    except (UsageError, OSError, UnicodeError) as error:
+        print(f"cannot generate: {error}", file=sys.stderr)
         return 1
     for path, text in found.items():
         if is_check:

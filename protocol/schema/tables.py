@@ -44,7 +44,9 @@ def fill_in(document: str, read: Callable[[str], bytes]) -> str:
     Raises:
         UsageError: a part that is not known, or is about something that there is not.
     """
-    if document.count("<!-- generated: ") != len(_PART.findall(document)):
+    parts = len(_PART.findall(document))
+    marks = "<!-- generated: ", "<!-- end -->"
+    if any(document.count(mark) != parts for mark in marks):
         raise UsageError("expected `<!-- end -->` after every `<!-- generated: … -->`")
 
     def filled(found: re.Match[str]) -> str:

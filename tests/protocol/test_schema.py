@@ -111,6 +111,36 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copied
 
 
+GENERATED = {
+    *("messages bot", "messages arena", "messages instructor"),
+    *("limits time", "limits space", "close codes", "endings", "verdict", "mechanisms"),
+    *(f"{what} {game}" for game in VOCABULARIES for what in ("settings", "questions", "news")),
+    *(f"transcript {game}-1" for game in VOCABULARIES),
+}  # fmt: skip
+
+
+def test_no_generated_part_has_gone() -> None:
+    text = README.read_text(encoding="utf-8")
+
+    assert {*re.findall("^<!-- generated: (.+) -->$", text, re.MULTILINE)} >= GENERATED
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"\xff", b"<!-- end -->", b"<!-- generated: endings -->", None]
+)
+def test_a_readme_that_cannot_be_filled_in_is_a_line(
+    elsewhere: Path, capsys: pytest.CaptureFixture[str], damaged: bytes | None
+) -> None:
+    readme = elsewhere / "README.md"
+    readme.unlink()
+    if damaged is not None:
+        readme.write_bytes(damaged)
+
+    assert command.main([]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("cannot generate: ")
+
+
 def test_what_is_stale_is_named_and_then_written(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,3 +78,30 @@ def test_an_unknown_game_or_language_is_named(run: Run, tmp_path: Path) -> None:
         run("new", "akq", "--lang", "rust", str(folder)).refusal()
     )
     assert not folder.exists()
+
+
+def test_what_cannot_be_written_whole_is_not_written(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Path.write_text
+
+    def full(self: Path, *args: Any, **kwargs: Any) -> int:
+        if self.name == "README.md":
+            write(self, "half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    folder = tmp_path / "mine"
+    line = run("new", "akq", str(folder)).refusal(status=1)
+
+    assert line == f"cannot write {folder / 'README.md'}: No space left on device"
+    assert not folder.exists()
+
+
+def test_a_link_that_leads_nowhere_is_a_line(run: Run, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+
+    assert f"cannot write {loop}: " in run("new", "akq", str(loop)).refusal(status=1)
+    assert loop.is_symlink()

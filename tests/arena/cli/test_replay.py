@@ -366,6 +366,18 @@ def test_frames_are_of_one_seat_and_all_there_is(
     )
 
 
+def test_a_record_that_is_wrong_in_an_unforeseen_way_has_no_conversation(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "record.json"
+    record = play("ace_king_queen").record
+    nonces = "n" * 70_000, "n"  # its length does not fit into two bytes
+    path.write_bytes(msgspec.structs.replace(record, nonces=nonces).to_json())
+
+    line = run("replay", str(path), "--seat", "1", "--frames").refusal(1)
+    assert line.startswith("match replay cannot be played again: ")
+
+
 def test_a_record_that_cannot_be_played_has_no_conversation(
     run: Run, tmp_path: Path
 ) -> None:
