@@ -42,7 +42,7 @@ def documents() -> dict[str, Schema]:
     )
     found["arena_to_bot.json"] = _direction(
         "A frame that the arena sends: a message, or an array of messages to a bot that said so in its `hello`. "
-        "Later versions may add fields and messages.",
+        "A later release may add fields, and no other messages within version 1.",
         FROM_ARENA,
     )
     for game in VOCABULARIES:

@@ -11,16 +11,19 @@ import asyncio
 import os
 import random
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from secrets import token_hex
 from string import Template
 from typing import NamedTuple
 
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from arena.check import Checked, Status
 from arena.check.bot import Bot
@@ -32,8 +35,8 @@ from arena.launch import bot_command, read_program
 from arena.plan import plan_of
 from arena.program import Program
 from arena.store import Store
-from protocol.codec import Encoding
-from protocol.messages import Limits
+from protocol.codec import Encoding, decode_from_bot, encode
+from protocol.messages import VERSION, Hello, Limits, Welcome
 from protocol.strategy import house_bots
 
 pytestmark = pytest.mark.e2e
@@ -354,6 +357,134 @@ def test_an_example_beats_a_weak_house_bot_in_its_game(
     else:
         assert report.standings[0].name == language
         assert report.standings[1].wins == 0
+
+
+# ---- Closed
+
+COMES_BACK = (None, 1001, 1007, 1011, 1012, 4321)
+ENDS = (1002, 1009, 4000, 4001)
+"""Close codes; None is a close frame without one."""
+
+CRASHED = 1011  # what a bot closes with, which has come upon what there is not
+UNKNOWN = '{"type":"thunder","text":"and lightning"}'
+
+
+class Closing:
+    """An arena that says welcome, and then closes every connection of a bot with the next of the codes that its name has.
+
+    Instead of -1 it says what no arena says, and the bot is to close.
+
+    Attributes:
+        codes: by name, those that are still to come.
+    """
+
+    def __init__(self) -> None:
+        self.codes: dict[str, list[int | None]] = {}
+
+    async def receive(self, socket: ServerConnection) -> None:
+        """Serve one connection."""
+        [hello] = decode_from_bot(await socket.recv(decode=False), Encoding.JSON)
+        assert isinstance(hello, Hello)
+        welcome = Welcome(VERSION, hello.name, token_hex(16), Limits())
+        await socket.send(encode(welcome, Encoding.JSON), text=True)
+        code = self.codes[hello.name].pop(0)
+        if code is not None and code > 0:
+            await socket.close(code)
+            return
+        if code is None:
+            socket.transport.write(CLOSE_WITHOUT_CODE)
+        else:
+            await socket.send(UNKNOWN)
+        await socket.wait_closed()
+        if code is not None and socket.close_code != CRASHED:
+            self.codes[hello.name].append(socket.close_code)
+
+
+CLOSE_WITHOUT_CODE = b"\x88\x00"  # a frame
+
+
+async def close_on(examples: Mapping[str, Example]) -> dict[str, int | None]:
+    """Close all examples that use a WebSocket in all ways.
+
+    Returns:
+        By language and what it was closed with: the exit status, None if it did not come back as often as it had to.
+    """
+    arena, turns = Closing(), asyncio.Semaphore(CHECKS_AT_ONCE)
+    ended: dict[str, int | None] = {}
+    async with (
+        asyncio.timeout(TIMEOUT_S),
+        serve(arena.receive, "127.0.0.1", 0) as server,
+        asyncio.TaskGroup() as group,
+    ):
+        [listening] = server.sockets
+        url = f"ws://127.0.0.1:{listening.getsockname()[1]}"
+
+        async def start(example: Example, name: str) -> None:
+            environment = {**os.environ, "ARENA_URL": url, "ARENA_NAME": name}
+            environment.pop("ARENA_TOKEN", None)
+            async with turns:
+                bot = await asyncio.create_subprocess_exec(
+                    *shlex.split(example.lines[0]),
+                    cwd=example.folder,
+                    env=environment,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                )
+                try:
+                    ended[name] = await bot.wait()
+                finally:
+                    if bot.returncode is None:
+                        bot.kill()
+
+        for language, example in examples.items():
+            if example.lines[0].startswith("stdio:"):
+                continue
+            arena.codes[f"{language} comes back"] = [*COMES_BACK, 1000]
+            for code in (*ENDS, -1):
+                arena.codes[f"{language} {code}"] = [code]
+            for name in arena.codes:
+                if name.split()[0] == language:
+                    group.create_task(start(example, name))
+    return {name: None if arena.codes[name] else ended[name] for name in ended}
+
+
+@pytest.fixture(scope="session")
+def closed(builds: Builds) -> dict[str, int | None]:
+    """What came of it."""
+    return asyncio.run(close_on(finished(builds)))
+
+
+@pytest.mark.parametrize("language", sorted(NEEDS.keys() - LINES_ONLY))
+def test_an_example_comes_back_unless_it_is_no_use(
+    language: str, builds: Builds, closed: dict[str, int | None]
+) -> None:
+    example_of(language, builds)
+
+    assert closed[f"{language} comes back"] == 0
+    assert [closed[f"{language} {code}"] for code in ENDS] == [1] * len(ENDS)
+
+
+@EACH_LANGUAGE
+def test_an_example_does_not_pass_over_a_message_that_there_is_not(
+    language: str, builds: Builds, closed: dict[str, int | None]
+) -> None:
+    example = example_of(language, builds)
+
+    for line in example.lines:
+        if line.startswith("stdio:"):
+            done = subprocess.run(
+                shlex.split(line.removeprefix("stdio:")),
+                cwd=example.folder,
+                input=UNKNOWN + "\n",
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+                check=False,
+            )
+            assert done.returncode == 1
+            assert "no message of type" in done.stderr
+        else:
+            assert closed[f"{language} -1"] == 1
 
 
 # ---- Checked

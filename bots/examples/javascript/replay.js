@@ -111,7 +111,7 @@ function isRefused({ match, ask }, lines) {
 /** The match ended as the heading says and as it can have ended, with the scores that the rounds add up to. */
 function checkEnd({ seat, settings, scores, termination }, match, over, isAsked) {
   const { kind, seat: blamed } = termination;
-  expectSame('completed', match.isOver, kind === 'completed');
+  expectSame('played to its end', match.isOver, kind === 'completed');
   if (kind === 'illegal') expectSame('whoever was illegal was asked', isAsked, blamed === seat);
   if (over.verdict) expectSame('verdict', kind, over.verdict.kind);
   expectSame('termination', { kind, seat: blamed }, { kind: over.termination.kind, seat: over.termination.seat });

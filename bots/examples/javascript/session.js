@@ -156,7 +156,7 @@ async function stay(connect, session) {
     const { code, reason, crashed } = await converse(connect(), session);
     if (crashed || session.unwelcome) return 1;
     if (code === DONE) return 0;
-    if (!session.forgotten && FINAL.has(code)) throw new Error(`the arena closed with ${code}: ${reason ?? 'no reason'}`);
+    if (!session.forgotten && FINAL.has(code)) throw new Error(`the arena closed with ${code}: ${reason}`);
     if (session.secret !== before) {
       pauseMs = FIRST_PAUSE_MS;
       since = Date.now();
@@ -196,7 +196,7 @@ function converse(socket, session) {
     socket.on('error', (error) => (failure = error));
     socket.on('close', (code, reason) => {
       clearTimeout(silence);
-      resolve({ code, reason: String(reason) || failure?.message });
+      resolve({ code, reason: String(reason) || failure?.message || 'no reason given' });
     });
   });
 }
