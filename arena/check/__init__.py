@@ -1,14 +1,15 @@
 """What `arena check` looks at, in order, and what it says: the steps, the hints, and what comes of a step.
 
 A scripted arena speaks to one bot and takes it through `Step`, one after another: the real rules, the real codec, the real table of
-turns, and house bots in the other seats. A step is `ok`, `FAILED` with what was sent, expected and came and one `Hint`, or `skipped`
-with the reason. Its hint goes by the cause, whatever the step: a bot that crashes at a question has `CRASHED` in the first step that asks
+turns, and house bots in the other seats. A step is `ok`, `FAILED` with what was sent, expected and came and one `Hint`, `skipped`
+with the reason, or `incomplete`: nothing was wrong, and there was no time to see all. Its hint goes by the cause, whatever the step: a bot that crashes at a question has `CRASHED` in the first step that asks
 one. After a step that failed a launched bot is started again, and the rest goes on.
 
 | module | what it does |
 |---|---|
 | `arena/check/__init__.py` | this: the words |
 | `arena/check/wire.py` | connections that can be slow, in fragments, or lost |
+| `arena/check/link.py` | one end of the connection: who comes, who goes, and whose fault it is |
 | `arena/check/talk.py` | the conversation: what is told and how, what is heard, when it is too late |
 | `arena/check/judge.py` | what is wrong with what was said, and which hint fits |
 | `arena/check/bot.py` | the bot: started or awaited, greeted, ended |
@@ -35,6 +36,7 @@ __all__ = [
     "Checked",
     "Failed",
     "Hint",
+    "Incomplete",
     "Outcome",
     "Report",
     "Skipped",
@@ -142,8 +144,8 @@ class Hint(StrEnum):
 HINTS: dict[Hint, str] = {
     Hint.NOT_STARTED: "Try the same command in this folder by hand. A program that the arena starts sees the files that its command names "
     "and what lies beside them, and no other folder of yours.",
-    Hint.DIED: "Run the command by hand: the program must stay until its connection, or its input, is closed. "
-    "What it wrote to standard error says why it ended.",
+    Hint.DIED: "Stay until the connection, or the input, is closed. Connect to ARENA_URL, and to no address in the code; write `stdio:` before "
+    "the command of a program that speaks in lines, and of no other. Files outside its folder are not seen. See its standard error.",
     Hint.NOT_CONNECTED: "Read the address from the environment variable ARENA_URL and open a WebSocket to it at once, before anything that takes long.",
     Hint.NO_HELLO: "Send `hello` as soon as the connection is open; the arena says nothing before it.",
     Hint.NOT_FLUSHED: "Write `hello` at once, and flush standard output after every line: most languages hold it back when it is no terminal.",
@@ -168,7 +170,7 @@ HINTS: dict[Hint, str] = {
     "Tell your decoder not to fail on unknown properties.",
     Hint.NOT_READY: 'Answer every `match` at once with `ready`, its `match` and a `nonce` of 1 to 64 characters.',
     Hint.SILENT: "Answer every `ask` with one `answer` that has its `match` and its `ask`, and flush what you write. "
-    "Look at standard error: an exception may have stopped it.",
+    "It may be computing for too long, or for ever; or an exception has stopped it: look at standard error.",
     Hint.SLOW: "Decide faster, or stop when time is up and answer something: up to `decision_ms` is free, what is beyond comes out of the bank, "
     "and nothing may take longer than `hard_ms`.",
     Hint.ILLEGAL: "Answer with an element of `legal` as it stands, or with a whole number from `min` to `max`, both included; "
@@ -187,9 +189,11 @@ HINTS: dict[Hint, str] = {
     "(some have 64 or 256 KiB). With `batch` the arena sends arrays of up to 128 KiB, which come in many reads.",
     Hint.TABLES: "Keep what you know of a match in an object of its own, found by `match`: with `tables` messages about several come mixed.",
     Hint.REPEATED: "Answer an `ask` or a `match` that comes again once more: the arena repeats what it has no answer to.",
-    Hint.NOT_BACK: "When a connection ends without 1000 or 4001, connect again after a short pause, and go on trying for `grace_ms`.",
+    Hint.NOT_BACK: "When a connection is lost, or closed with any code but 1000, 1002, 1009, 4000 or 4001, connect again after a short pause, "
+    "and go on trying for `grace_ms`.",
     Hint.NO_RESUME: "Say in the `hello` after a lost connection `resume` with the `session` of the last `welcome`; without it your matches are lost.",
-    Hint.OLD_SESSION: "Every `welcome` has a new `session`: remember the latest one, the older ones are good no longer.",
+    Hint.OLD_SESSION: "Every `welcome` has a new `session`: remember the latest one. "
+    "The one before it is good only until you have said `ready` or answered a ping.",
     Hint.FORGETS: "After `welcome` answer every `match` with `ready` again, also those that you know, and then the `ask` that waits.",
     Hint.SESSION_REFUSED: "When `hello` is refused with the code `session`, forget the session and your matches, connect once more and say `hello` without `resume`.",
     Hint.FRAGMENTS: "A WebSocket message may come in several frames: gather them up to the one that is final, or let your library do it.",
@@ -213,6 +217,7 @@ class Status(StrEnum):
     OK = "ok"
     FAILED = "failed"
     SKIPPED = "skipped"
+    INCOMPLETE = "incomplete"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +228,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         step: which it is.
         game: for `play` and `legal`, of which game.
         status: what came of it.
-        about: what was done, or why it was skipped.
+        about: what was done, or why it was skipped, or not done as a whole.
+        rounds: of a `play` that is incomplete: how many were played.
+        missing: of a `legal` that is incomplete: the shapes that did not come up.
         sent: what the arena said last, in a line; this and the next five only if it failed.
         expected: what was to come.
         came: what came instead.
@@ -238,6 +245,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     game: str | None = None
     status: Status
     about: str = ""
+    rounds: int | None = None
+    missing: tuple[str, ...] = ()
     sent: str | None = None
     expected: str | None = None
     came: str | None = None
@@ -275,7 +284,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole check; `passed` if no step failed, and at least one game was played."""
+    """A whole check; `passed` if no step failed or is incomplete, and at least one game was played.
+
+    `seed` is what its chance came from, if it was a number.
+    """
 
     passed: bool
     name: str | None
@@ -283,6 +295,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Outcome, ...]
     report: Report
     limits: Limits
+    seed: int | None = None
 
 
 class Failed(Exception):
@@ -298,3 +311,13 @@ class Failed(Exception):
 
 class Skipped(Exception):
     """A step has no meaning for this bot; the text says why."""
+
+
+class Incomplete(Exception):
+    """Nothing was wrong, but there was no time to see all; the text says how far it came, the fields are those of `Outcome`."""
+
+    def __init__(
+        self, text: str, *, rounds: int | None = None, missing: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(text)
+        self.rounds, self.missing = rounds, missing

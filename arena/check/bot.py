@@ -19,7 +19,8 @@ from arena.check.talk import Talk
 from arena.check.wire import Broke, Came, Ended, Gone
 from arena.launch import Launched, Launcher, Program
 from arena.sampler import Peak
-from protocol.errors import ArenaError, UsageError
+from protocol.codec import Encoding, decode_from_bot
+from protocol.errors import ArenaError, ProtocolError, UsageError
 from protocol.messages import (
     CLOSE_DONE,
     CLOSE_REFUSED,
@@ -54,6 +55,7 @@ class Bot(Talk):
         practice: what the next `welcome` says.
         is_practice: what the last one said.
         secret: the `session` of the last `welcome`.
+        former: that of the one before it, which is good as long as the bot may not have read the last one.
         secrets: those of all.
         launched: its process.
         peak: the most that any of its processes so far was seen to have.
@@ -74,7 +76,7 @@ class Bot(Talk):
         self.program: Final = program
         self.hello: Hello | None = None
         self.practice = self.is_practice = False
-        self.secret = ""
+        self.secret = self.former = ""
         self.secrets: set[str] = set()
         self.launched: Launched | None = None
         self.peak = Peak()
@@ -124,7 +126,7 @@ class Bot(Talk):
             UsageError: the command can never work here.
         """
         self.begin()
-        self.hello, self.secret = None, ""
+        self.hello, self.secret, self.former = None, "", ""
         self._name, self._cpu_read_at = name or self._usual_name, -math.inf
         if self.program is None:
             return
@@ -198,6 +200,20 @@ class Bot(Talk):
 
     # ---- Greeting
 
+    @property
+    def _is_anybodys(self) -> bool:
+        return self.program is None and self.hello is not None
+
+    def is_its_hello(self, frame: bytes, encoding: Encoding) -> bool:
+        """Whether a frame is a `hello` by the bot's name, or with a session of its own."""
+        try:
+            first, *_ = decode_from_bot(frame, encoding)
+        except (ProtocolError, ValueError):
+            return False
+        return isinstance(first, Hello) and (
+            first.name == self.name or first.resume in self.secrets
+        )
+
     async def greet(self) -> Hello:
         """Its `hello`, which must be one that an arena would accept but for `resume`.
 
@@ -247,7 +263,8 @@ class Bot(Talk):
 
     async def welcome(self) -> None:
         """Let it in."""
-        self.secret = secrets.token_hex(16)
+        self.former, self.secret = self.secret, secrets.token_hex(16)
+        self.has_spoken = False
         self.secrets.add(self.secret)
         self.is_practice = self.practice
         await self.say(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from arena.check import Hint, Skipped
 from arena.check.judge import blame_of_process
+from arena.check.shapes import SHORT
 from arena.check.sitting import Sitting
-from arena.check.table import SHORT
+from arena.check.steps import FOREIGN
 from arena.check.wire import Delivery
 from arena.verdict import Finding
-from protocol.messages import CLOSE_DONE, Ending
+from protocol.messages import CLOSE_DONE, CLOSE_RESTART, Ending, Hello
 
 __all__ = [
     "close",
@@ -44,10 +45,12 @@ async def lost_connection(sitting: Sitting) -> str:
             else:
                 more = await sitting.ask(table)
         bot.cut()
-        await come_back(sitting)
+        said = await come_back(sitting)
         if not more:
             break
         with bot.speaking(blame=Hint.FORGETS):
+            if said.from_ is not None:
+                await sitting.remind(table, said.from_)
             await sitting.invite_again(table)
     with bot.speaking(blame=Hint.FORGETS):
         if table.ask is not None:
@@ -63,18 +66,23 @@ async def lost_connection(sitting: Sitting) -> str:
     return ""
 
 
-async def come_back(sitting: Sitting, *, welcome: bool = True) -> None:
-    """Wait until it is back with its session, and let it in."""
+async def come_back(sitting: Sitting, *, welcome: bool = True) -> Hello:
+    """Wait until it is back with its session, and let it in; its `hello`."""
     bot = sitting.bot
     latest, before = bot.secret, frozenset(bot.secrets)
     await bot.connect("it connects again", Hint.NOT_BACK, bot.limits.grace_ms)
     hello = await bot.greet()
-    if hello.resume != latest:
+    # Who has said nothing since then may not have read the latest.
+    is_good = hello.resume == latest or (
+        hello.resume == bot.former and bot.former != "" and not bot.has_spoken
+    )
+    if not is_good:
         hint = Hint.OLD_SESSION if hello.resume in before else Hint.NO_RESUME
         expected = "`hello` with `resume`, the session of the last `welcome`"
         raise bot.failure(expected, bot.came, hint)
     if welcome:
         await bot.welcome()
+    return hello
 
 
 async def lost_session(sitting: Sitting) -> str:
@@ -85,7 +93,7 @@ async def lost_session(sitting: Sitting) -> str:
     table = sitting.table(sitting.handy, SHORT[sitting.handy])
     await sitting.invite([table])
     await sitting.ask(table)
-    bot.cut()
+    bot.end(CLOSE_RESTART)  # as an arena says that stops, and will be back
     await come_back(sitting, welcome=False)
     await bot.forget_session()
     bot.practice = True  # for the step in which something is refused
@@ -103,6 +111,11 @@ async def fragmented_frame(sitting: Sitting) -> str:
         raise Skipped("lines have no fragments")
     before = bot.pongs
     with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
+        table = sitting.table(sitting.handy, SHORT[sitting.handy])
+        await sitting.invite([table])
+        if await sitting.ask(table):
+            await sitting.answer(table)
+            await bot.say(table.end(Ending.VOID, None, FOREIGN))
         await sitting.play([sitting.table(sitting.handy, SHORT[sitting.handy])])
         await sitting.settle()
     if bot.pongs == before:
@@ -123,8 +136,7 @@ async def slow_link(sitting: Sitting) -> str:
                 break
             await sitting.answer(table)
         else:
-            text = "that is enough for the check"
-            await bot.say(table.end(Ending.VOID, None, text))
+            await bot.say(table.end(Ending.VOID, None, FOREIGN))
         await sitting.settle()
     return ""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from arena.check import (
     Checked,
     Failed,
     Hint,
+    Incomplete,
     Outcome,
     Report,
     Skipped,
@@ -29,7 +31,9 @@ from arena.check.sitting import Sitting
 
 __all__ = ["quantile", "report_of", "run"]
 
-_STEP_S = 180.0  # far above what any step takes: nothing may hang
+_STEP_S = 180.0  # far above what any step of a fast bot takes: nothing may hang
+_TOTAL_S = 900.0  # after that no step begins but those at the end
+_TICK_S = 1.0
 _MIB = 1 << 20
 
 Doing = Callable[[Sitting], Awaitable[str]]
@@ -57,6 +61,7 @@ _THEN: dict[Step, Doing] = {
 _FROM_THE_START = (Step.STARTS, Step.HELLO)
 _OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO)
 """Steps that start the bot themselves, or do not need it."""
+_AT_THE_END = (*_FROM_THE_START, Step.CLOSE, Step.REFUSED_HELLO)
 _NEEDS_NO_PLAY = (*_FIRST, Step.PLAY, Step.LEGAL, Step.CLOSE, Step.REFUSED_HELLO)
 
 
@@ -85,8 +90,9 @@ async def run(
     rng: random.Random,
     address: tuple[str, int] = ("127.0.0.1", 0),
     on_step: Callable[[Outcome], None] = lambda outcome: None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Checked:
-    """Check a bot; it is stopped in the end.
+    """Check a bot; it is stopped in the end, which comes within a known time once the bot has been heard of.
 
     Args:
         bot: what is checked.
@@ -95,6 +101,7 @@ async def run(
         rng: where all chance comes from.
         address: where it can connect to.
         on_step: told of every step as it is done.
+        on_progress: told once a second what is being done, if that is wanted.
 
     Raises:
         UsageError: the bot's command can never work here.
@@ -107,22 +114,58 @@ async def run(
         if not bot.is_stdio:
             await bot.desk.open(*address)
         for planned in _plan(sitting):
-            outcome = await _step(sitting, planned, done)
+            async with _progress(sitting, planned, len(done) + 1, on_progress):
+                outcome = await _step(sitting, planned, done)
+            if planned.step is Step.STARTS:  # somebody may have had to start it
+                sitting.until = sitting.now + _TOTAL_S
             done.append(outcome)
             on_step(outcome)
             if bot.hello is not None:
                 name = bot.hello.name
     finally:
         await bot.close()
-    failed = any(outcome.status is Status.FAILED for outcome in done)
+    is_short = any(
+        outcome.status in (Status.FAILED, Status.INCOMPLETE) for outcome in done
+    )
     return Checked(
-        passed=not failed and bool(sitting.played),
+        passed=not is_short and bool(sitting.played),
         name=name,
         games=sitting.games,
         steps=tuple(done),
         report=report_of(sitting, bot),
         limits=bot.limits,
     )
+
+
+@contextlib.asynccontextmanager
+async def _progress(
+    sitting: Sitting,
+    planned: _Planned,
+    number: int,
+    told: Callable[[str], None] | None,
+) -> AsyncIterator[None]:
+    """While in here, tell once a second what is being done, and for how long."""
+    sitting.progress = ""
+    if told is None:
+        yield
+        return
+    name = planned.step if planned.game is None else f"{planned.step} {planned.game}"
+
+    async def tick() -> None:
+        seconds = 0
+        while True:
+            parts = [f"{number:>2} {name:<22}", f"{seconds:,} s"]
+            told(", ".join(filter(None, (" ".join(parts), sitting.progress))))
+            await asyncio.sleep(_TICK_S)
+            seconds += 1
+
+    ticking = asyncio.create_task(tick())
+    try:
+        yield
+    finally:
+        ticking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticking
 
 
 async def _step(
@@ -138,19 +181,27 @@ async def _step(
     )
     try:
         _check_sense(planned.step, sitting, done)
-        async with asyncio.timeout(_STEP_S):
+        is_awaited = planned.step is Step.STARTS and sitting.bot.program is None
+        async with asyncio.timeout(None if is_awaited else _STEP_S):
             await _make_ready(sitting, planned.step)
             about = await planned.do(sitting)
         outcome = _with(outcome, status=Status.OK, about=about)
     except Skipped as skipped:
         outcome = _with(outcome, about=str(skipped))
+    except Incomplete as so_far:
+        outcome = _with(
+            outcome,
+            status=Status.INCOMPLETE,
+            about=str(so_far),
+            rounds=so_far.rounds,
+            missing=so_far.missing,
+        )
     except Failed as failed:
         outcome = _failed(outcome, failed)
         await sitting.bot.stop()
-    except TimeoutError:
-        expected = f"this step to be done within {_STEP_S:.0f} s"
-        slow = Failed(sitting.bot.sent, expected, "no end of it", Hint.SLOW)
-        outcome = _failed(outcome, slow)
+    except TimeoutError:  # each decision had its own limit, and kept it
+        about = f"not done within {_STEP_S:,.0f} s"
+        outcome = _with(outcome, status=Status.INCOMPLETE, about=about)
         await sitting.bot.stop()
     return _with(outcome, took_ms=round((time.monotonic() - began) * 1000, 1))
 
@@ -160,6 +211,7 @@ def _check_sense(step: Step, sitting: Sitting, done: Sequence[Outcome]) -> None:
 
     Raises:
         Skipped: it cannot.
+        Incomplete: there is no time for it.
     """
     failed = [outcome for outcome in done if outcome.status is Status.FAILED]
     for first in failed:
@@ -167,6 +219,8 @@ def _check_sense(step: Step, sitting: Sitting, done: Sequence[Outcome]) -> None:
             raise Skipped(f"mend step {first.number} first")
         if sitting.bot.program is None and first.hint is Hint.NOT_BACK:
             raise Skipped("the bot has not come back; start it, and the check, again")
+    if step not in _AT_THE_END and sitting.now > sitting.until:
+        raise Incomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
     if step in _NEEDS_NO_PLAY or sitting.played:
         return
     number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)

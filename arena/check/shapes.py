@@ -18,7 +18,7 @@ from protocol.high_low import legal_bids
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question, Range
 
-__all__ = ["SHAPES", "VARIATIONS", "Shape", "Variation"]
+__all__ = ["SHAPES", "SHORT", "VARIATIONS", "Shape", "Variation"]
 
 _INT32 = (1 << 31) - 1
 _HAND = 10  # cards of a gin hand, seat 0 first
@@ -145,6 +145,15 @@ def _bot_may_knock(deal: Any, seat: int) -> bool:
 def _other_may_knock(deal: Any, seat: int) -> bool:
     return _bot_may_knock(deal, 1 - seat)
 
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 6},
+    "gin_rummy": {"target": 1, "max_rounds": 1},
+    "high_low": {"max_shuffles": 1, "gap": 1_000_000_000},
+    "three_card_poker": {"rounds": 4, "stake": 100},
+    "blackjack": {"hands": 4, "shuffle": "uniform"},
+}
+"""Settings of a match that is over after some seconds even of a slow bot, and has every kind of number in its answers."""
 
 _ROUND: Mapping[str, object] = {"target": 1, "max_rounds": 1}
 

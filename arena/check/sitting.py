@@ -7,6 +7,7 @@ something happens between them.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from protocol.vocabulary import Question
 __all__ = ["Sitting"]
 
 _SETTLE_S = 0.05  # what fails at the last message of a step fails then
+_MOST_MS = 90_000.0  # all that waits at many tables may be answered in one frame
 _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 
 Watch = Callable[[Question[Any]], None]
@@ -57,7 +59,11 @@ class Sitting:
     Attributes:
         times_ms: what every measured decision took.
         bank_ms: the most that was taken out of the bank in a match.
+        wanted: the games that are to be checked; empty for all.
         played: the games that were played without a fault.
+        run: what the ids of its matches begin with.
+        until: when the check should be over, in seconds of the loop's clock.
+        progress: how far the step is that runs, in words.
         reads_arrays: whether it has read frames that hold arrays.
     """
 
@@ -71,9 +77,12 @@ class Sitting:
         self.bank_ms = 0.0
         self.played: set[str] = set()
         self.reads_arrays = False
+        self.until = math.inf
+        self.progress = ""
         self._was_silent = False
-        self._wanted = tuple(games)
+        self.wanted = tuple(games)
         self._offered: tuple[str, ...] = ()
+        self.run = rng.randbytes(4).hex()
         self._matches = 0
         self._loop = asyncio.get_running_loop()
 
@@ -83,7 +92,7 @@ class Sitting:
         if self.bot.hello is not None:
             self._offered = tuple(dict.fromkeys(self.bot.hello.games))
         return tuple(
-            game for game in self._offered if not self._wanted or game in self._wanted
+            game for game in self._offered if not self.wanted or game in self.wanted
         )
 
     @property
@@ -117,6 +126,7 @@ class Sitting:
             self.rng,
             others,
             wanted,
+            self.run,
         )
 
     @property
@@ -232,6 +242,10 @@ class Sitting:
                 raise self._unexpected(expected)
             waiting.pop(message.match).begin(message.nonce)
 
+    async def remind(self, table: Table, first: int) -> None:
+        """Tell a bot that has lost its memory what it was asked in a match, but for the first so many questions."""
+        await self.bot.say(table.invitation, *table.past(first))
+
     async def invite_again(self, table: Table) -> None:
         """Repeat an invitation, and wait for another `ready`; an answer that comes again before it is taken."""
         await self.bot.say(table.invitation)
@@ -310,7 +324,8 @@ class Sitting:
         hard_ms = bot.limits.hard_ms * count
         # What we have started may sleep. Who has slept for too long once is not waited for as long again.
         is_patient = bot.is_metered and not self._was_silent
-        within_ms = bot.limits.wall_ms * count if is_patient else hard_ms
+        one_ms = bot.limits.wall_ms if is_patient else bot.limits.hard_ms
+        within_ms = min(one_ms * count, max(one_ms, _MOST_MS))
 
         def late() -> str | None:
             """What it has computed, if that is too much."""

@@ -7,14 +7,15 @@ A step takes the sitting, returns a line about what was done, and raises `Failed
 from __future__ import annotations
 
 from math import ceil
+from statistics import median
 from typing import Any
 
 import msgspec
 
-from arena.check import Hint, Skipped
-from arena.check.shapes import SHAPES, VARIATIONS
+from arena.check import Hint, Incomplete, Skipped
+from arena.check.shapes import SHAPES, SHORT, VARIATIONS
 from arena.check.sitting import Sitting
-from arena.check.table import SHORT, Table
+from arena.check.table import Table
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
@@ -29,6 +30,7 @@ from protocol.messages import (
 from protocol.vocabulary import Legal, Question, Range, shorten
 
 __all__ = [
+    "FOREIGN",
     "batch",
     "encoding",
     "hello",
@@ -48,14 +50,16 @@ __all__ = [
 ]
 
 _PLAY_S = 60.0  # a bot that decides within its limits could take an hour
-_LEGAL_S = 15.0
+_LEGAL_S = 30.0
 _MOST_MATCHES = 60  # until a shape of `legal` has not come up
-_AT_ONCE = 8
+_AT_ONCE = 64
+_TABLES_S = 60.0  # a slow bot gets as many as it can play in that time
+_QUESTIONS = 12  # in most short matches
 _REFUSALS = (
     20  # chance takes the same one of two again and again once in a million times
 )
 _LINGER_S = 0.2  # for a bot that leaves at `over`
-_FOREIGN = "Čapek — 李 ♠"
+FOREIGN = "Čapek — 李 ♠"
 _FOREIGN_NAME = "Čapek-李"
 _ARRAY_BYTES = 128 * 1024  # of the largest array that an arena sends
 
@@ -73,8 +77,10 @@ async def hello(sitting: Sitting) -> str:
     """Its first message."""
     said = await sitting.bot.meet()
     if not sitting.games:
-        expected = "one of the games that are to be checked"
-        raise sitting.bot.failure(expected, ", ".join(said.games), Hint.GAMES)
+        wanted = " or ".join(sitting.wanted)
+        expected = f"`games` with {wanted}, which --game asks for"
+        came = f"it offers {', '.join(said.games)}"
+        raise sitting.bot.failure(expected, came, Hint.GAMES)
     await sitting.settle()
     tables = f", tables {said.tables}" if said.tables > 1 else ""
     return (
@@ -95,7 +101,7 @@ async def encoding(sitting: Sitting) -> str:
         await sitting.invite([table])
         if await sitting.ask(table):
             sitting.judge(table, await sitting.value(table), lenient=True)
-            await bot.say(table.end(Ending.VOID, None, _FOREIGN))
+            await bot.say(table.end(Ending.VOID, None, FOREIGN))
         await sitting.settle()
     if bot.program is not None:
         with bot.speaking(blame=Hint.NAME):
@@ -121,9 +127,10 @@ async def unknown_fields(sitting: Sitting) -> str:
 async def play(sitting: Sitting, game: str) -> str:
     """Rounds by the real rules, against house bots."""
     seats = game_named(game).seats
-    until = sitting.now + _PLAY_S
+    until = min(sitting.now + _PLAY_S, sitting.until)
     rounds = decisions = matches = 0
     while rounds < sitting.rounds and sitting.now < until:
+        sitting.progress = f"{rounds:,} of {sitting.rounds:,} rounds"
         most = min(sitting.rounds - rounds, ceil(sitting.rounds / seats))
         table = sitting.table(game, settings_of(game, most), matches % seats)
         await sitting.play([table], measured=True, until=until)
@@ -132,8 +139,11 @@ async def play(sitting: Sitting, game: str) -> str:
         decisions += table.asked
     await sitting.settle()
     sitting.played.add(game)
-    of = "" if rounds >= sitting.rounds else f" of {sitting.rounds:,}: no time for more"
-    return f"{rounds:,} rounds{of}, {decisions:,} decisions"
+    decided = f"{decisions:,} decision{'' if decisions == 1 else 's'}"
+    if rounds < sitting.rounds:
+        text = f"{rounds:,} of {sitting.rounds:,} rounds, {decided}: no time for more"
+        raise Incomplete(text, rounds=rounds)
+    return f"{rounds:,} round{'' if rounds == 1 else 's'}, {decided}"
 
 
 def settings_of(game: str, rounds: int) -> dict[str, object]:
@@ -154,7 +164,7 @@ def settings_of(game: str, rounds: int) -> dict[str, object]:
 async def legal(sitting: Sitting, game: str) -> str:
     """Every shape of `legal`."""
     missing = list(SHAPES[game])
-    until = sitting.now + _LEGAL_S
+    until = min(sitting.now + _LEGAL_S, sitting.until)
 
     def watch(question: Question[Any]) -> None:
         missing[:] = [shape for shape in missing if not shape.is_of(question)]
@@ -162,6 +172,9 @@ async def legal(sitting: Sitting, game: str) -> str:
     matches = 0
     variations = VARIATIONS[game]
     while missing and matches < _MOST_MATCHES and sitting.now < until:
+        sitting.progress = (
+            f"{len(SHAPES[game]) - len(missing)} of {len(SHAPES[game])} shapes"
+        )
         one = variations[matches % len(variations)]
         seat = matches % game_named(game).seats
         settings = one.settings_for(seat)
@@ -171,8 +184,11 @@ async def legal(sitting: Sitting, game: str) -> str:
     await sitting.settle()
     if not missing:
         return f"{len(SHAPES[game])} shapes"
-    names = ", ".join(shape.name for shape in missing)
-    return f"did not come up in {matches} matches: {names}"
+    names = tuple(shape.name for shape in missing)
+    text = f"did not come up in {matches} match{'' if matches == 1 else 'es'}: {', '.join(names)}"
+    if sitting.now < until:  # its own play may never lead there
+        return text
+    raise Incomplete(f"{text}: no time for more", missing=names)
 
 
 async def batch(sitting: Sitting) -> str:
@@ -200,6 +216,9 @@ async def batch(sitting: Sitting) -> str:
     return f"up to {_ARRAY_BYTES >> 10} KiB"
 
 
+_FAR = 1_000_000  # numbers that no match of a check has
+
+
 def many(table: Table) -> list[ArenaMessage]:
     """Matches that end before they begin: with the invitation that follows as many as fit into one array.
 
@@ -212,7 +231,7 @@ def many(table: Table) -> list[ArenaMessage]:
     messages: list[ArenaMessage] = []
     left = _ARRAY_BYTES - 2 * len(encode(invitation, Encoding.JSON))
     while left > 0:
-        match = f"{table.id}-{len(messages) // 2 + 1}"
+        match = f"{table.run}-{_FAR + len(messages) // 2}.{invitation.seat}"
         pair = (
             msgspec.structs.replace(invitation, match=match),
             Over(match, (), nothing, gone, None),
@@ -228,11 +247,14 @@ async def tables(sitting: Sitting) -> str:
     assert said is not None, "it is here"
     if said.tables < 2:
         raise Skipped("its `hello` does not say `tables`")
-    count = min(said.tables, _AT_ONCE)
+    count = min(said.tables, sitting.bot.limits.tables, _AT_ONCE)
+    if sitting.times_ms:
+        match_s = _QUESTIONS * median(sitting.times_ms) / 1000
+        count = max(2, min(count, int(_TABLES_S / max(match_s, 0.001))))
     with sitting.bot.speaking(blame=Hint.TABLES):
         await sitting.play(_mixed(sitting, count), joined=sitting.reads_arrays)
         await sitting.settle()
-    return f"{count} matches"
+    return f"{count} matches at once, of {said.tables} that it says"
 
 
 def _mixed(sitting: Sitting, count: int) -> list[Any]:
@@ -320,7 +342,7 @@ async def over(sitting: Sitting) -> str:
     with bot.speaking(blame=Hint.LEAVES_AT_OVER):
         scores = (0,) * game_named(game).seats
         gone = Termination(Ending.VOID, None, "it was over while you were away")
-        await bot.say(Over("check-0.0", (), scores, gone, None))
+        await bot.say(Over(f"{sitting.run}-0.0", (), scores, gone, None))
         for kind in (Ending.COMPLETED, Ending.VOID, Ending.CRASH):
             table = sitting.table(game, SHORT[game])
             await sitting.invite([table])

@@ -20,7 +20,7 @@ from arena.match import Match
 from arena.rules import EVERYONE, Game
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer
-from protocol.messages import Ask, Ending, Limits, Over, Reveal, Termination
+from protocol.messages import Ask, Ending, Limits, Over, Past, Reveal, Termination
 from protocol.session import ask_id
 from protocol.strategy import Strategy, find, house_bots
 from protocol.vocabulary import News, Question, Range
@@ -96,9 +96,10 @@ class Table:
         rng: where the seed, the other seats' nonces and their chance come from.
         others: makes the strategies in the other seats; house bots sit there if it is None.
         wanted: whether the first deal will do, given the bot's seat; any does if it is None.
+        run: what the ids begin with, as in an arena that has started; drawn if it is None.
 
     Attributes:
-        id: of the bot's chair.
+        run, id: what the id begins with; of the bot's chair.
         ask: the question that waits for the bot; None if none does.
         asked: how many questions there were.
         rounds: how many rounds are over.
@@ -116,8 +117,10 @@ class Table:
         rng: random.Random,
         others: Callable[[random.Random], Strategy] | None = None,
         wanted: Callable[[Any, int], bool] | None = None,
+        run: str | None = None,
     ) -> None:
-        self.id = f"check-{number}.{seat}"
+        self.run = rng.randbytes(4).hex() if run is None else run
+        self.id = f"{self.run}-{number}.{seat}"
         self.game, self.seat, self.limits = game, seat, limits
         self.settings = game.vocabulary.read_settings(settings)
         self.ask: Ask | None = None
@@ -218,6 +221,15 @@ class Table:
         self.ask = None
         self._running.answer(legal)
 
+    def past(self, first: int) -> list[Past]:
+        """What the bot has been asked and has answered, but for the first so many."""
+        told = list(self._running.past(self.seat))
+        return [
+            Past(self.id, ask_id(self.id, number), question, news, answer)
+            for number, (question, news, answer) in enumerate(told, start=1)
+            if number > first
+        ]
+
     def instead(self) -> None:
         """Go on with any legal answer in the place of the bot's."""
         assert self.ask is not None, "an answer follows a question"
@@ -257,16 +269,6 @@ class Table:
         reveal = Reveal(self._seed.hex(), self._nonces)
         news, self._news = tuple(self._news), []
         return Over(self.id, news, match.scores, ended, reveal)
-
-
-SHORT: dict[str, dict[str, object]] = {
-    "ace_king_queen": {"hands": 6},
-    "gin_rummy": {"target": 1, "max_rounds": 1},
-    "high_low": {"max_shuffles": 1, "gap": 1_000_000_000},
-    "three_card_poker": {"rounds": 4, "stake": 100},
-    "blackjack": {"hands": 4, "shuffle": "uniform"},
-}
-"""Settings of a match that is over after some seconds even of a slow bot, and has every kind of number in its answers."""
 
 
 def seed_of(seed: int) -> random.Random:

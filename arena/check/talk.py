@@ -2,47 +2,29 @@
 
 Every frame goes through the codec and every message through the table of turns of `protocol/session.py`, in both directions, as in an
 arena: what is refused here would be refused there. Steps say what they send and what they wait for; how it can go wrong, and which hint
-fits, is decided here and in `arena/check/judge.py`, once for all steps.
+fits, is decided here, in `arena/check/link.py` and in `arena/check/judge.py`, once for all steps.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from arena.check import Failed, Hint
+from arena.check import Hint
 from arena.check.judge import (
-    GENERIC,
     blame_of_frame,
-    blame_of_process,
     blame_of_turn,
     in_a_line,
-    last_lines,
     messages_of,
 )
-from arena.check.wire import (
-    Broke,
-    Came,
-    Delivery,
-    Desk,
-    Ended,
-    Event,
-    Gone,
-    Line,
-    Opened,
-    Ponged,
-)
-from arena.verdict import Finding
+from arena.check.link import Link
+from arena.check.wire import Broke, Came, Delivery, Ended, Event, Gone, Opened, Ponged
 from protocol.codec import Encoding, decode_from_bot, encode, join
-from protocol.errors import OutOfTurn, ProtocolError, one_line
+from protocol.errors import OutOfTurn, ProtocolError
 from protocol.messages import (
-    CLOSE_CRASHED,
-    CLOSE_OVERSIZE,
     ArenaMessage,
     BotMessage,
     Goodbye,
@@ -53,20 +35,13 @@ from protocol.session import Session, State
 
 __all__ = ["Dress", "Talk"]
 
-_AFTERMATH_S = 1.0  # after its connection a process ends soon, if it does
 _LOOK_S = 0.25  # how often a bot that is waited for is looked at
-_KNOWN = frozenset({Hint.BATCH, Hint.MESSAGE_LIMIT})  # all else has been tried before
-_LARGE_BYTES = 64 * 1024  # the least limit of a library that is known
-_SILENT = frozenset(
-    {Hint.SILENT, Hint.NOT_READY, Hint.NO_HELLO, Hint.NOT_FLUSHED, Hint.NOT_CONNECTED}
-)
-"""Why nothing comes: what it wrote to standard error may say it."""
 
 Dress = Callable[[dict[str, Any]], dict[str, Any]]
 """Gives a message another look that means the same to a bot."""
 
 
-class Talk:
+class Talk(Link):
     """One end of the wire, the arena's.
 
     Args:
@@ -76,9 +51,8 @@ class Talk:
         on_frame: told of every frame: who sent it, `arena`, `bot` or `--`, and the text.
 
     Attributes:
-        sent: the last message to it, in a line.
-        came: the last message of it, as it came, cut to a line.
         pongs: how many pings it has answered since it was started.
+        has_spoken: whether it has said something that counts, or answered a ping, since this was last set to False.
     """
 
     def __init__(
@@ -89,31 +63,20 @@ class Talk:
         is_ours: bool,
         is_stdio: bool,
     ) -> None:
-        self.limits: Final = limits
-        self.is_stdio: Final = is_stdio
-        self.desk: Final = Desk(limits)
-        self.sent = self.came = ""
+        super().__init__(limits, on_frame, is_ours=is_ours, is_stdio=is_stdio)
         self.pongs = 0
-        self._is_ours = is_ours
-        self._on_frame = on_frame
-        self._loop = asyncio.get_running_loop()
+        self.has_spoken = False
         self._dress: Dress | None = None
         self._is_spaced = False
         self._delivery = Delivery.AT_ONCE
-        self._blame: Hint | None = None
-        self._wire: Line | None = None
-        self._session = Session()
-        self._pending: deque[tuple[BotMessage, float, bytes]] = deque()
-        self._sent_bytes = 0  # of the last frame
-        self._since_over = False  # it has said nothing since then
 
     def begin(self) -> None:
         """Forget all that was said: a program is started anew."""
         self._session, self._wire = Session(), None
         self._pending.clear()
-        self._since_over = False
+        self._is_mute = self._is_idle = False
         self.sent = self.came = ""
-        self._sent_bytes = self.pongs = 0
+        self._sent_bytes = self._useless = self.pongs = 0
 
     @property
     def is_here(self) -> bool:
@@ -146,70 +109,6 @@ class Talk:
         finally:
             self._dress, self._is_spaced, self._delivery, self._blame = before
 
-    def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> Failed:
-        """What is to be raised when something else came than was expected; `stderr` is the end of what a crashed bot wrote."""
-        if not stderr and hint in _SILENT:
-            stderr = last_lines(self.written())
-        if self._blame is not None and hint in GENERIC:
-            hint = self._blame
-        return Failed(self.sent, expected, came, hint, stderr)
-
-    def written(self) -> str:
-        """The end of what its process has written to standard error, as long as it runs; nothing if it is none of ours."""
-        return ""
-
-    # ---- The connection
-
-    async def connect(self, expected: str, hint: Hint, within_ms: float) -> None:
-        """Wait for its next connection; what comes over the old one is not heard.
-
-        Raises:
-            Failed: it does not come, or its process has ended.
-        """
-        self._wire = None
-        self._session.disconnected()
-        self._pending.clear()
-        until = self._loop.time() + within_ms / 1000
-        while self._wire is None:
-            match await self.event(until):
-                case None:
-                    came = f"no connection within {within_ms:,.0f} ms"
-                    raise self.failure(expected, came, hint)
-                case Opened(wire):
-                    self.note("--", "the bot connects")
-                    self._wire = wire
-                case Broke(_, error):
-                    raise self.failure(expected, str(error), hint)
-                case Ended(_, finding):
-                    usual = Hint.DIED if hint is Hint.NOT_CONNECTED else hint
-                    raise self.failure(expected, *blame_of_process(finding, usual))
-
-    def cut(self) -> None:
-        """Drop its connection without a word."""
-        self.note("--", "the connection is cut")
-        if self._wire is not None:
-            self._wire.cut()
-
-    def end(self, code: int, reason: str = "") -> None:
-        """Close its connection with a code, or its input."""
-        what = "its input ends" if self.is_stdio else f"closed with {code}"
-        self.note("--", what)
-        self.sent = what
-        if self._wire is not None:
-            self._wire.close(code, reason)
-
-    async def exited(self, within_s: float) -> Finding | str | None:
-        """Wait until its process ends: how it did, or why nobody knows, or None if it goes on; a connection is a reason, too."""
-        until = self._loop.time() + within_s
-        while (event := await self.event(until)) is not None:
-            if isinstance(event, Ended):
-                return event.finding
-            if isinstance(event, Opened):
-                return "it connected again"
-            if isinstance(event, Gone) and not self._is_ours:
-                return "it closed the connection"
-        return None
-
     # ---- Talking
 
     async def say(self, *messages: ArenaMessage, joined: bool = False) -> None:
@@ -219,7 +118,8 @@ class Talk:
         for message in messages:
             self._session.note(message)
             frames.append(self._encoded(message, encoding))
-            self._since_over = isinstance(message, Over) or self._since_over
+            self._is_idle = isinstance(message, Over)
+            self._is_mute |= self._is_idle
         if joined:
             frames = [join(frames, encoding)]
         for frame in frames:
@@ -325,18 +225,15 @@ class Talk:
             hint = Hint.NOT_HELLO if is_early else blame_of_turn(message)
             came = f"{error}: {self.came}"
             raise self.failure(expected, came, hint) from None
-        self._since_over = False
+        self._is_mute = False
         if isinstance(message, Goodbye):
             raise self.failure(expected, self.came, Hint.LEFT)
+        self._useless = 0 if counts else self._useless + 1
+        if self._useless > self.limits.unanswered:
+            came = f"{self._useless:,} messages in a row that came to nothing, the last: {self.came}"
+            raise self.failure(expected, came, Hint.OUT_OF_TURN)
+        self.has_spoken |= counts
         return counts
-
-    async def event(self, until: float) -> Event | None:
-        """What happens next; None if nothing does until then, in seconds of the loop's clock."""
-        try:
-            async with asyncio.timeout_at(until):
-                return await self.desk.events.get()
-        except TimeoutError:
-            return None
 
     async def _take(self, event: Event, expected: str) -> None:
         """Make something of what happened."""
@@ -365,63 +262,9 @@ class Talk:
             case Opened():
                 came = "another connection, while the first one is open"
                 raise self.failure(expected, came, Hint.ONE_CONNECTION)
-            case Ponged():
+            case Ponged(wire):
                 self.pongs += 1
-
-    async def departed(
-        self, expected: str, hint: Hint, finding: Finding | None = None
-    ) -> Failed:
-        """The connection is gone: with its process, if that ends soon or has ended already."""
-        told = [] if finding is not None else [self._parting]
-        code = None if self._wire is None else self._wire.close_code
-        if code is not None:
-            told = [self._parting]
-        if finding is None and self._is_ours:
-            found = await self.exited(_AFTERMATH_S)
-            finding = found if isinstance(found, Finding) else None
-        said = ""
-        if finding is not None:
-            if hint is Hint.LEFT and finding.exit_status != 0:
-                hint = Hint.CRASHED
-            ended, hint, said = blame_of_process(finding, hint)
-            told.append(ended)
-        elif code == CLOSE_CRASHED:
-            hint, said = Hint.CRASHED, last_lines(self.written())
-        came = ", ".join(told)
-        if hint not in (Hint.MEMORY, Hint.PROCESSES):
-            if code == CLOSE_OVERSIZE or (
-                code is None and self._sent_bytes >= _LARGE_BYTES
-            ):
-                hint = Hint.MESSAGE_LIMIT
-            elif self._gave_reason and self._blame not in _KNOWN:
-                # It says itself what is wrong, and the step need not guess.
-                return Failed(self.sent, expected, came, Hint.CRASHED, said)
-        if hint is Hint.LEFT and self._since_over and self._blame is None:
-            hint = Hint.LEAVES_AT_OVER
-        return self.failure(expected, came, hint, said)
-
-    @property
-    def _gave_reason(self) -> bool:
-        """Whether it has closed as the document demands of a bot that crashes."""
-        wire = self._wire
-        if wire is None or wire.close_code != CLOSE_CRASHED:
-            return False
-        return bool(wire.close_reason.strip())
-
-    @property
-    def _parting(self) -> str:
-        """How the connection ended."""
-        wire = self._wire
-        if self.is_stdio:
-            return "it closed its standard output"
-        if wire is None or (code := wire.close_code) is None:
-            return "the connection was lost"
-        said = one_line(wire.close_reason.strip())
-        return f"it closed the connection with {code}{f' ({said})' if said else ''}"
-
-    def note(self, who: str, text: str) -> None:
-        """Tell what was said, or what has happened."""
-        self._on_frame(who, text)
+                self.has_spoken |= wire is self._wire
 
 
 def _text(frame: bytes, encoding: Encoding) -> bytes:
@@ -430,5 +273,5 @@ def _text(frame: bytes, encoding: Encoding) -> bytes:
         return frame
     try:
         return msgspec.json.encode(msgspec.msgpack.decode(frame))
-    except (msgspec.MsgspecError, ValueError, TypeError):
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
         return frame

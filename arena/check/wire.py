@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from enum import Enum, auto
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -105,7 +106,9 @@ Event: TypeAlias = Opened | Came | Broke | Ponged | Gone | Ended
 
 
 class _Socket(Connection):
-    """A WebSocket that says when it is open."""
+    """A WebSocket that says when it is open, and lets nothing else in between while a frame goes out in pieces."""
+
+    _held: list[bytes] | None = None
 
     def _handshake(self, request: Request) -> None:
         super()._handshake(request)
@@ -125,10 +128,7 @@ class _Socket(Connection):
             self.cut()
         elif how is Delivery.SLOWLY:
             await asyncio.sleep(_LINK_S)
-            for piece in pieces(Frame(first, frame).serialize(mask=False)):
-                if self.is_open:
-                    self._write(piece)
-                await asyncio.sleep(_PIECE_S)
+            await self._write_slowly(Frame(first, frame).serialize(mask=False))
         else:
             *parts, last = fragments(frame)
             opcode = first
@@ -137,6 +137,24 @@ class _Socket(Connection):
                 self.ping(_PING)
                 opcode = Opcode.CONT
             self._write(Frame(opcode, last).serialize(mask=False))
+
+    async def _write_slowly(self, frame: bytes) -> None:
+        """Write a frame in pieces; pongs and the like wait for its end, as within a frame they would be a part of it."""
+        self._held = []
+        try:
+            for piece in pieces(frame):
+                super()._write(piece)
+                await asyncio.sleep(_PIECE_S)
+        finally:
+            held, self._held = self._held, None
+            for data in held:
+                super()._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._held is None:
+            super()._write(data)
+        else:
+            self._held.append(data)
 
     def _cork(self) -> None:
         """Have the kernel keep what is written until the socket is closed, so that both go out together."""
@@ -165,12 +183,14 @@ Line: TypeAlias = _Socket | _Lines
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
-    """Some bytes in small pieces, the first ones so small that a frame's header comes apart."""
-    yield data[:1]
-    yield data[1:2]
+    """Some bytes in small pieces, the first ones so small that a frame's header comes apart, and one that ends within a letter if it can."""
     size = max(7, -(-len(data) // _MOST_PIECES))
-    for start in range(2, len(data), size):
-        yield data[start : start + size]
+    cuts = {0, 1, 2, *range(2, len(data), size), len(data)}
+    wide = next((at for at in reversed(range(len(data))) if data[at] >= 0xC0), None)
+    if wide is not None and wide >= 2:
+        cuts.add(wide + 1)
+    for start, end in pairwise(sorted(cut for cut in cuts if cut <= len(data))):
+        yield data[start:end]
 
 
 def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:

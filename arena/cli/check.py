@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +28,12 @@ from protocol.messages import Limits
 __all__ = ["command", "lines_of", "program_of", "summary_of", "verdict_on"]
 
 _STDIO = "stdio:"
+_GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
-_WORDS = {Status.OK: "ok", Status.FAILED: "FAILED", Status.SKIPPED: "skipped"}
+_WORDS = {**{status: status.value for status in Status}, Status.FAILED: "FAILED"}
+_BRACKETS = (Status.SKIPPED, Status.INCOMPLETE)
+_FRAME = 4 << 20  # of what --verbose shows of a frame: all of it
+_CLEAR = "\r\x1b[K"  # the line that a terminal shows last
 
 
 @click.command(name="check", cls=Command)
@@ -68,12 +73,14 @@ _WORDS = {Status.OK: "ok", Status.FAILED: "FAILED", Status.SKIPPED: "skipped"}
     "--seed",
     type=int,
     metavar="N",
-    help="Draw the same seeds and opponents as last time.",
+    help="Draw the same seeds and opponents as last time. The bot's own chance, its nonces, which the cards depend on, too, and time are not fixed.",
 )
 @click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
 @shared.json_option
 @limits_options
+@click.pass_context
 def command(
+    context: click.Context,
     words: tuple[str, ...],
     listen: bool,
     host: str,
@@ -90,14 +97,19 @@ def command(
     COMMAND is what starts the bot: `arena check -- java -cp . MyBot`, `arena check -- stdio: ./mybot` for one that speaks in lines, or the
     FILE.py of a strategy. It is started as a competition would start it. Nothing is written anywhere.
 
-    The exit status is 0 only if all steps passed; a step that has no meaning for the bot is skipped.
+    The exit status is 0 only if all steps passed; a step that has no meaning for the bot is skipped, and one that a slow bot had no time for
+    is incomplete: with --rounds N it is shorter. A check ends within 20 minutes of the bot's arrival.
 
-    --json prints {passed, name, games, steps: [{number, step, game, status, about, sent, expected, came, hint, advice, stderr,
-    took_ms}],
-    report: {decisions, p50_ms, p99_ms, max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits}.
+    --json prints {passed, name, games, steps: [{number, step, game, status, about, rounds, missing, sent, expected, came, hint, advice,
+    stderr, took_ms}],
+    report: {decisions, p50_ms, p99_ms, max_ms, bank_ms, memory_mib, processes, cpu_ms}, limits, seed}.
     """
     if listen == bool(words):
         raise UsageError("expected either -- COMMAND or --listen")
+    for option in ("host", "port"):
+        if not listen and context.get_parameter_source(option) is _GIVEN:
+            raise UsageError(f"expected --{option} with --listen only")
+    seed = secrets.randbits(32) if seed is None else seed
     entry = None if listen else named([Entry(program_of(words))])[0]
     wanted = tuple(game_named(game).name for game in games)
     checked = _run(
@@ -144,7 +156,7 @@ def _run(
     address: tuple[str, int],
     games: Sequence[str],
     rounds: int,
-    seed: int | None,
+    seed: int,
     limits: Limits,
     *,
     verbose: bool,
@@ -157,9 +169,18 @@ def _run(
 
     def frame(who: str, text: str) -> None:
         if verbose:
-            click.echo(f"{who + ('>' if who != '--' else ''):<6} {text}", err=True)
+            shown = one_line(text, _FRAME)
+            click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
+
+    def progress(text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+
+    is_shown = sys.stderr.isatty() and not verbose
 
     def told(outcome: Outcome) -> None:
+        if is_shown:
+            click.echo(_CLEAR, err=True, nl=False)
         if not quiet:
             click.echo("\n".join(lines_of(outcome)))
             sys.stdout.flush()
@@ -171,27 +192,31 @@ def _run(
             "bot" if entry is None else entry.name or "bot",
             limits,
             frame,
-            lambda text: click.echo(text, err=True),
+            lambda text: click.echo(f"{_CLEAR if is_shown else ''}{text}", err=True),
         )
-        return await run(
+        checked = await run(
             bot,
             games=games,
             rounds=rounds,
-            rng=seed_of(secrets.randbits(64) if seed is None else seed),
+            rng=seed_of(seed),
             address=address,
             on_step=told,
+            on_progress=progress if is_shown else None,
         )
+        return msgspec.structs.replace(checked, seed=seed)
 
     try:
         return asyncio.run(check())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        raise Interrupted("interrupted, the bot is stopped") from None
+        raise Interrupted(
+            "interrupted" if entry is None else "interrupted, the bot is stopped"
+        ) from None
 
 
 def lines_of(outcome: Outcome) -> list[str]:
     """A step as people are shown it: a line, and if it failed four more, and the end of what it wrote."""
     word = _WORDS[outcome.status]
-    about = f"({outcome.about})" if outcome.status is Status.SKIPPED else outcome.about
+    about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
     if outcome.status is not Status.FAILED:
         return [one_line(line, _LONGEST_LINE)]
@@ -217,7 +242,7 @@ def summary_of(checked: Checked) -> list[str]:
     if report.decisions:
         times = f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
         lines.append(
-            f"{report.decisions:,} decisions: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
+            f"{shared.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
             f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
         )
     if report.memory_mib is not None:
@@ -229,9 +254,11 @@ def summary_of(checked: Checked) -> list[str]:
         status: sum(step.status is status for step in checked.steps)
         for status in Status
     }
+    short = counts[Status.INCOMPLETE]
+    seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
-        f"{shared.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, "
-        f"{counts[Status.FAILED]} failed, {counts[Status.SKIPPED]} skipped"
+        f"{shared.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
+        f"{counts[Status.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
     )
     return lines
 
@@ -239,6 +266,12 @@ def summary_of(checked: Checked) -> list[str]:
 def verdict_on(checked: Checked) -> str:
     """Why the exit status is not 0."""
     failed = [step.name for step in checked.steps if step.status is Status.FAILED]
+    short = [step.name for step in checked.steps if step.status is Status.INCOMPLETE]
+    if short and not failed:
+        return (
+            f"nothing was wrong, but there was no time for all of {', '.join(short)}; "
+            f"--rounds N makes it shorter, and --game looks at one game"
+        )
     if not failed:
         return "nothing was played"
     return f"{len(failed)} of {shared.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"

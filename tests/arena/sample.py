@@ -128,7 +128,7 @@ def verdict_of(match: str, players: Sequence[str], result: MatchResult) -> Verdi
         text=ended.text,
         asked=None if question is None else msgspec.json.encode(question).decode(),
         legal=None if question is None else question.legal_text(),
-        got="'no'",
+        got='"no"',
         bank_ms=10_000,
         limits=Limits(),
     )

@@ -290,7 +290,7 @@ _EVIDENCE = (
         ([_EVIDENCE.format('"decision_ms":1000', '"decision_ms":9')], "ladder", "l-3"),
         ([_EVIDENCE.format('"legal":"', '"legal":"nothing ')], "ladder", "l-3"),
         ([_EVIDENCE.format('"asked":"', '"asked":"x')], "ladder", "l-3"),
-        ([_EVIDENCE.format("''no''", "''bet''")], "ladder", "l-3"),
+        ([_EVIDENCE.format(r"\"no\"", r"\"bet\"")], "ladder", "l-3"),
         ([_EVIDENCE.format("ace_king_queen", "gin_rummy")], "ladder", "l-3"),
         (["UPDATE verdicts SET at = 5 WHERE match = 'l-3'"], "ladder", "l-3"),
         (["DELETE FROM verdicts WHERE match = 'l-6'"], "ladder", "l-6"),

@@ -85,5 +85,5 @@ def test_a_comment_is_wrapped_with_its_fields_in_a_column() -> None:
 
     assert max(map(len, lines)) <= 80
     assert [line for line in lines if line.startswith("  hands")] == [
-        "  hands    by seat, the ten cards each held"
+        "  hands    by seat, the ten cards each held, in the order of `hand`"
     ]

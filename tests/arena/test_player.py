@@ -301,6 +301,8 @@ class Diary:
     def _choose(self, legal: Legal) -> Any:
         if self.cautious and isinstance(legal, Range):
             return legal.min
+        if self.cautious and isinstance(legal, tuple):  # a knock may end a match
+            legal = tuple(one for one in legal if not getattr(one, "knock", False))
         return choose(legal, self._random)
 
     def past(self, match: str, first: int = 0) -> list[Past]:

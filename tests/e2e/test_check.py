@@ -107,6 +107,7 @@ CASES: dict[str, Case] = {
     "gives-up": Case(Step.LOST_SESSION, Hint.SESSION_REFUSED),
     "insists": Case(Step.LOST_SESSION, Hint.SESSION_REFUSED),
     "whole-frames": Case(Step.FRAGMENTED_FRAME, Hint.FRAGMENTS),
+    "whole-letters": Case(Step.FRAGMENTED_FRAME, Hint.FRAGMENTS),
     "deaf": Case(Step.FRAGMENTED_FRAME, Hint.PONG),
     "whole-reads": Case(Step.SLOW_LINK, Hint.PIECES),
     "ignores-refusals": Case(Step.REFUSAL, Hint.REFUSAL),
@@ -226,6 +227,10 @@ def test_a_bot_that_was_started_may_sleep_for_longer_than_it_may_compute(
 # ---- The command
 
 
+SHOUT = r"print('\x1b[2J\x07 1 starts ok', flush=True); input()"
+"""A bot whose first line clears the screen of whoever looks at it."""
+
+
 class Ended(NamedTuple):
     """A program that has ended."""
 
@@ -272,6 +277,7 @@ class Commands(NamedTuple):
     behaves: Ended
     in_lines: Ended
     broken: Ended
+    shouts: Ended
     stranger: tuple[Ended, Ended]
 
 
@@ -289,6 +295,7 @@ def commands() -> Commands:
                     launched("--json", "--", line_of("behaves", "blackjack")),
                     launched("--json", "--", line_of("behaves-in-lines", "blackjack")),
                     launched("--", *line_of("version-two").split()),
+                    launched("--verbose", "--", "stdio:", sys.executable, "-c", SHOUT),
                     check_a_stranger(),
                 )
             )
@@ -343,3 +350,13 @@ def test_a_bot_that_connects_by_itself_passes(commands: Commands) -> None:
     assert listening.status == 0, listening.out + listening.err
     assert "FAILED" not in listening.out
     assert bot.status == 0
+
+
+def test_what_a_bot_says_does_nothing_to_the_terminal(commands: Commands) -> None:
+    status, _, err = commands.shouts
+    said = [line for line in err.splitlines() if line.startswith("bot>")]
+
+    assert status == 1
+    assert len(said) == 1
+    assert "\N{REPLACEMENT CHARACTER}[2J" in said[0]
+    assert "\x1b" not in err

@@ -470,7 +470,7 @@ def test_J4_who_plays_illegally_is_told_what_to_do(
         line = await asyncio.to_thread(program.until, "blackjack match")
 
         assert "eliminated: " in line
-        assert "'raise'" in line
+        assert '"raise"' in line
         assert "; answer with an element of `legal`" in line
 
     in_arena(scenario)
@@ -490,6 +490,6 @@ def test_in_practice_a_bot_that_plays_illegally_plays_on(
         assert "for practice" in program.said
         refused = [line for line in program.said.splitlines() if "refused: " in line]
         assert refused, "at least its first bet; after that it may be broke"
-        assert all("'raise'" in line and "; answered " in line for line in refused)
+        assert all('"raise"' in line and "; answered " in line for line in refused)
 
     in_arena(scenario)

@@ -79,7 +79,7 @@ def test_an_elimination_is_told_as_it_happens(serve: Serve) -> None:
     status, out, err = arena.ends()
 
     assert line.startswith("cheat (ace_king_queen) eliminated: ")
-    assert "'all in'" in line
+    assert '"all in"' in line
     assert status == 0, err
     assert err.count("cheat (ace_king_queen)") == 1
     assert [verdict["bot"] for verdict in json.loads(out)["verdicts"]] == ["cheat"]

@@ -76,6 +76,7 @@ class HandMade:
         trusts_recv: takes it that a frame is whole in what one `recv` brings.
         trusts_fin: takes every frame for one whole message.
         is_deaf: does not answer pings.
+        trusts_letters: takes it that no letter is parted by the end of a frame.
     """
 
     def __init__(
@@ -85,8 +86,10 @@ class HandMade:
         trusts_recv: bool = False,
         trusts_fin: bool = False,
         is_deaf: bool = False,
+        trusts_letters: bool = False,
     ) -> None:
         self._is_deaf = is_deaf
+        self._trusts_letters = trusts_letters
         self._trusts_recv, self._trusts_fin = trusts_recv, trusts_fin
         self._chunk = b""
         address = urlsplit(url)
@@ -113,6 +116,8 @@ class HandMade:
                 raise Lost(struct.unpack("!H", payload[:2])[0] if payload else None)
             elif opcode in (0, 1):
                 text += payload
+                if self._trusts_letters:
+                    payload.decode()
                 if is_last or self._trusts_fin:
                     return text.decode()
 
@@ -509,6 +514,13 @@ class WholeFrames(Bot):
         return HandMade(os.environ["ARENA_URL"], trusts_fin=True)
 
 
+class WholeLetters(Bot):
+    """Makes a text of every part of a message, before it puts them together."""
+
+    def connect(self) -> Link:
+        return HandMade(os.environ["ARENA_URL"], trusts_letters=True)
+
+
 class WholeReads(Bot):
     """Takes it that every read brings whole frames, as it is on a fast link."""
 
@@ -847,6 +859,7 @@ WAYS: dict[str, type[Bot]] = {
     "one-table": OneTable,
     "deaf": Deaf,
     "whole-frames": WholeFrames,
+    "whole-letters": WholeLetters,
     "whole-reads": WholeReads,
     "first-of-a-list": FirstOfAList,
     "one-too-many": OneTooMany,

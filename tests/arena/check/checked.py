@@ -155,6 +155,7 @@ def check(
     games: tuple[str, ...] = (),
     limits: Limits = LIMITS,
     after: Mapping[Step, Callable[[], None]] | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> tuple[Checked, list[Outcome]]:
     """Check a bot in memory as one that connects by itself; what came of it, and what was told on the way.
 
@@ -178,6 +179,13 @@ def check(
         bot.desk.open = nothing  # type: ignore[method-assign]
         memory.desk = bot.desk
         rng = random.Random(1)
-        return await run(bot, games=games, rounds=rounds, rng=rng, on_step=note)
+        return await run(
+            bot,
+            games=games,
+            rounds=rounds,
+            rng=rng,
+            on_step=note,
+            on_progress=on_progress,
+        )
 
     return asyncio.run(main()), told

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from arena.check import Hint, Outcome, Status, Step
@@ -12,7 +14,7 @@ from arena.check.run import quantile
 from arena.check.shapes import SHAPES
 from arena.check.wire import Line
 from arena.games import GAMES
-from tests.arena.check.checked import InMemory, Message, check
+from tests.arena.check.checked import LIMITS, InMemory, Message, check
 
 
 @pytest.fixture(autouse=True)
@@ -307,6 +309,294 @@ def test_a_session_of_an_arena_before_is_refused_first() -> None:
     checked, _ = check(memory)
 
     assert checked.passed
+
+
+# ---- Time
+
+
+def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.check.run._STEP_S", 0.05)
+    monkeypatch.setattr("arena.check.bot._AWAITED_MS", 5_000)
+
+    class LateComer(InMemory):
+        def connect(self) -> None:
+            if self.wire is None:
+                self.wire = cast(Any, self)  # once
+                asyncio.get_running_loop().call_later(0.15, super().connect)
+            else:
+                super().connect()
+
+    _, told = check(LateComer(), rounds=1)
+
+    assert of(told, Step.STARTS).status is Status.OK
+    assert of(told, Step.STARTS).took_ms >= 140
+
+
+class Nobody(InMemory):
+    def connect(self) -> None:
+        """It never comes."""
+
+
+def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.check.bot._AWAITED_MS", 50)
+
+    assert failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
+
+
+class Thinks(InMemory):
+    """Takes its time, within the limits."""
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        answer, wire = super().answer(ask, value), self.wire
+
+        def say() -> None:
+            if self.wire is wire:
+                self.say(answer)
+
+        asyncio.get_running_loop().call_later(0.005, say)
+        return None
+
+
+def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.check.steps._PLAY_S", 0.1)
+    monkeypatch.setattr("arena.check.steps._LEGAL_S", 0.0)
+    checked, told = check(Thinks(), rounds=200)
+    play, legal = of(told, Step.PLAY), of(told, Step.LEGAL)
+
+    assert not checked.passed
+    assert {one.status for one in told} == {
+        Status.OK,
+        Status.SKIPPED,
+        Status.INCOMPLETE,
+    }
+    assert play.status is legal.status is Status.INCOMPLETE
+    assert play.rounds is not None
+    assert 0 < play.rounds < 200
+    assert play.about.startswith(f"{play.rounds} of 200 rounds, ")
+    assert legal.missing == ("open", "respond")
+    assert [one.name for one in told if one.status is Status.INCOMPLETE] == [
+        "play ace_king_queen",
+        "legal ace_king_queen",
+    ]
+
+
+def test_with_fewer_rounds_a_slow_bot_shows_all() -> None:
+    checked, _ = check(Thinks(), rounds=3)
+
+    assert checked.passed
+
+
+def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.check.run._TOTAL_S", 0.0)
+    checked, told = check(InMemory())
+
+    assert not checked.passed
+    by_status = {one.step: one.status for one in told}
+    assert by_status[Step.TABLES] is Status.INCOMPLETE
+    assert by_status[Step.CLOSE] is Status.OK
+
+
+def test_a_step_that_lasts_too_long_is_not_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.check.run._STEP_S", 0.3)
+    _, told = check(Thinks(), rounds=1_000)
+
+    assert of(told, Step.PLAY).status is Status.INCOMPLETE
+    assert of(told, Step.PLAY).about == "not done within 0 s"
+
+
+def test_what_is_being_done_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.check.run._TICK_S", 0.02)
+    seen: list[str] = []
+    checked, _ = check(Thinks(), rounds=60, on_progress=seen.append)
+
+    assert checked.passed
+    assert any(
+        "play ace_king_queen" in text and "of 60 rounds" in text for text in seen
+    )
+
+
+# ---- Whose fault it is
+
+
+class NeverReady(InMemory):
+    def ready(self, match: Message) -> Message | None:
+        return {**super().ready(match), "nonce": ""}  # type: ignore[dict-item]
+
+
+def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
+    found = failures(NeverReady())
+
+    assert found[:2] == [
+        (Step.ENCODING, Hint.NO_MESSAGE),
+        (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE),
+    ]
+
+
+class Sleepless(InMemory):
+    """Reads messages with its own eyes: `type` must come first."""
+
+    def take(self, message: Message) -> Message | None:
+        return super().take(message) if next(iter(message)) == "type" else None
+
+
+def test_one_that_does_not_read_with_a_library() -> None:
+    assert failures(Sleepless())[0] == (Step.ENCODING, Hint.JSON_LIBRARY)
+
+
+class Spams(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        answer = super().answer(ask, value)
+        ready = {"type": "ready", "match": ask["match"], "nonce": "n"}
+        self.say(*[ready] * 30)
+        return answer
+
+
+def test_repeats_in_a_row_are_a_flood_at_last() -> None:
+    few = msgspec.structs.replace(LIMITS, unanswered=20)
+    checked, _ = check(Spams())
+
+    assert checked.passed
+    assert failures(Spams(), limits=few)[0] == (Step.ENCODING, Hint.OUT_OF_TURN)
+
+
+# ---- Closed with 1012, and lost memory
+
+
+class EndsAtRestart(InMemory):
+    def closed(self, code: int | None) -> None:
+        if code != 1012:
+            super().closed(code)
+
+
+def test_one_that_ends_when_the_arena_starts_again() -> None:
+    assert failures(EndsAtRestart()) == [(Step.LOST_SESSION, Hint.NOT_BACK)]
+
+
+class Remembers(InMemory):
+    """Has everything told once more."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**said)
+        self.past: list[Message] = []
+
+    def hello(self) -> Message:
+        said = super().hello()
+        return {**said, "from": 0} if "resume" in said else said
+
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "past":
+            self.past.append(message)
+        return super().take(message)
+
+
+def test_who_asks_for_the_past_is_told_it() -> None:
+    memory = Remembers()
+    checked, _ = check(memory)
+
+    assert checked.passed
+    assert memory.past
+    assert all(one["ask"].startswith(f"{one['match']}:") for one in memory.past)
+    assert all("answer" in one for one in memory.past)
+
+
+class StumblesOverThePast(Remembers):
+    def ready(self, match: Message) -> Message | None:
+        return None if self.past else super().ready(match)
+
+
+def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
+    assert failures(StumblesOverThePast())[0] == (Step.LOST_CONNECTION, Hint.FORGETS)
+
+
+def test_ids_of_matches_are_those_of_an_arena() -> None:
+    ids: set[str] = set()
+
+    class Notes(InMemory):
+        def take(self, message: Message) -> Message | None:
+            if message["type"] in ("match", "over"):
+                ids.add(message["match"])
+            return super().take(message)
+
+    check(Notes(batch=True, tables=2))
+
+    assert all(re.fullmatch(r"[0-9a-f]{8}-\d+\.\d", one) for one in ids), ids
+    assert len({one.split("-")[0] for one in ids}) == 1
+
+
+def test_it_gets_as_many_tables_as_it_says() -> None:
+    open_now: set[str] = set()
+    most = [0]
+
+    class Counts(InMemory):
+        def take(self, message: Message) -> Message | None:
+            if message["type"] == "match":
+                open_now.add(message["match"])
+            elif message["type"] == "over":
+                open_now.discard(message["match"])
+            most[0] = max(most[0], len(open_now))
+            return super().take(message)
+
+    checked, told = check(Counts(tables=500))
+
+    assert checked.passed
+    assert most == [64]
+    assert of(told, Step.TABLES).about == "64 matches at once, of 500 that it says"
+
+
+# ---- Strangers
+
+
+class Visited(InMemory):
+    """Somebody else connects as well, each time, and says another name, or nothing."""
+
+    def closed(self, code: int | None) -> None:
+        for name in ("somebody", None):
+            stranger = Stranger(name)
+            stranger.desk = self.desk
+            asyncio.get_running_loop().call_soon(stranger.connect)
+        super().closed(code)
+
+
+class Stranger(InMemory):
+    def __init__(self, name: str | None) -> None:
+        super().__init__(name=name)
+
+    def say(self, *messages: Message | None) -> None:
+        if self.said["name"] is not None:
+            super().say(*messages)
+
+    def closed(self, code: int | None) -> None:
+        """It has gone."""
+
+
+def test_strangers_do_no_harm_to_a_good_bot() -> None:
+    checked, told = check(Visited())
+
+    assert checked.passed, [one for one in told if one.status is Status.FAILED]
+
+
+def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
+    class Renamed(InMemory):
+        def hello(self) -> Message:
+            said = super().hello()
+            return {**said, "name": "other"} if "resume" in said else said
+
+    assert (Step.LOST_CONNECTION, Hint.SAME_NAME) in failures(Renamed())
+
+
+def test_a_game_that_it_does_not_offer_is_named() -> None:
+    _, told = check(InMemory(), games=("blackjack",))
+
+    assert "blackjack" in str(of(told, Step.HELLO).expected)
+    assert of(told, Step.HELLO).came == "it offers ace_king_queen"
 
 
 # ---- Figures

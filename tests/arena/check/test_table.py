@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from arena.chance import Stream, commitment, match_key
-from arena.check.table import SHORT, AnyLegal, Table, house, seed_of
+from arena.check.shapes import SHORT
+from arena.check.table import AnyLegal, Table, house, seed_of
 from arena.games import GAMES, game_named
 from arena.match import Match
 from protocol.errors import IllegalAnswer

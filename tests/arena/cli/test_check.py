@@ -94,6 +94,20 @@ def test_it_needs_a_command_or_a_stranger(run: Run, words: tuple[str, ...]) -> N
     assert "expected either -- COMMAND or --listen" in done.err
 
 
+@pytest.mark.parametrize("option", [("--port", "7701"), ("--host", "127.0.0.1")])
+def test_an_address_is_for_strangers_only(run: Run, option: tuple[str, str]) -> None:
+    done = run("check", *option, "--", PYTHON)
+
+    assert done.status == 2
+    assert f"expected {option[0]} with --listen only" in done.err
+
+
+def test_the_help_says_what_a_seed_does_not_fix(run: Run) -> None:
+    said = " ".join(run("check", "--help").out.split())
+
+    assert "The bot's own chance, its nonces, which the cards depend on" in said
+
+
 @pytest.mark.parametrize(
     "words",
     [("--game", "bridge", "--", PYTHON), ("--", "no-such-program-anywhere", "x")],
@@ -159,6 +173,37 @@ def test_what_it_took_stands_beside_the_limits() -> None:
 
 def test_of_a_stranger_no_memory_is_known() -> None:
     assert summary_of(checked(OK)) == ["", "1 step: 1 ok, 0 failed, 0 skipped"]
+
+
+SHORT = Outcome(
+    number=4,
+    step=Step.PLAY,
+    game="blackjack",
+    status=Status.INCOMPLETE,
+    about="3 of 200 rounds",
+    rounds=3,
+)
+
+
+def test_what_is_not_complete_is_no_failure_and_not_enough() -> None:
+    [line] = lines_of(SHORT)
+
+    assert line == " 4 play blackjack         incomplete (3 of 200 rounds)"
+    assert summary_of(checked(OK, SHORT))[-1] == (
+        "2 steps: 1 ok, 0 failed, 0 skipped, 1 incomplete"
+    )
+    assert verdict_on(checked(OK, SHORT)).startswith(
+        "nothing was wrong, but there was no time for all of play blackjack; --rounds N"
+    )
+
+
+def test_the_seed_is_told() -> None:
+    seeded = msgspec.structs.replace(checked(OK, report=Report(decisions=1)), seed=7)
+    report = msgspec.structs.replace(seeded.report, p50_ms=1.0, p99_ms=1.0, max_ms=1.0)
+    lines = summary_of(msgspec.structs.replace(seeded, report=report))
+
+    assert lines[1].startswith("1 decision: ")
+    assert lines[-1] == "1 step: 1 ok, 0 failed, 0 skipped; seed 7"
 
 
 def test_the_last_word_names_what_failed() -> None:

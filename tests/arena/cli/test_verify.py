@@ -205,7 +205,7 @@ def test_a_transcript_that_was_changed(run: Run, tmp_path: Path) -> None:
     assert ran.status == 1
     [line] = ran.out.splitlines()
     assert line.startswith(f"match {path}: line ")
-    assert line.endswith("`soft` is True, expected False")
+    assert line.endswith("`soft` is true, expected false")
     assert run("verify", str(path), "--json").out.count("`soft`") == 1
 
 
