@@ -229,7 +229,7 @@ def test_an_offence_is_told_with_its_question_and_the_evidence(game: str) -> Non
 
     out = f"ann is out: illegal: {result.termination.text}"
     assert out in lines
-    assert lines[lines.index(out) + 2] == "  it answered: 'no'"
+    assert lines[lines.index(out) + 2] == '  it answered: "no"'
     if game != "blackjack":
         assert any("gives no legal answer" in line for line in lines)
 

@@ -50,7 +50,7 @@ def test_a_match_by_its_id(run: Run, file: str) -> None:
     ]
     assert lines[-3].startswith("scores: ann ")
     [out] = [line for line in lines if line.startswith("ann is out: illegal: seat 1 ")]
-    assert lines[lines.index(out) + 2] == "  it answered: 'no'"
+    assert lines[lines.index(out) + 2] == '  it answered: "no"'
 
 
 def test_the_last_match(run: Run, file: str) -> None:
@@ -332,7 +332,7 @@ def test_who_is_to_blame_reads_the_verdict(run: Run, file: str) -> None:
     others = conversation(run, file, "ace_king_queen-2", 2)
 
     assert mine[-2] == {"event": "answered what was not legal"}
-    assert mine[-1]["arena"]["verdict"]["got"] == "'no'"
+    assert mine[-1]["arena"]["verdict"]["got"] == '"no"'
     assert others[-1]["arena"]["verdict"] is None
     assert not any("event" in line for line in others)
 
