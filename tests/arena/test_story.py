@@ -240,7 +240,7 @@ def test_the_others_learn_one_word_of_it() -> None:
     lines = text(result.record, verdict=verdict, seat=0)
 
     assert "ben is out: illegal" in lines
-    assert not any("'no'" in line for line in lines)
+    assert not any('"no"' in line for line in lines)
 
 
 @pytest.mark.parametrize("game", GAMES)
