@@ -7,6 +7,7 @@ here, a connection is taken for its own only when it says so in its `hello`. Wha
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -39,7 +40,7 @@ _SILENT = frozenset(
 """Why nothing comes: what it wrote to standard error may say it."""
 
 
-class Link:
+class Link(ABC):
     """Where the bot is, and how it went.
 
     Args:
@@ -154,9 +155,9 @@ class Link:
         """Whether the first frame of a connection is the bot's."""
         return True
 
+    @abstractmethod
     async def _take(self, event: Event, expected: str) -> None:
         """Make something of what happened."""
-        raise NotImplementedError
 
     async def event(self, until: float) -> Event | None:
         """What happens next; None if nothing does until then, in seconds of the loop's clock."""

@@ -107,5 +107,10 @@ def test_else_the_list_stays_as_it_is(question: Any, given: object) -> None:
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("rounds", [1, 7, 200, 1000])
-def test_settings_of_any_length_are_settings(game: str, rounds: int) -> None:
-    game_named(game).vocabulary.read_settings(settings_of(game, rounds))
+def test_a_match_is_as_long_as_it_is_to_be_or_nearly(game: str, rounds: int) -> None:
+    asked = settings_of(game, rounds)
+    game_named(game).vocabulary.read_settings(asked)
+    lengths = {"hands": 1, "rounds": 1, "max_rounds": 1, "max_shuffles": 10}
+    [length] = [asked[name] * each for name, each in lengths.items() if name in asked]  # type: ignore[operator]
+
+    assert min(rounds, 100) <= length < rounds + 10

@@ -45,12 +45,15 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written: list[bytes] = []
+        self.has_two = asyncio.Event()
 
     def is_closing(self) -> bool:
         return False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written.append(bytes(data))
+        if len(self.written) == 2:
+            self.has_two.set()
 
     def get_write_buffer_size(self) -> int:
         return 0
@@ -64,8 +67,7 @@ def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
         writing = asyncio.create_task(
             socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY)
         )
-        while len(transport.written) < 2:
-            await asyncio.sleep(0.001)
+        await transport.has_two.wait()
         socket._write(b"a pong")
         await writing
         return transport.written
