@@ -66,6 +66,8 @@ class Chair:
         ask: the question that waits here.
         asked: how many there have been.
         asked_at: when the frame with it was written, or the invitation.
+        limits: of time, of whoever sits here.
+        look_s: whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
         lag_s: the arena's lag in all at that moment.
         waiting: how many other questions the bot had then.
         news: what has been told to this seat since its latest question.
@@ -83,6 +85,8 @@ class Chair:
         "id",
         "invitation",
         "lag_s",
+        "limits",
+        "look_s",
         "news",
         "nonce",
         "notes_left",
@@ -98,6 +102,8 @@ class Chair:
         self.seat = seat
         self.player = player
         self.id = f"{table.id}.{seat}"
+        self.limits = limits
+        self.look_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.clock = Clock(limits)
         self.news: list[News] = []
         self.nonce: str | None = None
@@ -142,7 +148,7 @@ class Chair:
 
     def measure(self, now: float, lag: Lag) -> Bill:
         """What the decision that is waited for has taken so far."""
-        player, limits = self.player, self.table.limits
+        player, limits = self.player, self.limits
         lag_ms = max(0.0, lag.total_s(now) - self.lag_s) * 1000
         credit_ms = player.floor_ms + lag_ms
         if self.nonce is None:
@@ -182,7 +188,7 @@ class Chair:
         left_s = bill.left_ms / 1000
         if bill.kind is not Ending.CPU or left_s <= 0:
             return now + left_s
-        wall_ms = self.table.limits.wall_ms
+        wall_ms = self.limits.wall_ms
         wall_left_s = (wall_ms - self._since(now, wall_ms)) / 1000
         # All cores can be at work for it, so that it cannot be too late before.
         return now + max(_LEAST_LOOK_S, min(left_s / _CORES, wall_left_s))

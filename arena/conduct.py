@@ -70,6 +70,7 @@ class Table:
         limits: Limits,
         on_over: OnOver,
         now: float,
+        by_seat: Sequence[Limits] = (),
     ) -> None:
         self.id = table_id
         self.game = game
@@ -77,13 +78,12 @@ class Table:
         self.limits = limits
         self.on_over = on_over
         self.opened_at = now
-        # Whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
-        self.look_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
         self.match: Match | None = None
         self.chairs = [
-            Chair(self, seat, player, limits) for seat, player in enumerate(players)
+            Chair(self, seat, player, by_seat[seat] if by_seat else limits)
+            for seat, player in enumerate(players)
         ]
 
     @property
@@ -151,8 +151,12 @@ class Conduct:
         players: Sequence[Player],
         limits: Limits,
         on_over: OnOver,
+        by_seat: Sequence[Limits] = (),
     ) -> Table:
-        """Invite players to a match, one per seat; `on_over` is called once, when its result is known."""
+        """Invite players to a match, one per seat; `on_over` is called once, when its result is known.
+
+        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
+        """
         self._numbers += 1
         table = Table(
             f"{self._run}-{self._numbers}",
@@ -162,6 +166,7 @@ class Conduct:
             limits,
             on_over,
             self._clock(),
+            by_seat,
         )
         self._tables[table.id] = table
         names = tuple(player.name for player in players)
@@ -173,7 +178,7 @@ class Conduct:
                 seat=chair.seat,
                 seats=names,
                 settings=plain,
-                limits=limits,
+                limits=chair.limits,
                 commitment=table.commitment,
             )
             chair.asked_at = table.opened_at
@@ -211,7 +216,7 @@ class Conduct:
         if self.practice and self._refuses(chair, message):
             return
         # Nearly all answers are so quick that they cost nothing.
-        is_quick = arrived - chair.asked_at <= chair.table.look_s
+        is_quick = arrived - chair.asked_at <= chair.look_s
         if not (
             (is_quick and not player.is_metered) or chair.charge(arrived, self.lag)
         ):
@@ -306,7 +311,7 @@ class Conduct:
             question,
             tuple(chair.news),
             chair.clock.bank_ms,
-            chair.table.limits.decision_ms,
+            chair.limits.decision_ms,
         )
         chair.news = []
         chair.asked_at = self._clock()
@@ -319,7 +324,7 @@ class Conduct:
 
     def _watch(self, chair: Chair) -> None:
         """See to it that a tick looks at the chair as soon as it can be late."""
-        look_at = chair.asked_at + chair.table.look_s
+        look_at = chair.asked_at + chair.look_s
         if look_at < chair.watched_until:
             self._look(chair, look_at)
 
@@ -356,7 +361,7 @@ class Conduct:
             bot=player.name,
             seat=chair.seat,
             text=finding.text,
-            advice=advice(finding, table.limits),
+            advice=advice(finding, chair.limits),
             mechanism=finding.mechanism,
             asked=None if question is None else msgspec.json.encode(question).decode(),
             legal=None if question is None else question.legal_text(),
@@ -369,7 +374,7 @@ class Conduct:
             exit_status=finding.exit_status,
             stderr=finding.stderr or (None if process is None else process.tail()),
             enforced=player.enforced,
-            limits=table.limits,
+            limits=chair.limits,
         )
         self._end(table, finding.kind, chair.seat, finding.text)
         self._finish(table, verdict)

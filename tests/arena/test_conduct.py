@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from arena.conduct import FAULT
+from arena.conduct import FAULT, Table
 from arena.games import GAMES
 from arena.match import replay
 from arena.rules import Game
@@ -850,3 +850,49 @@ def test_J4_a_verdict_has_no_times_of_another_decision(house: House) -> None:
     _, _, verdict = only(house.results)
 
     assert (verdict.asked, verdict.taken_ms, verdict.waited_ms) == (None, None, None)
+
+
+# --- limits of a seat's own ---
+
+
+def with_a_person(house: House, ann: Bot, ben: Bot) -> Table:
+    """A table with a seat that may think for ten seconds, and one that may not."""
+    long = msgspec.structs.replace(LIMITS, decision_ms=10_000, hard_ms=60_000)
+    rules = GAMES["ace_king_queen"]
+    table = house.conduct.open(
+        rules,
+        rules.vocabulary.read_settings({"hands": 2}),
+        [ann.player, ben.player],
+        LIMITS,
+        lambda *over: house.results.append(over),
+        by_seat=(long, LIMITS),
+    )
+    house.sit(ann, ben)
+    return table
+
+
+def test_J7_every_seat_is_held_to_its_own_limits(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    table = with_a_person(house, ann, ben)
+    [ask] = ann.asks()
+    assert ask.decision_ms == 10_000
+    house.passes(9.9)
+    house.answer(ann, ask, "bet")
+    assert table.chairs[0].clock.bank_ms == LIMITS.bank_ms, "it cost nothing"
+
+    [ask] = ben.asks()
+    assert ask.decision_ms == LIMITS.decision_ms
+    house.passes(4.1)
+    [(_, result, verdict)] = house.results
+    assert result.termination.kind is Ending.TIMEOUT
+    assert verdict is not None
+    assert (verdict.seat, verdict.limits) == (1, LIMITS)
+
+
+def test_each_seat_is_told_its_own_limits(house: House, ann: Bot, ben: Bot) -> None:
+    table = with_a_person(house, ann, ben)
+    invitations = [chair.invitation for chair in table.chairs]
+
+    assert [one and one.limits.decision_ms for one in invitations] == [10_000, 1_000]
+    assert table.limits == LIMITS
