@@ -13,11 +13,21 @@ import msgspec
 
 from arena.games import game_named
 from arena.match import Match, Record
+from arena.rules import Game
 from arena.written import Played
 from protocol.errors import UsageError, one_line
 from protocol.messages import Ending, Termination
+from protocol.vocabulary import Settings
 
-__all__ = ["Sheet", "is_dealt", "read", "read_record", "reopened", "sheet_of"]
+__all__ = [
+    "Sheet",
+    "beginning",
+    "is_dealt",
+    "read",
+    "read_record",
+    "reopened",
+    "sheet_of",
+]
 
 _WORDS = 160  # of what is wrong with a document
 
@@ -133,11 +143,11 @@ def is_dealt(record: Record) -> bool:
     return is_ready or is_done or bool(record.answers)
 
 
-def reopened(record: Record) -> Match:
-    """The match of a record at its beginning; one that was never dealt is not dealt now either.
+def beginning(record: Record) -> tuple[Game, Settings, bytes | None]:
+    """What a match begins with, as its record has it: the game, its settings, and the seed if there are no decks.
 
     Raises:
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks.
     """
     if (record.seed is None) == (record.decks is None):
         raise UsageError("expected a record with a seed or decks")
@@ -148,9 +158,19 @@ def reopened(record: Record) -> Match:
     except ValueError:
         got = one_line(repr(record.seed), _WORDS)
         raise UsageError(f"expected a seed in hex, got {got}") from None
+    return game, game.vocabulary.read_settings(settings), seed
+
+
+def reopened(record: Record) -> Match:
+    """The match of a record at its beginning; one that was never dealt is not dealt now either.
+
+    Raises:
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    """
+    game, settings, seed = beginning(record)
     return Match(
         game,
-        game.vocabulary.read_settings(settings),
+        settings,
         seed=seed,
         nonces=record.nonces,
         decks=record.decks,
