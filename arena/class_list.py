@@ -16,7 +16,7 @@ import msgspec
 
 from protocol.errors import UsageError, one_line
 
-__all__ = ["COLUMNS", "Student", "check_name", "read_class"]
+__all__ = ["COLUMNS", "Student", "check_name", "class_in", "read_class"]
 
 COLUMNS = ("name", "email", "team")
 _SAME = {"e-mail": "email", "mail": "email"}  # as spreadsheets of the world call it
@@ -40,26 +40,39 @@ def read_class(file: Path) -> tuple[Student, ...]:
         UsageError: a line is wrong: the text has both, as `class.csv:7: …`.
         OSError: the file cannot be read.
     """
-    rows = _rows(file)
+    return class_in(_text(file), str(file))
+
+
+def class_in(text: str, where: str) -> tuple[Student, ...]:
+    """The same of a text that came from somewhere else.
+
+    Args:
+        text: all lines.
+        where: what they are called in what is raised, as in `class.csv:7: …`.
+
+    Raises:
+        UsageError: a line is wrong.
+    """
+    rows = _rows(text.removeprefix("\ufeff"), where)
     try:
         number, header = next(rows)
     except StopIteration:
         raise UsageError(
-            f"{file}: expected a line of column names, got an empty file"
+            f"{where}: expected a line of column names, got an empty file"
         ) from None
-    columns = _columns(f"{file}:{number}", header)
+    columns = _columns(f"{where}:{number}", header)
     students: list[Student] = []
     lines: dict[str, int] = {}
     for number, row in rows:
-        student = _student(f"{file}:{number}", columns, row)
+        student = _student(f"{where}:{number}", columns, row)
         if student.name in lines:
             raise UsageError(
-                f"{file}:{number}: {student.name!r} is in line {lines[student.name]} already"
+                f"{where}:{number}: {student.name!r} is in line {lines[student.name]} already"
             )
         lines[student.name] = number
         students.append(student)
     if not students:
-        raise UsageError(f"{file}: expected at least one name, got none")
+        raise UsageError(f"{where}: expected at least one name, got none")
     return tuple(students)
 
 
@@ -79,17 +92,20 @@ def check_name(name: str) -> str:
     return name
 
 
-def _rows(file: Path) -> Iterator[tuple[int, Sequence[str]]]:
-    """The rows that are not empty, with the numbers of their last lines; the file is read at once."""
+def _text(file: Path) -> str:
     data = file.read_bytes()
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise UsageError(
             f"{file}:{number}: expected UTF-8, got {data[error.start : error.start + 1]!r}; "
             "a spreadsheet saves it as 'CSV UTF-8'"
         ) from None
+
+
+def _rows(text: str, where: str) -> Iterator[tuple[int, Sequence[str]]]:
+    """The rows that are not empty, with the numbers of their last lines."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     separator = max(_SEPARATORS, key=first.count)
     lines = io.StringIO(text, newline="")
@@ -100,7 +116,7 @@ def _rows(file: Path) -> Iterator[tuple[int, Sequence[str]]]:
             if any(cells):
                 yield reader.line_num, cells
     except csv.Error as error:
-        raise UsageError(f"{file}:{reader.line_num}: {error}") from None
+        raise UsageError(f"{where}:{reader.line_num}: {error}") from None
 
 
 def _columns(where: str, header: Sequence[str]) -> tuple[str, ...]:

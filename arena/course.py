@@ -15,14 +15,16 @@ import msgspec
 
 from arena.config import Config
 from arena.director import Competition, Report
-from arena.entry import unused
+from arena.games import game_named
 from arena.host import Host
-from arena.plan import HOUSE_TABLES, Bot, Form, Plan
-from arena.run import Run, Who, plan_for, teams_of
+from arena.plan import HOUSE_TABLES, Form, Plan
+from arena.run import Run, Who, guests_of, plan_for, players_of, teams_of
+from arena.start import plan_by_hand
 from arena.store import Competition as Written
 from arena.store import Store
 from arena.timetable import LATEST_S, due
-from protocol.errors import ArenaError, StoreFailed, UsageError
+from arena.web.now import Upcoming
+from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
 
 __all__ = ["Course", "Open"]
 
@@ -79,6 +81,10 @@ class Course:
         self._teams = teams
         self._names = names
         self._once = once
+        self._runs: Mapping[str, Run] = {}
+        self._games: Mapping[str, Plan] = {}
+        self._current: dict[str, Competition] = {}  # the latest of every run
+        self._past: set[str] = set()  # runs that were played before, once and for all
         self._tasks: set[asyncio.Task[None]] = set()
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_failed = False
@@ -90,7 +96,8 @@ class Course:
             StoreFailed: the database cannot be written any more.
         """
         before: dict[str, asyncio.Task[None]] = {}
-        ends = {run.name: run for run in runs}
+        self._runs = ends = {run.name: run for run in runs}
+        self._games = {game.plan.game: game.plan for game in games}
         for written in self._host.unfinished():
             try:
                 competition = self._resumed(written)
@@ -103,6 +110,7 @@ class Course:
                 before[written.plan.game] = played
             if written.plan.run in ends:
                 run = ends[written.plan.run]
+                self._current[run.name] = competition
                 self._until(run, competition, written.started_at)
         for run in runs:
             self._spawn(self._repeat(run))
@@ -117,11 +125,93 @@ class Course:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    @property
+    def upcoming(self) -> tuple[Upcoming, ...]:
+        """What is to be played: the runs that wait for their time, or for bots."""
+        coming = []
+        for run in self._runs.values():
+            following = None if run.at is None else run.at.next_after(_now())
+            is_done = run.name in self._past or run.name in self._current
+            if following is not None or (run.at is None and not is_done):
+                at = None if following is None else following.timestamp()
+                coming.append(Upcoming(run.name, run.game, run.form.value, at))
+        return tuple(coming)
+
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
         return self._spawn(self._play(competition))
 
+    async def start(
+        self,
+        name: str,
+        *,
+        form: str | None = None,
+        matches: int | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Competition:
+        """Have a run played now, whatever its time is, or a game by all who are connected and play it.
+
+        Args:
+            name: of the run, or of the game.
+            form: of a game, if not the usual one.
+            matches: of a game, how often each two meet, or each bot the dealer.
+            settings: of a game, if not the usual ones.
+
+        Raises:
+            UsageError: there is none of that name, it is on, too few are there, or it is not played so; nothing is written.
+        """
+        run = self._runs.get(name)
+        if run is None:
+            competition = await self._start_game(name, form, matches, settings)
+        elif form is None and matches is None and settings is None:
+            competition = await self._start_run(run)
+        else:
+            raise UsageError(
+                f"expected form, matches and settings with a game only, {name} is a run of the file"
+            )
+        self.play(competition)
+        return competition
+
     # --- within ---
+
+    async def _start_run(self, run: Run) -> Competition:
+        names, teams = await self._roster()
+        last = self._current.get(run.name)
+        if last is not None and not last.is_over:
+            raise UsageError(
+                f"expected a run that is not being played, {run.name} is: {last.id}"
+            )
+        if run.who is Who.CONNECTED and not self._are_there(run):
+            there, least = len(self._host.names(run.game)), run.least - len(run.house)
+            raise UsageError(
+                f"expected at least {least} bots that play {run.game} for {run.name}, {there} are connected"
+            )
+        return self._set_up(run, names, teams, None)
+
+    async def _start_game(
+        self,
+        name: str,
+        form: str | None,
+        matches: int | None,
+        settings: Mapping[str, object] | None,
+    ) -> Competition:
+        try:
+            game = game_named(name)
+        except UnknownGame as error:
+            known = ", ".join(self._runs) or "none is in its file"
+            raise UsageError(f"{error}; or a run: {known}") from None
+        _, teams = await self._roster()
+        usual = self._games.get(game.name)
+        plan = plan_by_hand(game, self._config, usual, form, matches, settings)
+        names = self._host.names(game.name)
+        least = 1 if plan.form is Form.LEAGUE else 2
+        if len(names) < least:
+            raise UsageError(
+                f"expected at least {least} connected bots that play {game.name}, got {len(names)}"
+            )
+        return self._host.compete(
+            msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
+        )
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -152,6 +242,7 @@ class Course:
 
     def _resumed(self, written: Written) -> Competition:
         competition = self._host.resume(written)
+        competition.started_at = written.started_at
         state = " (paused)" if competition.is_paused else ""
         progress = competition.progress
         self._tell(
@@ -166,6 +257,7 @@ class Course:
         if run.at is None:
             earlier = self._earlier(run)
             if earlier and earlier[-1].finished_at is not None:
+                self._past.add(run.name)
                 self._tell(
                     f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
                 )
@@ -196,26 +288,45 @@ class Course:
             names, teams = await self._roster()
             if run.who is not Who.CONNECTED or self._are_there(run):
                 break  # else somebody has gone while the roster was read
-        players = self._players(run, names)
-        guests = self._guests(run, players)
-        players = (*players, *(bot.name for bot in guests))
+        if run.at is None and run.name in self._current:
+            return  # the instructor was quicker
         try:
-            plan = plan_for(
-                run,
-                self._config.limits,
-                self._config.games,
-                players,
-                teams,
-                due_at=due_at,
-                bots=guests,
-            )
-            competition = self._host.compete(plan)
+            competition = self._set_up(run, names, teams, due_at)
         except UsageError as error:  # nobody is on the roster, say
             self.has_failed = True
             self._tell(f"{run.name} cannot be played: {error}")
             return
-        self._until(run, competition, _now().timestamp())
         await self._play(competition)
+
+    def _set_up(
+        self,
+        run: Run,
+        names: Sequence[str],
+        teams: Mapping[str, str],
+        due_at: float | None,
+    ) -> Competition:
+        """A run's competition, with who takes part now.
+
+        Raises:
+            UsageError: it cannot be played by them.
+        """
+        players = players_of(run, self._host.names(run.game), names)
+        tables = min(HOUSE_TABLES, self._config.limits.tables)
+        guests = guests_of(run, {*players, *self._host.taken}, tables)
+        players = (*players, *(bot.name for bot in guests))
+        plan = plan_for(
+            run,
+            self._config.limits,
+            self._config.games,
+            players,
+            teams,
+            due_at=due_at,
+            bots=guests,
+        )
+        competition = self._host.compete(plan)
+        self._current[run.name] = competition
+        self._until(run, competition, _now().timestamp())
+        return competition
 
     async def _enough(self, run: Run) -> bool:
         """Wait until so many are there as must be; whoever has been named is awaited by its matches."""
@@ -242,28 +353,6 @@ class Course:
     async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """Who is on it now, and in which team."""
         return await asyncio.to_thread(lambda: (self._names(), self._teams()))
-
-    def _players(self, run: Run, roster: Sequence[str]) -> tuple[str, ...]:
-        """Who takes part, by the names under which they are here."""
-        here = self._host.names(run.game)
-        match run.who:
-            case Who.CONNECTED:
-                return here
-            case Who.NAMED:
-                return tuple(_name_of(name, here) for name in run.players)
-            case Who.ROSTER:
-                return tuple(_name_of(name, here) for name in roster)
-
-    def _guests(self, run: Run, players: Sequence[str]) -> tuple[Bot, ...]:
-        """The house bots that take part, each by a name that nobody has."""
-        taken = {*players, *self._host.taken}
-        guests = []
-        tables = min(HOUSE_TABLES, self._config.limits.tables)
-        for house in run.house:
-            name = unused(house, taken)
-            taken.add(name)
-            guests.append(Bot(name=name, house=house, tables=tables))
-        return tuple(guests)
 
     def _until(self, run: Run, competition: Competition, began: float) -> None:
         """Close a ladder when its time is over."""
@@ -326,13 +415,6 @@ async def _close(competition: Competition, end: datetime) -> None:
             competition.close()
             return
         await asyncio.sleep(min(left_s, _LOOK_S))
-
-
-def _name_of(name: str, here: Sequence[str]) -> str:
-    """Under which name somebody on the roster has come: its own, or one below it."""
-    if name in here:
-        return name
-    return next((other for other in here if other.startswith(f"{name}/")), name)
 
 
 def _said(moment: datetime) -> str:

@@ -1,4 +1,4 @@
-"""What an instructor can have done while the arena runs: pause, resume, stop, void a match, remove a bot.
+"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, import a class.
 
 Who it is has been established by a token when a word gets here. Everything that is done is written down with who and when; what
 cannot be done changes nothing and is told in one line.
@@ -6,16 +6,20 @@ cannot be done changes nothing and is told in one line.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol
 
+from arena.class_list import class_in
 from arena.director import Competition
 from arena.host import Host
+from arena.roster import Imported, Roster
 from arena.store import Act, State, Store
 from protocol.errors import UsageError
 from protocol.messages import Action, Done, Instruct
 
-__all__ = ["Instructor"]
+__all__ = ["Instructor", "Starter"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _DONE = {
@@ -23,6 +27,20 @@ _DONE = {
     Action.RESUME: "resumed",
     Action.STOP: "stopped",
 }
+
+
+class Starter(Protocol):
+    """What begins competitions."""
+
+    async def start(
+        self,
+        name: str,
+        *,
+        form: str | None = None,
+        matches: int | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Competition:
+        """Have a run or a game played now; raises `UsageError` if it cannot be."""
 
 
 class Instructor:
@@ -33,6 +51,9 @@ class Instructor:
         store: its database.
         reopen: has a competition played on that was over, as one of its matches is to be played again.
         wall: the time of day in Unix seconds.
+        starter: begins competitions.
+        roster: the class is put there.
+        lines: what the arena has told lately.
     """
 
     def __init__(
@@ -41,14 +62,21 @@ class Instructor:
         store: Store,
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
+        *,
+        starter: Starter,
+        roster: Roster,
+        lines: Callable[[], Sequence[str]],
     ) -> None:
         self._host = host
         self._store = store
         self._reopen = reopen
         self._wall = wall
+        self._starter = starter
+        self._roster = roster
+        self._lines = lines
 
-    def __call__(self, message: Instruct, who: str) -> Done:
-        """Do as told.
+    def __call__(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
+        """Do as told; what needs the roster is done in a while.
 
         Raises:
             UsageError: it cannot be done; nothing has changed.
@@ -62,8 +90,58 @@ class Instructor:
                 text = self._void(message, who)
             case Action.REMOVE:
                 text = self._remove(message, who)
+            case Action.LOG:
+                lines = tuple(self._lines())
+                return self._done(f"{len(lines)} lines", lines=lines)
+            case Action.START:
+                return self._start(message, who)
+            case Action.IMPORT:
+                return self._import(message, who)
+        return self._done(text)
+
+    def _done(
+        self,
+        text: str,
+        tokens: Sequence[tuple[str, str]] = (),
+        lines: Sequence[str] = (),
+    ) -> Done:
         progress = (one.progress for one in self._host.competitions)
-        return Done(text, tuple(progress))
+        return Done(text, tuple(progress), tuple(tokens), tuple(lines))
+
+    def _start(self, message: Instruct, who: str) -> Awaitable[Done]:
+        name = message.competition
+        if name is None:
+            raise UsageError("expected the name of a run or of a game, got none")
+
+        async def started() -> Done:
+            competition = await self._starter.start(
+                name,
+                form=message.form,
+                matches=message.matches,
+                settings=message.settings,
+            )
+            text = f"started by {who}"
+            self._store.acted(self._act(message, who, competition.id, text))
+            await asyncio.sleep(0)  # then it is among those that are on
+            return self._done(f"started: {competition.id}")
+
+        return started()
+
+    def _import(self, message: Instruct, who: str) -> Awaitable[Done]:
+        text = message.text
+        if text is None:
+            raise UsageError("expected the text of a roster, got none")
+
+        def take() -> Imported:
+            return self._roster.take(class_in(text, "roster"))
+
+        async def imported() -> Done:
+            done = await asyncio.to_thread(take)  # a class takes a while, and its turn
+            said = _of_import(done)
+            self._store.acted(self._act(message, who, None, f"{said}, by {who}"))
+            return self._done(said, tokens=[(one.name, one.token) for one in done.new])
+
+        return imported()
 
     def _steer(self, message: Instruct, who: str) -> str:
         done = _DONE[message.action]
@@ -163,7 +241,9 @@ class Instructor:
             )
         return chosen
 
-    def _act(self, message: Instruct, who: str, competition: str, text: str) -> Act:
+    def _act(
+        self, message: Instruct, who: str, competition: str | None, text: str
+    ) -> Act:
         return Act(
             competition=competition,
             at=self._wall(),
@@ -173,3 +253,11 @@ class Instructor:
             bot=message.bot,
             text=text,
         )
+
+
+def _of_import(done: Imported) -> str:
+    old = done.changed + done.same
+    said = f"{len(done.new):,} new; {old:,} known, {done.changed:,} of them changed"
+    if done.revoked:
+        said += f"; without a token, as before: {', '.join(done.revoked)}"
+    return said

@@ -7,13 +7,14 @@ Nothing here reads a clock or a file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 from arena.access import stem
+from arena.entry import unused
 from arena.forms import check_form
 from arena.games import competition_settings, game_named
 from arena.plan import WAIT_S, Bot, Form, Plan, plan_of
@@ -33,7 +34,9 @@ __all__ = [
     "Run",
     "Who",
     "check",
+    "guests_of",
     "plan_for",
+    "players_of",
     "teams_of",
 ]
 
@@ -154,6 +157,34 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     return {name: teams[stem(name)] for name in players if stem(name) in teams}
 
 
+def players_of(run: Run, here: Sequence[str], roster: Iterable[str]) -> tuple[str, ...]:
+    """Who takes part, by the names under which they are here.
+
+    Args:
+        run: what is played.
+        here: who is connected and plays the game.
+        roster: all that are on it.
+    """
+    match run.who:
+        case Who.CONNECTED:
+            return tuple(here)
+        case Who.NAMED:
+            return tuple(_name_of(name, here) for name in run.players)
+        case Who.ROSTER:
+            return tuple(_name_of(name, here) for name in roster)
+
+
+def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:
+    """The house bots that take part, at so many tables at once, each by a name that nobody has."""
+    names = set(taken)
+    guests = []
+    for house in run.house:
+        name = unused(house, names)
+        names.add(name)
+        guests.append(Bot(name=name, house=house, tables=tables))
+    return tuple(guests)
+
+
 def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
     """See that it can be played by those who are named, or by as many as must be there.
 
@@ -218,6 +249,13 @@ def _check_form(run: Run) -> None:
         raise UsageError(
             f"matches: expected at most {MOST_MATCHES} with those of split, got {run.matches * run.split}"
         )
+
+
+def _name_of(name: str, here: Sequence[str]) -> str:
+    """Under which name somebody on the roster has come: its own, or one below it."""
+    if name in here:
+        return name
+    return next((other for other in here if other.startswith(f"{name}/")), name)
 
 
 def _split(run: Run, settings: Settings) -> Settings:

@@ -73,6 +73,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=64)]
 Nonce = Annotated[str, Meta(min_length=1, max_length=64)]
 Note = Annotated[str, Meta(max_length=1024)]
 
+_LIST = 262_144  # letters: a university
 _Plain: TypeAlias = bool | int | float | str | None
 _Value1: TypeAlias = _Plain | list[_Plain] | dict[str, _Plain]
 _Value2: TypeAlias = _Plain | list[_Value1] | dict[str, _Value1]
@@ -223,6 +224,9 @@ class Action(StrEnum):
         stop: the competition ends for good; what is being played is void.
         void: a match does not count and is played again.
         remove: a bot is out, like an offender.
+        start: a competition begins now.
+        import: a class is put on the roster.
+        log: nothing; `done` has what the arena has told lately.
     """
 
     STATUS = "status"
@@ -231,6 +235,9 @@ class Action(StrEnum):
     STOP = "stop"
     VOID = "void"
     REMOVE = "remove"
+    START = "start"
+    IMPORT = "import"
+    LOG = "log"
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -383,11 +390,16 @@ class Instruct(
     Attributes:
         protocol: the version of the protocol: 1.
         token: the instructor's.
-        action: what is to be done.
+        action: what is to be done, a word of the table below.
         competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are about all that go on, and
-            `remove` about all that the bot is in.
+            `remove` about all that the bot is in. For `start`: the name of a run, which begins whatever its time is, or of a game,
+            which is played by whoever is connected.
         match: for `void`: the id of a match, not of a chair.
         bot: for `remove`: its name.
+        form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it the usual one of the game.
+        matches: for `start` of a game: how often each two meet, or each bot the dealer.
+        settings: for `start` of a game: settings of its own.
+        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`.
     """
 
     protocol: int
@@ -396,6 +408,10 @@ class Instruct(
     competition: Id | None = None
     match: Id | None = None
     bot: Name | None = None
+    form: Id | None = None
+    matches: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    settings: dict[str, _Plain] | None = None
+    text: Annotated[str, Meta(max_length=_LIST)] | None = None
 
 
 class Progress(Struct, frozen=True):
@@ -430,10 +446,14 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
     Attributes:
         text: what has been done.
         competitions: how far each is then.
+        tokens: after `import`: the name and the token of everybody who is new; they are said this once.
+        lines: after `log`: what the arena has told, oldest first.
     """
 
     text: str
     competitions: tuple[Progress, ...] = ()
+    tokens: tuple[tuple[str, str], ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):

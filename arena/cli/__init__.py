@@ -43,12 +43,14 @@ COMMANDS: dict[str, str] = {
     "stop": "End a competition that is being played.",
     "void": "Have a match played again.",
     "remove": "Take a bot out of a competition.",
+    "start": "Have an arena begin a competition now.",
+    "log": "Show what an arena has told lately.",
     "bench": "Measure the arena on this machine.",
     "doctor": "See which limits can be enforced on this machine.",
 }
 """The commands, each with the line that `arena --help` shows; `arena.cli.<name>` has the `command`, but for those below."""
 
-_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove")
+_INSTRUCT = ("status", "pause", "resume", "stop", "void", "remove", "start", "log")
 """An instructor's words are so much alike that `arena/cli/instruct.py` has them all."""
 
 LONGEST_LINE = 2000  # what a stranger's file says of itself must not flood a terminal

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from itertools import count
 
 from arena.cli._report import Board
 from arena.entry import Entry
@@ -18,13 +21,21 @@ from protocol.messages import Ending, Verdict
 __all__ = ["Teller", "launched"]
 
 _LONGEST_LINE = 500
+_KEPT = 500  # lines in all
+_KEPT_MATCHES = (
+    250  # of them at most: a thousand matches must not push out what was told
+)
+_KEPT_LETTERS = 200_000  # a frame of the log stays far below a mebibyte
 
 
 class Teller:
-    """Tells of eliminations and of bots of ours that have ended, but not of the same thing twice."""
+    """Tells of eliminations and of bots of ours that have ended, but not of the same thing twice; keeps what was told lately."""
 
     def __init__(self, board: Board | None = None) -> None:
         self._board = board or Board(None)
+        self._told: deque[tuple[int, str]] = deque(maxlen=_KEPT)
+        self._matches: deque[tuple[int, str]] = deque(maxlen=_KEPT_MATCHES)
+        self._numbers = count()
         self._ruled: dict[str, set[str]] = {}
         self._ended: set[str] = set()
 
@@ -44,8 +55,31 @@ class Teller:
 
     def say(self, text: str) -> None:
         """A line on stderr; if nobody reads that any more, matches go on all the same."""
+        line = one_line(text, _LONGEST_LINE)
+        clock = time.strftime("%Y-%m-%d %H:%M:%S")
+        self._told.append((next(self._numbers), f"{clock} {line}"))
         with contextlib.suppress(OSError):
-            self._board.say(one_line(text, _LONGEST_LINE))
+            self._board.say(line)
+
+    def noting(self, log: Callable[[str], None]) -> Callable[[str], None]:
+        """A log of matches whose latest lines are kept, too."""
+
+        def note(line: str) -> None:
+            self._matches.append((next(self._numbers), line))
+            log(line)
+
+        return note
+
+    def lines(self) -> tuple[str, ...]:
+        """What was told lately, each line with its time, oldest first."""
+        latest: list[str] = []
+        letters = 0
+        for _, line in sorted((*self._told, *self._matches), reverse=True)[:_KEPT]:
+            letters += len(line)
+            if letters > _KEPT_LETTERS:
+                break
+            latest.append(line)
+        return tuple(reversed(latest))
 
 
 @contextlib.asynccontextmanager

@@ -1,4 +1,4 @@
-"""`arena status`, `pause`, `resume`, `stop`, `void`, `remove`: what an instructor tells an arena that is running.
+"""`arena status`, `pause`, `resume`, `stop`, `void`, `remove`, `start`, `log`: what an instructor tells an arena that is running.
 
 Each is one `instruct` over a WebSocket of its own, with the instructor's token, which `arena roster instructor` makes.
 """
@@ -12,6 +12,8 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
+from arena.plan import Form
+from arena.run import MOST_MATCHES
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Progress, Refused
@@ -106,9 +108,51 @@ def remove(
     _tell(url, token, as_json, Action.REMOVE, competition=competition, bot=bot)
 
 
+@click.command(name="start")
+@click.argument("what")
+@click.option(
+    "--form",
+    type=click.Choice([form.value for form in Form]),
+    help="Of a game: how it is played [default: as `arena serve` plays it].",
+)
+@click.option(
+    "--matches",
+    type=click.IntRange(min=1, max=MOST_MATCHES),
+    help="Of a game: how often each two meet, or each bot the dealer.",
+)
+@shared.set_option
+@_options
+def start(
+    what: str,
+    form: str | None,
+    matches: int | None,
+    settings: dict[str, object],
+    url: str,
+    token: str,
+    as_json: bool,
+) -> None:
+    """Begin a competition now.
+
+    WHAT is the name of a [[run]] in the arena's file, which is played now whatever its time is, or a game, which is played by
+    all bots that are connected and play it.
+    """
+    about = {"form": form, "matches": matches, "settings": settings or None}
+    _tell(url, token, as_json, Action.START, competition=what, **about)
+
+
+@click.command(name="log")
+@_options
+def log(url: str, token: str, as_json: bool) -> None:
+    """Show what a running arena has told on stderr lately, and the latest matches, each with its time.
+
+    --json prints {text, competitions, lines: [text]}.
+    """
+    _tell(url, token, as_json, Action.LOG)
+
+
 COMMANDS: dict[str, click.Command] = {
     one.name: one
-    for one in (status, pause, resume, stop, void, remove)
+    for one in (status, pause, resume, stop, void, remove, start, log)
     if one.name is not None
 }
 """By name."""
@@ -118,7 +162,11 @@ def _tell(url: str, token: str, as_json: bool, action: Action, **about: Any) -> 
     """Have it done, and show what came of it."""
     done = _ask(url, Instruct(VERSION, token, action, **about))
     if as_json:
-        shared.print_json(msgspec.to_builtins(done))
+        document = msgspec.to_builtins(done)
+        for name in ("tokens", "lines"):  # only where they are what was asked for
+            if not document[name]:
+                del document[name]
+        shared.print_json(document)
     else:
         _show(action, done)
 
@@ -157,7 +205,10 @@ def _ask(url: str, message: Instruct) -> Done:
 
 
 def _show(action: Action, done: Done) -> None:
-    if action is not Action.STATUS:
+    if action is Action.LOG:
+        for line in done.lines:
+            click.echo(line)
+    elif action is not Action.STATUS:
         click.echo(done.text)
     elif not done.competitions:
         click.echo("no competition is on")

@@ -142,7 +142,7 @@ def revoke(name: str, db: str, as_json: bool) -> None:
 def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
-    It lets its owner pause, resume and stop competitions, void matches and remove bots. NAME is written down with what is done with it. A former token of that name is good no longer.
+    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and import a class. NAME is written down with what is done with it. A former token of that name is good no longer.
 
     --json prints {name, token}.
     """

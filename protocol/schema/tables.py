@@ -213,6 +213,7 @@ PARTS: Mapping[str, Callable[[str], Iterator[str]]] = {
     "settings": _settings,
     "limits": _limits,
     "verdict": _verdict,
+    "actions": _enumeration("action", ("`action`", "what is done")),
     "endings": _enumeration("ending", ("`kind`", "what happened")),
     "mechanisms": _enumeration("mechanism", ("`mechanism`", "what found out")),
     "close": _close_codes,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.class_list import Student, read_class
+from arena.class_list import Student, class_in, read_class
 from protocol.errors import UsageError
 
 ANN = Student(name="ann", email="ann@school", team="red")
@@ -142,3 +142,12 @@ def test_a_quote_that_is_not_closed_is_told_with_its_line(
     refuses: Callable[[bytes], str],
 ) -> None:
     assert refuses(b'name\nann\n"ben\n').startswith(":3: ")
+
+
+def test_a_text_from_elsewhere_is_read_like_a_file() -> None:
+    assert class_in("\ufeffname;team\r\nann;red\r\n\r\nben;\r\n", "x") == (
+        Student(name="ann", team="red"),
+        Student(name="ben", team=""),
+    )
+    with pytest.raises(UsageError, match=r"^x:3: 'ann' is in line 2 already$"):
+        class_in("name\nann\nann\n", "x")

@@ -851,3 +851,175 @@ def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
         assert cup.plan.teams == {"ann": "red", "ben": "red"}
 
     run(scenario)
+
+
+# --- what the instructor starts ---
+
+
+def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run(at="Mon 18:00"))
+        await turns()
+        await evening.course.start("cup")
+        cup = await evening.starts(1)
+        assert (cup.plan.run, cup.plan.players) == ("cup", ("ann", "ben"))
+        assert cup.plan.due_at is None
+
+        with pytest.raises(UsageError, match="cup is: c0"):
+            await evening.course.start("cup")
+        cup.end()
+        await turns()
+        evening.now = SIX
+        cup = await evening.starts(2)
+        assert cup.plan.due_at == SIX.timestamp()
+
+        cup.end()
+        await turns()
+        await evening.course.start("cup")
+        await evening.starts(3)
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        gathers, is_gathered = asyncio.Event(), asyncio.Event()
+
+        async def sleep(delay_s: float) -> None:
+            monkeypatch.setattr(asyncio, "sleep", real)
+            gathers.set()
+            await is_gathered.wait()
+
+        real = asyncio.sleep
+        task = evening.begins(a_run())
+        await turns()
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        evening.stand.comes("ann", "ben")
+        await gathers.wait()
+        await evening.course.start("cup")
+        cup = await evening.starts(1)
+        is_gathered.set()
+        await turns()
+        cup.end()
+        await turns()
+
+        assert evening.stand.started == [cup]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_run_that_goes_on_is_not_started_beside_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        plan = msgspec.structs.replace(a_game().plan, run="cup")
+        evening.stand.written.append(written("akq-1", plan))
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run())
+        await evening.starts(1)
+
+        with pytest.raises(UsageError, match="cup is: akq-1"):
+            await evening.course.start("cup")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_game_is_started_with_who_is_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, teams={"ann": "red"})
+        evening.stand.comes("ann", "ben")
+        task = evening.begins()
+        await evening.course.start(
+            "akq", form="round_robin", matches=3, settings={"hands": 20}
+        )
+        one = await evening.starts(1)
+
+        assert (one.plan.game, one.plan.run) == ("ace_king_queen", "")
+        assert one.plan.players == ("ann", "ben")
+        assert (one.plan.matches, one.plan.settings["hands"]) == (3, 20)
+        assert one.plan.limits.bank_ms == 1
+        assert one.plan.with_itself
+        assert one.plan.teams == {"ann": "red"}
+
+        await evening.course.start("high_low", form="ladder")
+        ladder = await evening.starts(2)
+        assert (ladder.plan.form, ladder.plan.pause_s) == (Form.LADDER, 5.0)
+        assert not ladder.plan.with_itself
+        await evening.course.start("tcp")
+        assert (await evening.starts(3)).plan.settings["goal"] == 2000
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_a_game_that_is_open_is_started_as_it_is_played_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        game = a_game(least=8)
+        plan = msgspec.structs.replace(game.plan, matches=7, settings={"hands": 44})
+        task = evening.begins(games=[Open(plan, 8)])
+        evening.stand.comes("ann", "ben")
+        await evening.course.start("akq")
+        one = await evening.starts(1)
+
+        assert (one.plan.matches, one.plan.settings) == (7, {"hands": 44})
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "about", "said"),
+    [
+        ("poker", {}, "or a run: cup"),
+        ("cup", {"matches": 2}, "with a game only, cup is a run of the file"),
+        ("cup", {}, "expected at least 3 bots that play ace_king_queen for cup, 1"),
+        (
+            "akq",
+            {},
+            "expected at least 2 connected bots that play ace_king_queen, got 1",
+        ),
+        ("akq", {"form": "cup"}, "expected a form that is one of: round_robin, eli"),
+        ("akq", {"form": "elimination"}, "expected high_low for an elimination"),
+        (
+            "gin",
+            {"form": "ladder", "matches": 2},
+            "expected matches with a round robin",
+        ),
+        ("gin", {"settings": {"hands": 2}}, "hands"),
+        ("gin", {"settings": {"games": 0}}, "games"),
+    ],
+)
+def test_what_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch, name: str, about: dict[str, Any], said: str
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann")
+        task = evening.begins(a_run(least=3))
+        await turns()
+        with pytest.raises(UsageError) as caught:
+            await evening.course.start(name, **about)
+
+        assert said in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert evening.stand.started == []
+        assert not evening.course.has_failed
+        await evening.ends(task)
+
+    run(scenario)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from arena.class_list import Student
 from arena.conduct import FAULT, MOST_VOIDS
 from arena.host import Host
 from arena.instructor import Instructor
 from arena.ledger import Ledger
+from arena.roster import Imported, Issued, Roster
 from arena.store import Competition as Written
 from arena.store import Played, State, Store
 from protocol.errors import UsageError
@@ -31,13 +35,32 @@ class Arena:
         self.written: dict[str, Written] = {}
         self.restored: list[str] = []
         self.reopened: list[Competition] = []
+        self.told: list[str] = []
+        self.started: list[tuple[str, dict[str, Any]]] = []
+        self.imports: list[tuple[Student, ...]] = []
+        self.threads: set[int] = set()
         self.instructor = Instructor(
-            cast(Host, self), cast(Store, self), self.reopened.append, lambda: 1234.5
+            cast(Host, self),
+            cast(Store, self),
+            self.reopened.append,
+            lambda: 1234.5,
+            starter=self,
+            roster=cast(Roster, self),
+            lines=lambda: self.told,
         )
 
     def says(self, action: Action, **about: Any) -> Done:
         """Eva says it."""
-        return self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+        done = self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+        assert isinstance(done, Done)
+        return done
+
+    async def has(self, action: Action, **about: Any) -> Done:
+        """Eva says something that takes a while."""
+        done = self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+        assert not isinstance(done, Done)
+        waited: Done = await in_time(done)
+        return waited
 
     def refuses(self, action: Action, **about: Any) -> str:
         """What it says to that; nothing has changed."""
@@ -60,6 +83,29 @@ class Arena:
     @property
     def competitions(self) -> tuple[Competition, ...]:
         return tuple(one for one in self.hall.competitions if not one.is_over)
+
+    async def start(self, name: str, **about: Any) -> Competition:
+        if not self.hall.competitions:
+            raise UsageError("expected at least 2 connected bots")
+        self.started.append((name, about))
+        return self.hall.competition
+
+    def take(self, students: Sequence[Student]) -> Imported:
+        """As a roster, on which Ann is already."""
+        self.threads.add(threading.get_ident())
+        self.imports.append(tuple(students))
+        new = (one.name for one in students if one.name != "Ann")
+        return Imported(
+            new=tuple(
+                Issued(name=n, email=None, team=None, token=f"t-{n}") for n in new
+            ),
+            changed=sum(one.name == "Ann" for one in students),
+            same=0,
+            revoked=(),
+        )
+
+    def acted(self, act: Any) -> None:
+        self.hall.book.acted(act)
 
     def restore(self, competition: Competition) -> None:
         self.restored.append(competition.id)
@@ -373,5 +419,108 @@ def test_who_cannot_be_removed(house: House) -> None:
         )
         await turns()
         await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_competition_is_started_and_that_is_written_down(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
+        done = await arena.has(
+            Action.START, competition="akq", form="ladder", settings={"hands": 2}
+        )
+
+        assert done.text == "started: two"
+        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+        assert arena.started == [("akq", chosen)]
+        [noted] = arena.hall.book.acts
+        assert (noted.competition, noted.who, noted.what, noted.text) == (
+            *("two", "Eva", "start"),
+            "started by Eva",
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_what_cannot_be_started_changes_nothing(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+
+        assert arena.refuses(Action.START) == (
+            "expected the name of a run or of a game, got none"
+        )
+        with pytest.raises(UsageError, match="at least 2 connected bots"):
+            await arena.has(Action.START, competition="akq")
+        assert arena.hall.book.acts == []
+
+    run(scenario)
+
+
+def test_a_class_is_imported_beside_the_event_loop(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        done = await arena.has(
+            Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
+        )
+
+        assert done.text == "2 new; 1 known, 1 of them changed"
+        assert done.tokens == (("Ben", "t-Ben"), ("Cem", "t-Cem"))
+        [students] = arena.imports
+        assert students[0] == Student(name="Ann", team="red")
+        assert arena.threads.isdisjoint({threading.get_ident()})
+        [noted] = arena.hall.book.acts
+        assert (noted.competition, noted.what, noted.text) == (
+            *(None, "import"),
+            "2 new; 1 known, 1 of them changed, by Eva",
+        )
+        assert "t-Ben" not in noted.text
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "roster: expected a line of column names, got an empty file"),
+        ("name\nAnn\nAnn\n", "roster:3: 'Ann' is in line 2 already"),
+        ("name,age\n", "roster:1: expected the columns name"),
+        ("name\na/b\n", "roster:2: expected a name without '/'"),
+    ],
+)
+def test_a_line_of_a_class_that_is_wrong_is_named(
+    house: House, text: str, said: str
+) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        with pytest.raises(UsageError) as caught:
+            await arena.has(Action.IMPORT, text=text)
+
+        assert str(caught.value).startswith(said)
+        assert (arena.imports, arena.hall.book.acts) == ([], [])
+
+    run(scenario)
+
+
+def test_an_import_needs_a_text(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+
+        assert arena.refuses(Action.IMPORT) == (
+            "expected the text of a roster, got none"
+        )
+
+    run(scenario)
+
+
+def test_the_log_is_what_was_told_lately(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        arena.told += ["one", "two"]
+
+        done = arena.says(Action.LOG)
+        assert (done.lines, done.tokens) == (("one", "two"), ())
+        assert arena.hall.book.acts == []
 
     run(scenario)

@@ -1,4 +1,4 @@
-"""An instructor at a running arena: `arena status`, `pause`, `resume`, `stop`, `void`, `remove` over a real socket."""
+"""An instructor at a running arena: `arena status`, `pause`, `resume`, `stop`, `void`, `remove`, `start`, `log` over a real socket."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from websockets.sync.client import connect
 
+from arena.access import hashed
+from arena.cli.instruct import _ask
 from arena.roster import Roster
 from arena.store import Act, Played, State, Store
-from protocol.messages import Ending
+from protocol.errors import ArenaError
+from protocol.messages import VERSION, Action, Ending, Instruct
 from tests.e2e.test_pipe import PYTHON
 
 if TYPE_CHECKING:
@@ -109,6 +114,8 @@ THREE = (
     *bots("ann", "ben", "cem"),
 )
 """Two dozen matches, that take a few seconds."""
+LONG = tuple("400" if word == "4" else word for word in THREE)
+"""As many as nobody waits for, however slow the machine is."""
 
 
 def test_a_competition_is_paused_and_goes_on(arena: Arena) -> None:
@@ -238,8 +245,74 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(
     assert match not in {row.id for row in after}
 
 
+def test_a_competition_is_started_beside_another_and_the_log_has_it(
+    arena: Arena,
+) -> None:
+    arena.serve(*LONG)
+    done = arena.says("start", "akq", "--form", "ladder", "--set", "hands=2")
+    ladder = done["text"].removeprefix("started: ")
+    assert [one["form"] for one in done["competitions"]] == ["round_robin", "ladder"]
+    assert "unknown game 'poker'" in arena.says("start", "poker", status=1)
+    assert "gin_rummy, got 0" in arena.says("start", "gin", status=1)
+
+    lines = arena.says("log")["lines"]
+    assert any(f"3 bots compete ({ladder})" in line for line in lines)
+    arena.says("stop", ladder)
+    arena.says("stop")
+    assert arena.program is not None
+    status, _, err = arena.program.ends()
+    assert status == 0, err
+    assert arena.acts() == [("start", "Eva"), ("stop", "Eva"), ("stop", "Eva")]
+    with Store(arena.db, create=False) as store:
+        [one] = [one for one in store.competitions() if one.id == ladder]
+        assert one.plan.settings["hands"] == 2
+
+
+def test_a_class_is_imported_while_they_play(arena: Arena) -> None:
+    arena.serve(*LONG)
+    text = "name,team\n" + "".join(f"student {n},{n % 9}\n" for n in range(300))
+    word = Instruct(VERSION, arena.token, Action.IMPORT, text=text)
+    done = _ask(arena.url, word)
+
+    assert done.text == "300 new; 0 known, 0 of them changed"
+    tokens = dict(done.tokens)
+    assert len(set(tokens.values())) == 300
+    again = _ask(arena.url, word)
+    assert (again.text, again.tokens) == (
+        "0 new; 300 known, 0 of them changed",
+        (),
+    )
+    with pytest.raises(ArenaError, match=r"^roster:2: expected a name without '/'"):
+        _ask(arena.url, msgspec.structs.replace(word, text="name\na/b\n"))
+    with Store(arena.db, create=False) as store:
+        access = Roster(store.engine).access()
+    assert access.players[hashed(tokens["student 7"])] == "student 7"
+    arena.until(lambda store: [act.what for act in store.actions()] == ["import"] * 2)
+
+
+def test_the_page_instructs_over_its_own_socket(arena: Arena) -> None:
+    arena.serve(*LONG)
+    with connect(f"{arena.url}/watch") as page:
+
+        def says(action: str, **about: Any) -> Any:
+            word = {"type": "instruct", "protocol": 1, "token": arena.token}
+            page.send(json.dumps({**word, "action": action, **about}))
+            return json.loads(page.recv(WAIT_S))
+
+        assert says("pause")["text"].startswith("paused: ")
+        assert says("import", text="name\nann lee\n")["tokens"][0][0] == "ann lee"
+        refused = says("import", text="nom\nann\n")
+        assert refused["code"] == "instruct"
+        assert refused["text"].startswith("roster:1: expected the columns name")
+        started = says("start", competition="akq", form="ladder")
+        assert len(started["competitions"]) == 2
+        assert any("bots compete" in line for line in says("log")["lines"])
+    arena.until(lambda store: "start" in [act.what for act in store.actions()])
+    assert [what for what, _ in arena.acts()] == ["pause", "import", "start"]
+
+
 def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
-    arena.serve(*THREE)
+    arena.serve(*LONG)
     for words in (("status",), ("stop",), ("remove", "ann")):
         said = arena.says(*words, status=1, token="guessed")
         assert "akq-" not in said
@@ -250,7 +323,7 @@ def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
 
 @pytest.mark.made_up
 def test_words_that_cannot_be_any_are_refused_in_a_line(arena: Arena) -> None:
-    arena.serve(*THREE)
+    arena.serve(*LONG)
     for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):
         arena.says(*words, status=1)
 

@@ -353,6 +353,7 @@ def test_what_is_not_described_is_an_error() -> None:
 
 
 VALUES: list[Any] = [None, "bet", 1.5, [[[[4]]]], {"a": {}}]
+START = {"type": "instruct", "protocol": 1, "token": "t", "action": "start"}
 STRANGE: list[Any] = ["Zz", -1.5, True, [[]], {"min": "1"}]
 WRONG: list[Any] = [
     *({**READY, field: value} for field, value in [("nonce", ""), ("nonce", "n" * 65)]),
@@ -372,6 +373,13 @@ WRONG: list[Any] = [
     {**HELLO, "from": -1},
     {**HELLO, "from_": 0},
     {"type": "instruct", "protocol": 1, "token": "t", "action": "explode"},
+    {**START, "settings": {"hands": [2]}},
+    {**START, "settings": {"hands": {}}},
+    {**START, "settings": []},
+    {**START, "matches": 0},
+    {**START, "matches": "2"},
+    {**START, "form": ""},
+    {**START, "text": 4},
     [[READY]],
     4,
 ]
@@ -383,6 +391,10 @@ RIGHT: list[Any] = [
     {**HELLO, "from": 0, "resume": "s", "token": None, "tables": 2**40, "client": ""},
     *({**ANSWER, "value": value} for value in VALUES),
     {"type": "instruct", "protocol": 1, "token": "t", "action": "void", "match": "m"},
+    START,
+    {**START, "form": "ladder", "matches": 2, "settings": {"hands": 2, "x": None}},
+    {**START, "action": "import", "text": "name\nann\n"},
+    {**START, "action": "log"},
     [],
     [READY, ANSWER],
 ]

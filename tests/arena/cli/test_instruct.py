@@ -66,10 +66,21 @@ def arena(monkeypatch: pytest.MonkeyPatch) -> Arena:
             {"bot": "ann", "competition": "cup"},
         ),
         ("status", Action.STATUS, {}),
+        ("start cup", Action.START, {"competition": "cup"}),
+        (
+            "start akq --form ladder --matches 3 --set hands=20",
+            Action.START,
+            {
+                "competition": "akq",
+                "form": "ladder",
+                "matches": 3,
+                "settings": {"hands": 20},
+            },
+        ),
     ],
 )
 def test_every_command_is_one_word_to_the_arena(
-    run: Run, arena: Arena, words: str, action: Action, about: dict[str, str]
+    run: Run, arena: Arena, words: str, action: Action, about: dict[str, Any]
 ) -> None:
     ran = run(*words.split())
 
@@ -106,6 +117,20 @@ def test_status_is_a_table(run: Run, arena: Arena) -> None:
     [ladder] = [line for line in out.splitlines() if "gin-2" in line]
     assert "paused" in ladder
     assert " of " not in ladder
+
+
+def test_the_log_is_its_lines(run: Run, arena: Arena) -> None:
+    arena.answer = Done("2 lines", (CUP,), lines=("one", "two"))
+
+    assert run("log").out == "one\ntwo\n"
+    assert run("log", "--json").document["lines"] == ["one", "two"]
+    assert [message.action for _, message in arena.heard] == [Action.LOG] * 2
+
+
+@pytest.mark.parametrize("words", ["start", "start a b", "start akq --form knockout"])
+def test_start_called_wrong(run: Run, arena: Arena, words: str) -> None:
+    assert run(*words.split()).status == 2
+    assert arena.heard == []
 
 
 def test_status_of_nothing(run: Run, arena: Arena) -> None:
