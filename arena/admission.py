@@ -1,4 +1,4 @@
-"""Who may come in: what a `hello` or an `instruct` needs to be accepted, and who it turns out to be.
+"""Who may come in: what a `hello` or an `instruct` needs to be accepted, who it turns out to be, and who looks on.
 
 Nothing here sends or closes anything; whoever is not welcome is told why by the gateway. Tokens come first: who needs one and has none
 that is good is told just that, in words that depend on nothing that the arena knows, before any name, game or session is looked at.
@@ -12,12 +12,16 @@ from typing import TypeAlias
 from arena.access import Access, hashed, stem
 from arena.games import GAMES
 from arena.player import Player, Process
+from arena.sight import Kind, Viewer
 from protocol.messages import VERSION, Hello, Instruct, Limits
 
-__all__ = ["TOKEN_NEEDED", "Admission", "Known", "Unwelcome"]
+__all__ = ["GUEST", "TOKEN_NEEDED", "Admission", "Known", "Unwelcome"]
 
 TOKEN_NEEDED = "expected a token that the instructor of this arena has given out"
 """All that a stranger learns: whether its token is missing, wrong or revoked."""
+
+GUEST = "guest-"
+"""What the tokens of people begin with, who have a chair for a while: who comes too late with one is no bot."""
 
 Known: TypeAlias = tuple[str, Process | None]
 """What a bot is called, and its process if the arena has launched it."""
@@ -56,6 +60,11 @@ class Admission:
         self._used: set[str] = set()
         self._ours: set[str] = set()
 
+    @property
+    def requires_token(self) -> bool:
+        """Whether nobody comes in without a token."""
+        return self._requires_token
+
     def expect(self, name: str, token: str, process: Process | None = None) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
 
@@ -67,13 +76,17 @@ class Admission:
         self._expected[hashed(token)] = (name, process)
         self._ours.add(name)
 
-    def forget(self, name: str, *, keeps_name: bool = False) -> None:
-        """Nobody is expected under that name any more; who is known by its connection keeps it."""
+    def forget(self, name: str, *, keeps_name: bool = False, token: str = "") -> None:
+        """Nobody is expected under that name any more; who is known by its connection keeps it.
+
+        With the token of a person who has left: it is not known to have been good either, as there are many people.
+        """
+        self._used.discard(hashed(token))
         if not keeps_name:
             self._ours.discard(name)
-        for token, (expected, _) in tuple(self._expected.items()):
+        for key, (expected, _) in tuple(self._expected.items()):
             if expected == name:
-                del self._expected[token]
+                del self._expected[key]
 
     def change(self, access: Access) -> tuple[tuple[Player, str, bool], ...]:
         """The roster has changed: who of those that are in may stay no longer, why, and whether it is out for good.
@@ -112,6 +125,42 @@ class Admission:
     def is_instructors(self, token: str) -> bool:
         """Whether an instructor has that token now."""
         return hashed(token) in self._access.instructors
+
+    def viewer(self, token: str | None) -> Viewer:
+        """Who looks on with that token; without one anybody.
+
+        Raises:
+            Unwelcome: it is nobody's.
+        """
+        if token is None:
+            return Viewer()
+        key = hashed(token)
+        if key in self._access.instructors:
+            return Viewer(Kind.INSTRUCTOR)
+        if (owner := self._access.players.get(key)) is not None:
+            return Viewer(Kind.OWNER, owner)
+        raise Unwelcome("token", TOKEN_NEEDED)
+
+    def check_guest(self, name: str, viewer: Viewer, is_taken: bool = False) -> None:
+        """See that a person who has come by the page may be called so.
+
+        Args:
+            name: what it wants to be called.
+            viewer: who it is, by its token.
+            is_taken: whether somebody has the name whom the door does not know.
+
+        Raises:
+            Unwelcome: it needs a token, or the name is somebody else's.
+        """
+        is_unknown = self._requires_token and viewer.kind is Kind.PUBLIC
+        owner = viewer.name or None
+        if is_unknown or (stem(name) in self._access.names and stem(name) != owner):
+            raise Unwelcome("token", TOKEN_NEEDED)
+        if is_taken:
+            raise Unwelcome(
+                "name", f"somebody named {name!r} is here already; choose another name"
+            )
+        self._check_name(name, None, owner)
 
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.
@@ -173,6 +222,8 @@ class Admission:
         good = self._access.players, self._expected, self._used
         if any(token in tokens for tokens in good):
             return
+        if (hello.token or "").startswith(GUEST):
+            raise Unwelcome("token", "this chair is not kept any more; sit down again")
         is_listed = stem(hello.name) in self._access.names
         # With a roster a token that is nobody's is a mistake: its bot would play under another name.
         is_wrong = hello.token is not None and bool(self._access.names)

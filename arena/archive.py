@@ -116,17 +116,93 @@ class Archive:
             return played
         raise self._no_match(match)
 
+    def latest(
+        self,
+        competition: str,
+        most: int,
+        *,
+        bots: Sequence[str] = (),
+        before: int | None = None,
+    ) -> tuple[Played, ...]:
+        """The latest matches of a competition, void ones and those that were taken back too, the newest first.
+
+        Args:
+            competition: its id.
+            most: how many at most.
+            bots: only those in which one bot sat, or two did; the same one twice for those against itself.
+            before: only those with a smaller `number`.
+        """
+        query = sa.select(*_OUTLINE).where(MATCHES.c.competition == competition)
+        if bots:
+            query = query.where(MATCHES.c.id.in_(_meetings(bots)))
+        if before is not None:
+            query = query.where(MATCHES.c.number < before)
+        rows = self._read(query.order_by(MATCHES.c.number.desc()).limit(most))
+        seats = sa.select(SEATS).where(SEATS.c.match.in_([row.id for row in rows]))
+        return self._seated(rows, seats.order_by(SEATS.c.match, SEATS.c.seat))
+
+    def scores(
+        self, competition: str, bot: str, after: int = 0
+    ) -> tuple[tuple[int, float, int], ...]:
+        """What a bot has scored: (`number`, when it was over, score) of its matches that count, in the order of writing.
+
+        Those against itself are left out.
+        """
+        number = MATCHES.c.number
+        query = (
+            sa.select(
+                number,
+                sa.func.max(MATCHES.c.finished_at).label("at"),
+                sa.func.max(SEATS.c.score).label("score"),
+            )
+            .join(SEATS, SEATS.c.match == MATCHES.c.id)
+            .where(SEATS.c.bot == bot, MATCHES.c.competition == competition)
+            .where(MATCHES.c.counts, number > after)
+            .group_by(number)
+            .having(sa.func.count() == 1)
+            .order_by(number)
+        )
+        return tuple((row.number, row.at, row.score) for row in self._read(query))
+
+    def counts(self) -> dict[str, int]:
+        """How many matches count, by competition."""
+        query = (
+            sa.select(MATCHES.c.competition, sa.func.count().label("matches"))
+            .where(MATCHES.c.counts)
+            .group_by(MATCHES.c.competition)
+        )
+        return {row.competition: row.matches for row in self._read(query)}
+
+    def entered(self, competition: str) -> int:
+        """How many bots have sat at any of its tables."""
+        query = (
+            sa.select(sa.func.count(SEATS.c.bot.distinct()))
+            .join(MATCHES, SEATS.c.match == MATCHES.c.id)
+            .where(MATCHES.c.competition == competition)
+        )
+        [[number]] = self._read(query)
+        return int(number)
+
     def record(self, match: str) -> Record:
         """The record of a match, to be replayed.
 
         Raises:
             UsageError: there is no such match.
         """
+        try:
+            return Record.from_json(self.stored(match))
+        except (msgspec.DecodeError, TypeError) as error:
+            raise failed(f"read match {match} in", self._where, error) from error
+
+    def stored(self, match: str) -> bytes:
+        """The record of a match as it is stored.
+
+        Raises:
+            UsageError: there is no such match.
+        """
         for row in self._read(sa.select(MATCHES.c.record).where(MATCHES.c.id == match)):
-            try:
-                return Record.from_json(row.record)
-            except (msgspec.DecodeError, TypeError) as error:
-                raise failed(f"read match {match} in", self._where, error) from error
+            data: bytes = row.record
+            return data
         raise self._no_match(match)
 
     def sealed_matches(
@@ -156,11 +232,19 @@ class Archive:
 
     def verdicts(self, competition: str | None = None) -> tuple[Verdict, ...]:
         """The eliminations of a competition, or of all, in the order in which they were put in."""
-        query = sa.select(VERDICTS.c.evidence).order_by(VERDICTS.c.number)
+        return tuple(verdict for _, verdict in self.rulings(competition))
+
+    def rulings(
+        self, competition: str | None = None
+    ) -> tuple[tuple[float, Verdict], ...]:
+        """The same, each with when it was put in."""
+        query = sa.select(VERDICTS.c.at, VERDICTS.c.evidence).order_by(
+            VERDICTS.c.number
+        )
         if competition is not None:
             query = query.where(VERDICTS.c.competition == competition)
         return tuple(
-            self._decoded(row.evidence, Verdict, "a verdict")
+            (row.at, self._decoded(row.evidence, Verdict, "a verdict"))
             for row in self._read(query)
         )
 
@@ -197,6 +281,14 @@ class Archive:
         )
         if len({row.competition for row in rows}) == 1:
             query = query.where(MATCHES.c.competition == rows[0].competition)
+        return self._seated(rows, query)
+
+    def _seated(
+        self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]
+    ) -> tuple[Played, ...]:
+        """Matches, with a query for all that sat there."""
+        if not rows:
+            return ()
         chairs: dict[str, list[sa.Row[Any]]] = {}
         for chair in self._read(query):
             chairs.setdefault(chair.match, []).append(chair)
@@ -250,3 +342,13 @@ class Archive:
 
     def _no_match(self, match: str) -> UsageError:
         return UsageError(f"expected the id of a match in {self._where}, got {match!r}")
+
+
+def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
+    """The ids of the matches in which a bot sat, or two did."""
+    chair, other = SEATS.alias(), SEATS.alias()
+    query = sa.select(chair.c.match).where(chair.c.bot == bots[0])
+    if len(bots) == 1:
+        return query
+    meets = sa.and_(other.c.match == chair.c.match, other.c.seat != chair.c.seat)
+    return query.join(other, meets).where(other.c.bot == bots[1])

@@ -19,7 +19,7 @@ from protocol.errors import ArenaError
 from protocol.high_low import SEATS
 from protocol.messages import Termination
 
-__all__ = ["Bracket", "BracketRow", "Stands", "reached"]
+__all__ = ["Bracket", "BracketRow", "BracketStage", "Stands", "advanced", "reached"]
 
 
 class Stands(StrEnum):
@@ -47,6 +47,22 @@ class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
     eliminated: Termination | None = None
 
 
+class BracketStage(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage as it is drawn, with what has come of it so far.
+
+    Attributes:
+        number: from 1.
+        tables: each with its result, or None while there is none.
+        byes: who rests.
+        is_final: whether its scores rank.
+    """
+
+    number: int
+    tables: tuple[tuple[Pairing, Result | None], ...]
+    byes: tuple[str, ...]
+    is_final: bool
+
+
 class Bracket:
     """An elimination that results are added to, in any order within a stage.
 
@@ -65,6 +81,8 @@ class Bracket:
         self._is_final = len(plan.players) <= SEATS
         self._results: dict[int, Result] = {}
         self._out: dict[str, BracketRow] = {}
+        self._past: list[BracketStage] = []
+        self._byes = self._resting()
         self.ranking: Ranking = ()
 
     def add(self, pairing: Pairing, result: Result) -> None:
@@ -84,6 +102,11 @@ class Bracket:
         if all(table.number in self._results for table in self._tables):
             self._draw()
 
+    @property
+    def stages(self) -> tuple[BracketStage, ...]:
+        """All stages that have been drawn, the present one or the last at the end."""
+        return (*self._past, self._present())
+
     def rows(self) -> tuple[BracketRow, ...]:
         """Those who are in, in the order of entry, then those who are out, the last first."""
         out = sorted(
@@ -98,6 +121,20 @@ class Bracket:
             *out,
         )
 
+    def _present(self) -> BracketStage:
+        return BracketStage(
+            number=self._stage,
+            tables=tuple((one, self._results.get(one.number)) for one in self._tables),
+            byes=self._byes,
+            is_final=self._is_final,
+        )
+
+    def _resting(self) -> tuple[str, ...]:
+        """Those who are in and sit at no table, as a stage begins."""
+        seated = {name for table in self._tables for name in table.players}
+        out = {*seated, *self._out}
+        return tuple(name for name in self._players if name not in out)
+
     def _stands(self, name: str) -> Stands:
         for table in self._tables:
             if name in table.players:
@@ -106,7 +143,7 @@ class Bracket:
         return Stands.BYE
 
     def _drop(self, players: tuple[str, ...], result: Result) -> None:
-        through = set(survivors(result.scores, result.offender)) - set(result.out)
+        through = advanced(result)
         for seat, name in enumerate(players):
             if seat not in through:
                 self._out[name] = BracketRow(
@@ -121,12 +158,21 @@ class Bracket:
         outcomes = tuple(
             Outcome(table, self._results[table.number]) for table in self._tables
         )
+        present = self._present()
         try:
             self._tables = self._schedule.send(outcomes)
-            self._stage += 1
-            self._is_final = len(self._players) - len(self._out) <= SEATS
         except StopIteration as end:
             self.ranking = end.value
+            return
+        self._past.append(present)
+        self._stage += 1
+        self._is_final = len(self._players) - len(self._out) <= SEATS
+        self._byes = self._resting()
+
+
+def advanced(result: Result) -> frozenset[int]:
+    """The seats that go on after a table before the final (H11–H13)."""
+    return frozenset(survivors(result.scores, result.offender)) - set(result.out)
 
 
 def reached(ranking: Ranking) -> Iterator[tuple[Placed, str]]:

@@ -1,4 +1,4 @@
-"""One WebSocket, from the socket's bytes to whole frames and back.
+"""One WebSocket, from the socket's bytes to whole frames and back, or one request and its answer in HTTP.
 
 This is the only module that knows WebSocket: it drives `websockets`' sans-I/O protocol from a bare asyncio protocol, which
 does 1.6 times the round trips of the library's connection objects (design §4). What frames mean is the owner's business.
@@ -13,15 +13,19 @@ import ssl
 import struct
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
+from http import HTTPStatus
 
+from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Request
+from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from arena.wire import Owner, Wire
+from arena.web.entrance import Entrance
+from arena.wire import OnRequest, Owner, Wire
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
@@ -36,14 +40,14 @@ _REASON_BYTES = 120  # RFC 6455 has room for 123
 _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
+_LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
 _TLS_S = 0.002
 """What a TLS handshake takes us, which cannot be measured from here: 1 to 2 ms with RSA keys, a third of it with EC ones."""
 
-_GREETING = (
-    "Card Arena is running here. Connect a bot by WebSocket to this address; "
-    "protocol/README.md says how, `arena connect --help` for one in Python.\n"
-)
+_ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
+_FETCH_S = 30.0  # to read an answer that the kernel has no room for
+_HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -57,6 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
         tls: what the connection is encrypted with.
+        requested: answers what it begins with; without it a WebSocket is opened, and people are greeted.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         limits: Limits,
         buffer: memoryview,
         tls: ssl.SSLContext | None = None,
+        requested: OnRequest | None = None,
     ) -> None:
         self.peer = self.address = "?"
         self.has_link = True
@@ -76,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits = limits
         self._buffer = buffer
         self._tls = tls  # until it is begun
+        self._requested = requested or Entrance().requested
         self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
@@ -86,7 +93,12 @@ class Connection(asyncio.BufferedProtocol):
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
+        self._buffer_bytes = limits.buffer_bytes
+        self._has_asked = False  # in HTTP: whatever it sends then means nothing
+        self._has_ended = False  # it sends no more, but may read on
         self._is_watched = True  # a stranger, or closing: what it says takes our time
+        self._late_bytes = 0  # read since we close
+        self._has_little_to_say = False
 
     # --- what the owner calls ---
 
@@ -147,6 +159,45 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = False
         self._set_deadline(None)
 
+    def accept(self, request: Request) -> None:
+        """Let it become a WebSocket, which `is_open` then, if the request is in order."""
+        self._websocket.send_response(self._websocket.accept(request))
+        self.is_open = self._websocket.state is State.OPEN
+        self._flush()  # before any frame of ours
+
+    def respond(
+        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        """Answer in HTTP, and close; nothing happens if the peer has gone."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._has_asked = self._closing = True
+        self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
+        phrase = HTTPStatus(status).phrase
+        self._websocket.send_response(Response(status, phrase, Headers(headers), body))
+        self._flush()
+        # A transport that encrypts does not tell all that waits.
+        waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
+        self._set_deadline(_FETCH_S if waits else _CLOSE_S)
+        if self._has_ended:
+            transport.close()  # once all is written
+
+    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+        """Somebody else is told of it from now on; the peer may stay, within these limits."""
+        self._owner = owner
+        self._has_little_to_say = True  # a burst of it has to be noticed early
+        self._buffer_bytes = buffer_bytes
+        if (
+            self._transport is not None
+        ):  # else the kernel takes megabytes for a peer that does not read
+            tcp: socket.socket = self._transport.get_extra_info("socket")
+            with suppress(OSError):
+                tcp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes // 2)
+        self._websocket.max_message_size = frame_bytes
+        self._is_watched = False
+        self._set_deadline(None)
+
     @property
     def handshake_s(self) -> float:
         """What serving it will cost at first beyond what is read: the handshake of TLS."""
@@ -190,7 +241,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
-        if self.useless > _TRIFLES:
+        if self._has_little_to_say or self.useless > _TRIFLES:
             return self._buffer[:_SIP_BYTES]
         return self._buffer
 
@@ -207,6 +258,9 @@ class Connection(asyncio.BufferedProtocol):
         """The peer sends no more."""
         if self._handshaking is not None:
             return False  # nothing can be written yet, and need not be any more
+        if self._has_asked and not self._closing and self._transport is not None:
+            self._has_ended = True
+            return self._transport.can_write_eof()  # TLS ends for both at once
         self._websocket.receive_eof()
         self._dispatch(self._loop.time())
         return False
@@ -259,18 +313,24 @@ class Connection(asyncio.BufferedProtocol):
 
     def _watched(self, nbytes: int) -> None:
         """The same for who is no player, or no longer: its owner learns how long it took."""
-        if self._closing and self.useless > _TRIFLES and self._transport is not None:
-            self._transport.pause_reading()  # the rest of a flood; it is cut in a moment
+        self._late_bytes += nbytes if self._closing else 0
+        is_late = self.useless > _TRIFLES or self._late_bytes > _LATE_BYTES
+        is_flood = self._closing and is_late
+        if (is_flood or self._has_asked) and self._transport is not None:
+            self._transport.pause_reading()  # the rest is lost; it is cut in a moment
         elif self._handshaking is not None:  # has just ended, and we have not heard
             self._early += self._buffer[:nbytes]
         else:
             self._attend(bytes(self._buffer[:nbytes]))
 
     def _attend(self, data: bytes) -> None:
+        owner = (
+            self._owner
+        )  # a request may hand it to another: it was read for this one
         began_s = time.perf_counter()
         self._websocket.receive_data(data)
         self._dispatch(self._loop.time())
-        self._owner.was_read(self, time.perf_counter() - began_s)
+        owner.was_read(self, time.perf_counter() - began_s)
 
     def _set_deadline(self, seconds: float | None) -> None:
         """When the connection is cut, or that it is not."""
@@ -325,16 +385,14 @@ class Connection(asyncio.BufferedProtocol):
             self._owner.trifled(self)
 
     def _handshake(self, request: Request) -> None:
+        """What `process_request` is where websockets has the socket: its answer may come later, and there is one request a connection."""
         if self._websocket.close_expected():
             self.cut()  # it sent more, and nonsense, without waiting for our answer
             return
-        if "Upgrade" not in request.headers:
-            response = self._websocket.reject(200, _GREETING)
-        else:
-            response = self._websocket.accept(request)
-        self._websocket.send_response(response)
-        self.is_open = self._websocket.state is State.OPEN
-        self._flush()  # before any frame of ours
+        self._requested(self, request)
+        if not (self.is_open or self._closing or self._websocket.close_expected()):
+            self._has_asked = True
+            self._set_deadline(_ANSWER_S)
 
     def _flush(self) -> None:
         """Write what the library has to say: handshakes, pongs, closes."""
@@ -358,7 +416,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             transport.close()
         waiting = transport.get_write_buffer_size()
-        if waiting > self._limits.buffer_bytes:
+        if waiting > self._buffer_bytes:
             self.cut()
             self._owner.overflowed(self, waiting)
 

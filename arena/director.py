@@ -87,8 +87,12 @@ class Listener:
         """Something that the instructor should know."""
 
     def guests_elsewhere(self, competition: Competition) -> Collection[str]:
-        """It asks for the house bots that are there for other competitions only."""
+        """It asks for the house bots that are there for other competitions only, and for people."""
         return ()
+
+    def is_aside(self, name: str) -> bool:
+        """Whether who is called so does not compete, as it is a person."""
+        return False
 
 
 class Competition:
@@ -132,6 +136,7 @@ class Competition:
         self._is_attended = is_attended
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
+        self.started_at = wall()  # of one that was interrupted, its owner knows better
         self._pace = Pace()
         self._goes_on_since = self._began
         self._findings: dict[str, Finding] = {}
@@ -188,6 +193,21 @@ class Competition:
     def is_stuck(self) -> bool:
         """Whether a match waits for the instructor, as it was void too often."""
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The matches that are being played."""
+        return () if self._stage is None else self._stage.tables
+
+    @property
+    def waiting(self) -> int:
+        """How many pairings wait for a table now; none on a ladder, where whoever is free plays."""
+        return self._stage.waiting if isinstance(self._stage, RunningStage) else 0
+
+    def queue(self, most: int) -> tuple[Pairing, ...]:
+        """Some of the pairings that wait, about those that come next."""
+        stage = self._stage
+        return stage.queue(most) if isinstance(stage, RunningStage) else ()
 
     @property
     def progress(self) -> Progress:
@@ -315,8 +335,7 @@ class Competition:
 
     def table(self, match: str) -> Table | None:
         """The match of that id, if it is being played here."""
-        tables = () if self._stage is None else self._stage.tables
-        return next((table for table in tables if table.id == match), None)
+        return next((table for table in self.tables if table.id == match), None)
 
     def void(self, match: str, act: Act) -> None:
         """Have a match played again that is being played, or whose result counts.
@@ -348,7 +367,7 @@ class Competition:
         self.ledger.acted(act)
         finding = _removed(act.text)
         self._findings[name] = finding
-        tables = () if self._stage is None else self._stage.tables
+        tables = self.tables
         player = self._gateway.players.get(name)
         if player is not None:
             self._gateway.conduct.offence(player, finding, tables)
@@ -381,7 +400,7 @@ class Competition:
         return name in self.ledger.out or stem(name) in self.ledger.out
 
     def plays(self) -> list[Player]:
-        """All that are here and play the game, but for the house bots of other competitions."""
+        """All that are here and play the game, but for people and the house bots of other competitions."""
         others = self._listener.guests_elsewhere(self)
         return [
             player
@@ -437,7 +456,7 @@ class Competition:
         player = self._gateway.players.get(name)
         if player is None or player.leaving or self.plan.game not in player.games:
             return None
-        return player
+        return None if self._listener.is_aside(name) else player
 
     def forfeit(
         self, pairing: Pairing, seat: int, also: Sequence[int] = ()

@@ -24,6 +24,7 @@ from arena.outboxes import Outboxes
 from arena.player import Player
 from arena.reception import Reception
 from arena.verdict import Finding
+from arena.web.entrance import Entrance
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import (
     Malformed,
@@ -71,6 +72,8 @@ class Gateway:
     Attributes:
         players: by name, those that are connected or may come back.
         admission: who may come in.
+        entrance: where requests come in, and browsers find the page.
+        reception: where everybody else does.
     """
 
     def __init__(
@@ -97,7 +100,7 @@ class Gateway:
         self._outboxes = Outboxes(
             conduct.lag.total_s, lambda: self.on_change(), self._failed_to_write
         )
-        self._reception = Reception(
+        self.reception = Reception(
             conduct,
             limits,
             self._outboxes.mark_dirty,
@@ -107,9 +110,10 @@ class Gateway:
             requires_token=requires_token,
             on_instruct=on_instruct,
         )
-        self.players = self._reception.players
-        self.admission = self._reception.admission
-        self._of = self._reception.of
+        self.players = self.reception.players
+        self.admission = self.reception.admission
+        self._of = self.reception.of
+        self.entrance = Entrance(self.reception.strangers.asked)
 
     async def open(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
@@ -119,8 +123,12 @@ class Gateway:
         Raises:
             Unreachable: the address cannot be listened on.
         """
+        self.entrance.origins.listens(host)
+        requested = self.entrance.requested
         listening = await self._listening.open(
-            lambda: Connection(self, self.limits, self._buffer, tls), host, port
+            lambda: Connection(self, self.limits, self._buffer, tls, requested),
+            host,
+            port,
         )
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick())
@@ -145,18 +153,18 @@ class Gateway:
 
     def vouch(self, address: str, known: Known) -> None:
         """Whoever says `hello` from this address is known: no name or token of its own matters."""
-        self._reception.vouch(address, known)
+        self.reception.vouch(address, known)
 
     # --- what connections tell (the Owner's side) ---
 
     def connected(self, connection: Wire) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
-        self._reception.met(connection)
+        self.reception.met(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         """So much of the loop's time has gone to somebody who plays nothing."""
-        self._reception.strangers.was_read(connection, took_s)
+        self.reception.strangers.was_read(connection, took_s)
 
     def received(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
@@ -184,7 +192,7 @@ class Gateway:
         """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
         player = self._of.get(connection)
         if player is None:
-            self._reception.heard(connection, message)
+            self.reception.heard(connection, message)
         elif player.session.note(message):
             connection.useless = 0
             self._take(player, message, arrived)
@@ -232,7 +240,7 @@ class Gateway:
         player = self._of.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)
-        self._reception.tell(connection, Refused(error.code, str(error)))
+        self.reception.tell(connection, Refused(error.code, str(error)))
         if self._goes_on(connection, player, frame):
             return
         finding = Finding(
@@ -245,7 +253,7 @@ class Gateway:
             self._dismiss(player, finding)
             self._outboxes.flush_now(player)
         else:
-            self._reception.offended(connection, finding)
+            self.reception.offended(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def _goes_on(
@@ -268,7 +276,8 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
-        self._reception.left(connection)
+        self.entrance.left(connection)
+        self.reception.left(connection)
         player = self._of.pop(connection, None)
         if player is None or player.connection is not connection:
             return
@@ -303,8 +312,9 @@ class Gateway:
                 self.dismiss(player.name, finding, CLOSE_REFUSED)
             else:
                 self._send_away(player, text)
-        for connection in self._reception.desk.former():
+        for connection in self.reception.desk.former():
             connection.close(CLOSE_REFUSED, "the token was replaced")
+        self.entrance.roster_changed()
 
     # --- within ---
 
@@ -375,11 +385,12 @@ class Gateway:
             await asyncio.sleep(TICK_S)
             try:
                 self.conduct.tick()
-                self._reception.strangers.tick()
+                self.reception.strangers.tick()
                 now = self._loop.time()
                 if now >= probe_at:
                     probe_at = now + _PROBE_S
                     self._probe(now)
+                    self.entrance.tick(now)
             except Exception:  # without the tick no deadline would be kept any more
                 log.exception("the arena failed at a deadline")
 

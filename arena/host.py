@@ -6,46 +6,48 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from arena.conduct import Conduct
+from arena.crew import Crew
+from arena.desk import OnInstruct
 from arena.director import Competition, Listener, Report
 from arena.forms import schedule_of
 from arena.gateway import Gateway
-from arena.launch import Launched, Launcher, Program, bot_command
+from arena.launch import Program
 from arena.ledger import Ledger
 from arena.match import Result
-from arena.pipe import Pipe
-from arena.plan import Bot, Form, Plan
+from arena.plan import Form, Plan
 from arena.roster import Roster
 from arena.roster_watch import RosterWatch
 from arena.schedule import Pairing
 from arena.store import Competition as Written
 from arena.store import State, Store, new_id
 from arena.verdict import Finding
+from arena.web.web import Web
 from protocol.codec import Encoding
-from protocol.errors import ArenaError, UsageError, one_line
+from protocol.errors import ArenaError, UsageError
 from protocol.messages import (
     CLOSE_RESTART,
     Done,
-    Ending,
     Instruct,
     Limits,
-    Mechanism,
     Verdict,
 )
 from protocol.strategy import house_bots
 
 __all__ = ["Host"]
 
-_LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
+if TYPE_CHECKING:
+    from arena.web.parlour import Parlour
+
 _LOOPBACK = "127.0.0.1"
-_DISMISSED = "its competition is over"
 _FILES = 16_384  # that may be open at once: thousands of bots
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
 
@@ -58,7 +60,7 @@ class _Relay(Listener):
 
     def freed(self, competition: Competition, names: Sequence[str]) -> None:
         """Other competitions may wait for these bots."""
-        self._host._on_freed(names)
+        self._host.freed(names)
 
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out."""
@@ -68,6 +70,8 @@ class _Relay(Listener):
         self, competition: Competition, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
+        if self._host.web is not None:
+            self._host.web.chronicle.matched(competition, match, pairing, result)
         self._host._listener.matched(competition, match, pairing, result)
 
     def told(self, text: str) -> None:
@@ -75,42 +79,20 @@ class _Relay(Listener):
         self._host._listener.told(text)
 
     def guests_elsewhere(self, competition: Competition) -> Collection[str]:
-        """The house bots of other competitions."""
+        """The house bots of other competitions, and those with the people who play against them."""
         others = {name for one in self._host.competitions for name in one.fillers}
-        return others.difference(competition.fillers)
+        return others.difference(competition.fillers).union(self._host.aside)
 
-
-class _Ours:
-    """A bot that the arena has launched, from before it is started until after its end."""
-
-    def __init__(self, name: str, launcher: Launcher) -> None:
-        self._name = name
-        self._launcher = launcher
-        self.launched: Launched | None = None
-
-    @property
-    def enforced(self) -> str:
-        """The limits that it is held to, and by what."""
-        return "time" if self.launched is None else self.launched.enforced
-
-    @property
-    def is_metered(self) -> bool:
-        """Whether its CPU time can be measured here."""
-        return self.launched is None or self.launched.is_metered
-
-    def cpu_ms(self) -> float:
-        """The CPU time that its processes have used so far."""
-        return 0.0 if self.launched is None else self.launched.cpu_ms()
-
-    def tail(self) -> str:
-        """The end of what it wrote to stderr."""
-        return self._launcher.tail(self._name)
+    def is_aside(self, name: str) -> bool:
+        """People sit in the parlour, and do not compete."""
+        parlour = self._host.parlour
+        return parlour is not None and parlour.is_aside(name)
 
 
 class Host:
     """Use it as an asynchronous context: inside, bots can connect to `url`.
 
-    `on_instruct` does what an instructor wants, if there is one. `ended` has what became of the processes that were launched and have ended by themselves, by name.
+    `on_instruct` does what an instructor wants, if there is one. `crew` has the bots that were launched, `web` the page, if there is one.
 
     Args:
         store: where results go; its owner closes it.
@@ -124,8 +106,11 @@ class Host:
         on_verdict: told of every elimination as it happens.
         is_attended: whether an instructor is there to be asked, when a match was void three times (J5).
         hidden: files of the arena's besides the store's, which launched bots must not see.
+        page: whether there is a page for browsers.
+        origins: whose pages may open WebSockets here besides our own, as `https://arena.example.org`.
 
     Raises:
+        UsageError: one of the origins is none.
         Unreachable: the address cannot be listened on.
     """
 
@@ -143,10 +128,11 @@ class Host:
         is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
+        page: bool = False,
+        origins: Sequence[str] = (),
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
-        self.ended: dict[str, str] = {}
         self._address, self._port, self._tls = address, port, tls
         self._near_port = 0
         self._listener = listener or Listener()
@@ -154,14 +140,9 @@ class Host:
         self._store = store
         self._competitions: list[Competition] = []
         self._changed = asyncio.Event()
-        self._closing = self._is_interrupted = False
-        self._ours: dict[str, _Ours] = {}
-        self._written: dict[str, Bot] = {}  # how what we launched can be launched again
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._is_interrupted = False
+        self._restoring: set[asyncio.Task[None]] = set()
         self._on_verdict = on_verdict
-        file = store.file
-        files = (*hidden, file) if file is not None else hidden
-        self._launcher = Launcher(self.limits, files, self._found)
         self._loop = asyncio.get_running_loop()
         self.conduct = Conduct(self._loop.time, practice, self._ruled)
         roster = Roster(store.engine)
@@ -175,10 +156,24 @@ class Host:
             requires_token=requires_token,
             on_instruct=self._on_instruct,
         )
+        file = store.file
+        self.crew = Crew(
+            self.gateway,
+            self.limits,
+            (*hidden, file) if file is not None else hidden,
+            url=lambda: self._near_url,
+            wait_for_change=self.wait_for_change,
+            on_offence=self._on_offence,
+            on_change=self._on_change,
+        )
         # Whoever changes the roster does so in another process.
         self._watch = RosterWatch(roster, self.gateway.roster_changed, access.revision)
         self._watching: asyncio.Task[None] | None = None
-        self.on_instruct: Callable[[Instruct, str], Done] | None = None
+        self.gateway.entrance.origins.allow(origins)
+        self.web: Web | None = None
+        if page:
+            self.web = self.gateway.entrance.page = Web(self, store)
+        self.on_instruct: OnInstruct | None = None
 
     async def __aenter__(self) -> Host:
         _allow_many_files()
@@ -198,14 +193,16 @@ class Host:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._closing = True
+        self.crew.closes()
         if self._watching is not None:
             self._watching.cancel()
         if self._is_interrupted:
             await self.gateway.close(CLOSE_RESTART, "the arena will go on later")
         else:
             await self.gateway.close()
-        await self._launcher.close()
+        if self.web is not None:
+            await self.web.close()
+        await self.crew.close()
 
     async def launch(
         self,
@@ -216,49 +213,21 @@ class Host:
         encoding: Encoding = Encoding.JSON,
     ) -> None:
         """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
-        url = self._near_url
-        words = bot_command(bot, url=url, name=name, tables=tables, encoding=encoding)
-        await self.launch_program(Program(tuple(words)), name)
-        self._written[name] = Bot(name=name, house=bot[1], tables=tables)
+        await self.crew.launch(bot, name, tables=tables, encoding=encoding)
 
     async def launch_program(self, program: Program, name: str) -> None:
         """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
-
-        It gets a word that nobody else has, and is called `name` whatever it calls itself. What becomes of it if it ends by itself
-        is in `ended`.
 
         Raises:
             UsageError: the program cannot be shown what it names.
             ArenaError: the name is taken, or it cannot be started on this machine.
         """
-        if name in self._ours or name in self.gateway.players:
-            raise ArenaError(f"expected a name that no bot has, got {name!r}")
-        self.ended.pop(name, None)  # it may be started once more
-        ours = _Ours(name, self._launcher)
-        token = secrets.token_urlsafe(16)
-        self.gateway.admission.expect(name, token, ours)
-        self._ours[name] = ours
-        self._written[name] = Bot(
-            name=name,
-            words=program.words,
-            stdio=program.stdio,
-            folder=None if program.folder is None else str(program.folder),
-        )
-        try:
-            ours.launched = launched = await self._launcher.start(
-                name, program, url=self._near_url, token=token
-            )
-        except BaseException:
-            self.gateway.admission.forget(name)
-            del self._ours[name]
-            raise
-        self._loop.call_later(_LAUNCH_S, self._awaited, name, ours)
-        if launched.stdin_fd is not None and launched.stdout_fd is not None:
-            address = f"stdio:{name}"
-            self.gateway.admission.forget(name, keeps_name=True)
-            self.gateway.vouch(address, (name, ours))
-            fds = launched.stdin_fd, launched.stdout_fd
-            await Pipe.open(self.gateway, self.limits, address, *fds)
+        await self.crew.launch_program(program, name)
+
+    @property
+    def ended(self) -> Mapping[str, str]:
+        """What has become of the processes that were launched and have ended by themselves, by name."""
+        return self.crew.ended
 
     async def wait_for_change(self) -> None:
         """Until a bot comes or goes."""
@@ -266,8 +235,9 @@ class Host:
         await self._changed.wait()
 
     def names(self, game: str) -> tuple[str, ...]:
-        """The connected bots that play a game, in the order in which they came; not those that fill others' chairs."""
+        """The connected bots that play a game, in the order in which they came; not people, and not those that fill others' chairs."""
         fillers = {name for one in self._competitions for name in one.fillers}
+        fillers.update(self.aside)
         return tuple(
             name
             for name, player in self.gateway.players.items()
@@ -276,17 +246,27 @@ class Host:
             and name not in fillers
         )
 
+    @property
+    def parlour(self) -> Parlour | None:
+        """Where people play, if there is a page."""
+        return None if self.web is None else self.web.parlour
+
+    @property
+    def aside(self) -> Collection[str]:
+        """The names of people, and of the house bots that play with them."""
+        return () if self.parlour is None else self.parlour.aside
+
     def _keep_names(self, plan: Plan) -> None:
         """Nobody else gets the names of bots that will be launched."""
         for name in (*(bot.name for bot in plan.bots), *plan.house):
-            if name not in self._ours:
+            if name not in self.crew:
                 self.gateway.admission.expect(name, secrets.token_urlsafe(16))
 
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
         playing = (name for one in self._competitions for name in one.plan.players)
-        return {*self.gateway.players, *self._ours, *playing}
+        return {*self.gateway.players, *self.crew, *playing, *self.aside}
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -305,7 +285,7 @@ class Host:
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
         known = {bot.name for bot in plan.bots}
-        launched = (self._written[name] for name in plan.players if name in self._ours)
+        launched = self.crew.written(plan.players)
         bots = (*plan.bots, *(bot for bot in launched if bot.name not in known))
         plan = msgspec.structs.replace(plan, bots=bots)
         if plan.form is not Form.LADDER:
@@ -359,6 +339,8 @@ class Host:
             ArenaError: as `Competition.run`.
         """
         self._competitions.append(competition)
+        if self.parlour is not None:
+            self.parlour.needed(competition)
         try:
             await self.launch_missing(competition)
             return await competition.run()
@@ -370,7 +352,7 @@ class Host:
     async def launch_missing(self, competition: Competition) -> None:
         """Start those of its launched bots that do not run and are not out."""
         for bot in competition.plan.bots:
-            if bot.name in self._ours or not competition.is_in(bot.name):
+            if bot.name in self.crew or not competition.is_in(bot.name):
                 continue
             try:
                 if bot.house is not None:
@@ -383,33 +365,26 @@ class Host:
                 self._listener.told(f"{bot.name}: {error}")
 
     def restore(self, competition: Competition) -> None:
-        """Start those of its launched bots again that are in it once more."""
+        """Start those of its launched bots again that are in it once more; those that play with people come back."""
+        if self.parlour is not None:
+            self.parlour.needed(competition)
         task = self._loop.create_task(self.launch_missing(competition))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        self._restoring.add(task)
+        task.add_done_callback(self._restoring.discard)
 
     def _dismiss_house(self, competition: Competition) -> None:
         """Stop the house bots that were there for this competition only."""
-        gone = Finding(
-            kind=Ending.DISCONNECT, text=_DISMISSED, mechanism=Mechanism.SESSION
-        )
         needed = {name for one in self._competitions for name in one.fillers}
         for name in competition.fillers:
-            if name in self._ours and name not in needed:
-                self._stop(name, gone)
-            elif name not in self._ours:
+            if name not in self.crew:
                 self.gateway.admission.forget(name)
+            elif name not in needed:
+                self.crew.dismiss(name)
 
     async def _call_house(self, game: str, name: str) -> None:
-        if name in self._ours:
-            return  # it is on its way
-        while name in self.gateway.players:  # the one before it, which is going
-            await self.wait_for_change()
-        await self._launcher.stop(name)  # until nothing of it is left
-        bots = tuple(house_bots(game))
-        await self.launch((game, bots[0]), name)
+        await self.crew.call_house(game, name, next(iter(house_bots(game))))
 
-    def _on_freed(self, names: Sequence[str]) -> None:
+    def freed(self, names: Sequence[str]) -> None:
         """A match has ended; its players may be awaited in any competition, once its own has counted it."""
         asyncio.get_running_loop().call_soon(self._seat, names)
 
@@ -423,7 +398,7 @@ class Host:
         order = {Form.ELIMINATION: 0, Form.LADDER: 2}
         return sorted(self._competitions, key=lambda one: order.get(one.plan.form, 1))
 
-    def _on_instruct(self, message: Instruct, who: str) -> Done:
+    def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         """An instructor's word.
 
         Raises:
@@ -437,17 +412,16 @@ class Host:
         self._changed.set()
         for competition in self._in_order:
             competition.changed()
+        if self.parlour is not None:
+            self.parlour.changed()
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
-        for competition in self._competitions:
-            competition.offended(name, finding)
-        tells = finding.kind is not Ending.CRASH and finding.text != _DISMISSED
-        if name in self._ours and tells:
-            got = f"; got {finding.got}" if finding.got else ""
-            self.ended.setdefault(name, finding.text + got)
-            self._changed.set()
-            self._loop.call_soon(self._stop, name, finding)
+        if self.parlour is None or not self.parlour.is_aside(name):
+            for competition in self._competitions:
+                competition.offended(name, finding)
+        self.crew.offended(name, finding)
+        self._changed.set()
 
     @property
     def _near_url(self) -> str:
@@ -462,53 +436,20 @@ class Host:
                 return self.url.replace(everywhere, here)
         return self.url
 
-    def _found(self, name: str, finding: Finding) -> None:
-        """A bot of ours has ended by itself, or taken too much and been ended."""
-        if self._closing:
-            return  # they go because we do
-        last = one_line((finding.stderr or "").strip().rpartition("\n")[2])
-        said = f"; it said: {last}" if last else ""
-        self.ended.setdefault(name, finding.text + said)  # what came first counts
-        ours = self._forget(name)
-        if name in self.gateway.players:
-            self.gateway.dismiss(name, finding)
-        else:  # it never came, or has gone before
-            enforced = "time" if ours is None else ours.enforced
-            self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
-        self._on_change()
-
-    def _awaited(self, name: str, ours: _Ours) -> None:
-        """A bot that was started should be here by now."""
-        if self._ours.get(name) is ours and name not in self.gateway.players:
-            finding = Finding(
-                kind=Ending.ABSENT,
-                text=f"did not say hello with its ARENA_TOKEN within {_LAUNCH_S:.0f} s",
-                mechanism=Mechanism.SESSION,
-                enforced=ours.enforced,
-            )
-            self._on_offence(name, finding)
-
     def _ruled(self, verdict: Verdict) -> None:
-        """A bot is out; one of ours is stopped, unless it still takes part in another competition."""
+        """A bot is out; one of ours is stopped, unless it still takes part in another competition.
+
+        What happens in the parlour is known to those at the table, and has no consequences.
+        """
+        if self.parlour is not None and self.parlour.record(verdict.match) is not None:
+            return
         self._on_verdict(verdict)
         plays_on = any(one.is_in(verdict.bot) for one in self._competitions)
-        if verdict.bot in self._ours and not plays_on:
+        if verdict.bot in self.crew and not plays_on:
             finding = Finding(
                 kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
             )
-            self._loop.call_soon(self._stop, verdict.bot, finding)
-
-    def _forget(self, name: str) -> _Ours | None:
-        """A bot of ours has ended: its name is free again."""
-        self.gateway.admission.forget(name)
-        return self._ours.pop(name, None)
-
-    def _stop(self, name: str, finding: Finding) -> None:
-        self.gateway.dismiss(name, finding)
-        task = self._loop.create_task(self._launcher.stop(name))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
-        task.add_done_callback(lambda _: self._forget(name))
+            self._loop.call_soon(self.crew.stop, verdict.bot, finding)
 
 
 def _allow_many_files() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -101,9 +102,8 @@ class Reception:
         """
         try:
             if isinstance(message, Instruct):
-                answer = self.desk.heard(connection, message)
+                self.desk.heard(connection, message, partial(self.tell, connection))
                 self._known(connection)
-                self.tell(connection, answer)
             elif isinstance(message, Hello):
                 self._enter(connection, message)
             else:

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from arena.bracket import Bracket
+from arena.archive import Archive
+from arena.bracket import Bracket, BracketStage
 from arena.forms import Standings, expected_matches, standings_of
 from arena.pace import Pace
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
-from arena.store import Store
 from arena.written import Act, Competition, Played, State, removed
 from protocol.errors import UsageError
 from protocol.messages import Action, Progress, Termination, Verdict
@@ -80,7 +80,7 @@ class Results:
         ArenaError: a result is not one of this competition's schedule; also from `update`.
     """
 
-    def __init__(self, store: Store, competition: str) -> None:
+    def __init__(self, store: Archive, competition: str) -> None:
         self._store = store
         self.competition: Competition = store.competition(competition)
         self._begin(self._read_acts())
@@ -137,6 +137,15 @@ class Results:
         return computed or self.competition.ranking
 
     @property
+    def stages(self) -> tuple[BracketStage, ...]:
+        """An elimination as it was drawn, with what came of it; empty for other forms."""
+        return () if self._bracket is None else self._bracket.stages
+
+    def match_of(self, pairing: int) -> str | None:
+        """The id of the match that counts for a pairing of an elimination, if it is over."""
+        return self._matches.get(pairing)
+
+    @property
     def out(self) -> dict[str, Termination]:
         """Who is out, and why: offenders, and those whom the instructor took out. On a ladder nobody is (J3)."""
         return dict(self._out)
@@ -144,9 +153,14 @@ class Results:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """All eliminations that stand, with their evidence; read anew each time, as they are few."""
+        return tuple(verdict for _, verdict in self.rulings)
+
+    @property
+    def rulings(self) -> tuple[tuple[float, Verdict], ...]:
+        """The same, each with when it was put in."""
         return tuple(
-            verdict
-            for verdict in self._store.verdicts(self.competition.id)
+            (at, verdict)
+            for at, verdict in self._store.rulings(self.competition.id)
             if verdict.match in self._offences
         )
 
@@ -196,6 +210,7 @@ class Results:
         self._removed = removed
         self._out = {} if self.plan.form is Form.LADDER else dict(removed)
         self._offences: set[str] = set()
+        self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()
         self._standings: Standings | None = standings_of(self.plan)
@@ -224,6 +239,7 @@ class Results:
             self._standings.add(Outcome(pairing, played.result))
         if self._bracket is not None:
             self._bracket.add(pairing, played.result)
+            self._matches[played.pairing] = played.id
         if out:
             self._offences.add(played.id)
             if self.plan.form is not Form.LADDER:

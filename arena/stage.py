@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Protocol, TypeAlias
 
 from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
@@ -123,6 +124,16 @@ class RunningStage:
         """Bots that are away and have a deadline, and those whose match waits for the instructor."""
         stuck = (name for one in self._stuck.values() for name in one.players)
         return tuple(dict.fromkeys((*self._expected, *stuck)))
+
+    @property
+    def waiting(self) -> int:
+        """How many pairings wait for a table."""
+        return len(self._pairings) - len(self._outcomes) - len(self._tables)
+
+    def queue(self, most: int) -> tuple[Pairing, ...]:
+        """Some pairings that wait, about those that come next: the first of each company, in the order of the schedule."""
+        companies = islice(self._companies.values(), most)
+        return tuple(next(iter(some.values())) for some in companies)
 
     @property
     def is_stuck(self) -> bool:

@@ -5,6 +5,9 @@ line while matches are played: their sockets are read only in their turns, and a
 loop's time. Nobody is refused for an address: a whole class may sit behind the one that somebody guesses tokens from, and
 who has a good token gets its turn like the others.
 
+Whoever only asks for the page is no stranger any more when it has its answer, and has not failed, unless its address asks more than
+anybody needs.
+
 Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
 a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.
 """
@@ -16,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from arena.web.allowance import Allowance
 from protocol.messages import Limits
 
 __all__ = ["Stranger", "Strangers"]
@@ -32,6 +36,8 @@ _SAVED_S = 0.01  # what is not used does not gather: it would be a burst
 _MOST_DEBT_S = 0.005  # a tenth of a second's share: what a flood has cost is not paid by who comes next
 _PATIENCE = 2  # turns without a word: those who mean well have something to say
 _TURNS = 8  # at once, as what one costs is known only afterwards
+_ASKS, _ASKS_PER_S = 3_000, 50
+"""The requests of an address: a hundred browsers load the page at the same moment, and each looks at something now and then."""
 _ACCEPT_S = 0.000_15
 """What asyncio takes to accept a socket and to close it, which cannot be measured from here."""
 
@@ -68,6 +74,7 @@ class _Place:
     stranger: Stranger
     queue: _Queue
     has_failed: bool = False
+    has_asked: bool = False
     silent: int = 0  # turns in which nothing came
 
 
@@ -92,6 +99,7 @@ class Strangers:
         self._line: _Queue = {}  # wait for their turns
         self._turn: _Queue = {}  # have it
         self._failures: dict[str, deque[float]] = {}  # when: the latest, by address
+        self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
         self._credit_s = 0.0
         self._ticked_at = clock()
@@ -123,13 +131,15 @@ class Strangers:
         place = self._places.get(stranger)
         if place is None:
             return
-        if place.queue is self._free:
-            if not self._is_failing(place.stranger.address):
-                return
-            self._move(place, self._turn)
-        self._credit_s -= took_s
-        if self._is_busy():
-            self._queue(place)
+        is_failing = self._is_failing(place.stranger.address)
+        if place.queue is not self._free or is_failing:
+            self._credit_s -= took_s
+            if self._is_busy() and not place.has_asked:
+                self._queue(place)
+            elif place.queue is self._free:
+                self._move(place, self._turn)
+        if place.has_asked:
+            self.known(stranger)
 
     def known(self, stranger: object) -> None:
         """One has said who it is: it is none any more."""
@@ -141,6 +151,24 @@ class Strangers:
             if not self._near[address]:
                 del self._near[address]
 
+    def asked(self, stranger: object) -> None:
+        """One has sent a request: it gets its answer, or watches from now on, and wants nothing else."""
+        place = self._places.get(stranger)
+        if place is not None and not place.has_asked:
+            place.has_asked = True
+            self.spent(place.stranger.address)
+
+    def spent(self, address: str) -> bool:
+        """Somebody there, stranger or not, has had us do something; False if that was too much, which is a failure."""
+        is_within = self._asks.spend(address)
+        if not is_within:
+            self._count(address)
+        return is_within
+
+    def blame(self, address: str) -> None:
+        """Somebody there, who is no stranger any more, was refused."""
+        self._count(address)
+
     def failed(self, stranger: object) -> None:
         """One was refused; until it has gone its words cost time."""
         place = self._places.get(stranger)
@@ -149,8 +177,10 @@ class Strangers:
             self._count(place.stranger.address)
 
     def gone(self, stranger: object) -> None:
-        """One has gone; without ever being known, that is a failure."""
-        self.failed(stranger)
+        """One has gone; without ever being known or asking for anything, that is a failure."""
+        place = self._places.get(stranger)
+        if place is None or not place.has_asked:
+            self.failed(stranger)
         self.known(stranger)
 
     def tick(self) -> None:

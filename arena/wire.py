@@ -5,12 +5,15 @@ There are two kinds: a WebSocket (`arena/connection.py`) and the pipes of a proc
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeAlias
+
+from websockets.http11 import Request
 
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
-__all__ = ["Owner", "Wire"]
+__all__ = ["Caller", "OnRequest", "Owner", "Wire"]
 
 
 class Wire(Protocol):
@@ -60,6 +63,25 @@ class Wire(Protocol):
 
     def hello_received(self) -> None:
         """The peer has said who it is, and is welcome: it may stay."""
+
+
+class Caller(Wire, Protocol):
+    """A WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later."""
+
+    def accept(self, request: Request) -> None:
+        """Let it become a WebSocket, which `is_open` then, if the request is in order."""
+
+    def respond(
+        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        """Answer in HTTP, and close; nothing happens if the peer has gone."""
+
+    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+        """Somebody else is told of it from now on; the peer may stay, within these limits."""
+
+
+OnRequest: TypeAlias = Callable[[Caller, Request], None]
+"""Answers the request that a connection begins with, the only one that there will be, or sees to it that it will be answered."""
 
 
 class Owner(Protocol):

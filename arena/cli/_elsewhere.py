@@ -1,4 +1,4 @@
-"""By which addresses an arena is reached from other machines, if it listens on all interfaces of this one.
+"""By which addresses an arena is reached: from other machines, if it listens on all interfaces of this one, and by a browser.
 
 `ws://0.0.0.0:7700` says where an arena listens and is of no use to anybody who wants to connect. The name of this machine may be
 known in its network or not, so the address that it has there is said as well. Nothing is sent and no name server is asked.
@@ -11,7 +11,7 @@ import socket
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-__all__ = ["elsewhere"]
+__all__ = ["elsewhere", "page_at"]
 
 _ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the default route leads to
     socket.AF_INET: "192.0.2.1",
@@ -33,6 +33,16 @@ def elsewhere(url: str) -> tuple[str, ...]:
         for host in hosts
         if host and not host.startswith("localhost")
     )
+
+
+def page_at(url: str) -> str:
+    """What to enter in a browser on this machine to see the page of an arena at this address."""
+    parts = urlsplit(url)
+    listens = _listens_on(parts.hostname or "0.0.0.0")
+    host = parts.netloc
+    if listens is not None and listens.is_unspecified:
+        host = f"localhost:{parts.port}"
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{host}"
 
 
 def _listens_on(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.cli._elsewhere import elsewhere
+from arena.cli._elsewhere import elsewhere, page_at
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
 from arena.cli._stop import stops_at_sigterm
@@ -32,6 +31,7 @@ from arena.program import views
 from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
+from arena.web.origin import is_loopback, read_origin
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -49,6 +49,7 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     serve = msgspec.structs.asdict(config.serve)
     serve["open_to_all"] = serve.pop("open")
     serve["log_file"] = serve.pop("log")
+    serve["origins"] = serve.pop("origin")
     ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
     return config
 
@@ -63,6 +64,14 @@ def _read_bots(
     _ctx: click.Context, _param: object, texts: Sequence[str]
 ) -> tuple[Entry, ...]:
     return tuple(map(read_entry, texts))
+
+
+def _read_origins(
+    _ctx: click.Context, _param: object, texts: Sequence[str]
+) -> Sequence[str]:
+    for text in texts:
+        read_origin(text)
+    return texts
 
 
 @click.command(name="serve", cls=Command)
@@ -128,6 +137,20 @@ def _read_bots(
     help="Let anybody in who can reach this machine; without it everybody from elsewhere needs a token.",
 )
 @click.option(
+    "--page/--no-page",
+    default=_DEFAULTS.page,
+    show_default=True,
+    help="Show browsers at the arena's address what is played, and let people play.",
+)
+@click.option(
+    "--origin",
+    "origins",
+    multiple=True,
+    metavar="URL",
+    callback=_read_origins,
+    help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
+)
+@click.option(
     "--tls-cert",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -170,6 +193,8 @@ def command(
     once: bool,
     practice: bool,
     open_to_all: bool,
+    page: bool,
+    origins: Sequence[str],
     tls_cert: Path | None,
     tls_key: Path | None,
     log_file: str | None,
@@ -227,7 +252,8 @@ def command(
         )
         for game in chosen
     )
-    door = _Door(host, port, open_to_all, practice, _tls(tls_cert, tls_key), hidden)
+    tls = _tls(tls_cert, tls_key)
+    door = _Door(host, port, open_to_all, practice, tls, hidden, page, origins)
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
     with Store(where, exclusive=True) as store:
         try:
@@ -249,11 +275,13 @@ class _Door(msgspec.Struct, frozen=True):
     practice: bool
     tls: ssl.SSLContext | None
     hidden: Sequence[Path]
+    page: bool
+    origins: Sequence[str]
 
     @property
     def requires_token(self) -> bool:
         """Whether everybody needs one: not from this machine, and not if the instructor has said so."""
-        return not (self.open_to_all or _is_loopback(self.host))
+        return not (self.open_to_all or is_loopback(self.host))
 
 
 class _Evening(msgspec.Struct, frozen=True):
@@ -275,7 +303,7 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
         teller = Teller(board)
-        log = stack.enter_context(report.match_log(evening.log_file))
+        log = teller.noting(stack.enter_context(report.match_log(evening.log_file)))
         async with Host(
             store,
             address=door.host,
@@ -288,10 +316,14 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             is_attended=True,
             on_verdict=teller.ruled,
             hidden=door.hidden,
+            page=door.page,
+            origins=door.origins,
         ) as arena:
             teller.say(f"arena at {arena.url} · Ctrl-C stops it")
             if urls := elsewhere(arena.url):
                 teller.say(f"from other machines it is at {' or '.join(urls)}")
+            if door.page:
+                teller.say(f"the page is at {page_at(arena.url)}")
             course = Course(
                 arena,
                 store,
@@ -305,8 +337,17 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
                 ],
                 once=evening.once,
             )
+            if arena.web is not None:
+                arena.web.upcoming = lambda: course.upcoming
             _warn(roster.access(), door, evening, teller)
-            instructor = Instructor(arena, store, course.play)
+            instructor = Instructor(
+                arena,
+                store,
+                course.play,
+                starter=course,
+                roster=roster,
+                lines=teller.lines,
+            )
             arena.on_instruct = instructor
             async with launched(arena, evening.ours, teller):
                 await course.run(evening.runs, evening.games)
@@ -346,12 +387,3 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
     from arena.tls import context
 
     return context(cert, key)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

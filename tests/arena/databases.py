@@ -13,7 +13,6 @@ import importlib.util
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+
+from tests.serving import free_port
 
 __all__ = [
     "PASSWORD",
@@ -60,7 +61,7 @@ class Server:
         if self._user is not None:
             shutil.chown(self.folder, self._user)
             shutil.chown(self.folder / "password", self._user)
-        self.port = _free_port()
+        self.port = free_port()
         self._run(
             "initdb",
             *("--pgdata", "data", "--username", "arena", "--encoding", "UTF8"),
@@ -160,12 +161,6 @@ def _other_user() -> str | None:
 
     names = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in names else "nobody"
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as listening:
-        listening.bind(("127.0.0.1", 0))
-        return int(listening.getsockname()[1])
 
 
 def _programs() -> Path | None:

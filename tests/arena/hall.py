@@ -219,7 +219,10 @@ class _Heard(Listener):
         self._hall.lines.append(text)
 
     def guests_elsewhere(self, competition: Competition) -> Collection[str]:
-        return self._hall.guests - set(competition.fillers)
+        return (self._hall.guests | self._hall.people) - set(competition.fillers)
+
+    def is_aside(self, name: str) -> bool:
+        return name in self._hall.people
 
 
 class Hall:
@@ -233,6 +236,7 @@ class Hall:
         self.most_chairs: Counter[str] = Counter()
         self.called: list[str] = []
         self.guests: set[str] = set()
+        self.people: set[str] = set()
         self.heard: list[str] = []
         self.told: list[Verdict] = []
         self.lines: list[str] = []

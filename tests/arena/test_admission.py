@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from arena.access import Access, hashed
-from arena.admission import TOKEN_NEEDED, Admission, Unwelcome
+from arena.admission import GUEST, TOKEN_NEEDED, Admission, Unwelcome
 from arena.player import Player
+from arena.sight import Kind, Viewer
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 
 if TYPE_CHECKING:
@@ -484,6 +485,14 @@ def test_whose_token_is_good_no_longer_has_to_go(
         listed.resumes("ann", ann.secret, ANN)
 
 
+def test_a_person_who_comes_too_late_is_no_bot(door: Door) -> None:
+    door.admission.expect("pat", GUEST + "1")
+    door.admission.forget("pat", token=GUEST + "1")
+
+    assert "sit down again" in door.refuses("pat", token=GUEST + "1")[1]
+    assert door.asks("pat", token="a word")[0] == "pat"
+
+
 def test_who_is_on_the_roster_still_may_stay(listed: Door) -> None:
     listed.comes("ann", ANN)
     listed.comes("ben/gin", BEN)
@@ -539,3 +548,73 @@ def test_an_instructors_token_is_none_of_a_player(closed: Door) -> None:
 def test_without_a_roster_nobody_instructs(door: Door) -> None:
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
         door.admission.instructs(instruct(""))
+
+
+# --- people at the page ---
+
+
+@pytest.mark.parametrize(
+    ("name", "viewer"),
+    [
+        ("pat", Viewer()),
+        ("pat", Viewer(Kind.INSTRUCTOR)),
+        ("ann/me", Viewer(Kind.OWNER, "ann")),
+    ],
+)
+def test_a_person_is_called_what_nobody_else_is(
+    listed: Door, name: str, viewer: Viewer
+) -> None:
+    listed.admission.check_guest(name, viewer)
+
+
+@pytest.mark.parametrize(
+    ("name", "viewer", "code"),
+    [
+        ("ann", Viewer(), "token"),
+        ("ann/me", Viewer(Kind.INSTRUCTOR), "token"),
+        ("ben/me", Viewer(Kind.OWNER, "ann"), "token"),
+        ("zed", Viewer(), "name"),
+        ("kept", Viewer(), "name"),
+    ],
+)
+def test_a_person_takes_nobodys_name(
+    listed: Door, name: str, viewer: Viewer, code: str
+) -> None:
+    listed.comes("zed")
+    listed.admission.expect("kept", "a secret")
+    with pytest.raises(Unwelcome) as why:
+        listed.admission.check_guest(name, viewer)
+
+    assert why.value.code == code
+
+
+def test_where_bots_need_a_token_people_do(closed: Door) -> None:
+    with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
+        closed.admission.check_guest("pat", Viewer())
+    closed.admission.check_guest("pat", Viewer(Kind.INSTRUCTOR))
+    closed.admission.check_guest("ann/me", Viewer(Kind.OWNER, "ann"))
+
+
+# --- those who look on ---
+
+
+@pytest.mark.parametrize(
+    ("token", "viewer"),
+    [
+        (None, Viewer()),
+        (ANN, Viewer(Kind.OWNER, "ann")),
+        ("the instructor's", Viewer(Kind.INSTRUCTOR)),
+    ],
+)
+def test_who_looks_on_is_told_by_its_token(
+    closed: Door, token: str | None, viewer: Viewer
+) -> None:
+    assert closed.admission.viewer(token) == viewer
+
+
+@pytest.mark.parametrize("token", ["", "guessed", hashed(ANN)])
+def test_a_token_that_is_nobodys_shows_nothing(listed: Door, token: str) -> None:
+    with pytest.raises(Unwelcome) as why:
+        listed.admission.viewer(token)
+
+    assert (why.value.code, str(why.value)) == NEEDED

@@ -1055,3 +1055,19 @@ def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(
         assert [row.rank for row in rest.standings] == [None, None]
 
     run(scenario)
+
+
+def test_a_person_does_not_play_in_the_place_of_a_bot_of_its_name(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.people = {"ben"}
+        hall.come("ann", "ben")
+        report = await hall.play("ann", "ben", wait_s=SOON)
+
+        assert hall.heard == []
+        [verdict] = report.verdicts
+        assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
+
+    run(scenario)

@@ -345,6 +345,20 @@ def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
     run(scenario)
 
 
+def test_people_are_not_paired(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.people = {"Pat"}
+        hall.come("ann", "Pat", plays=silent)
+        competition, task = await hall.begin("ann", **LADDER)
+
+        assert not house.conduct.tables
+        assert not competition.is_in("Pat")
+        await closed(competition, task)
+
+    run(scenario)
+
+
 def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> None:
     async def scenario() -> None:
         first = Hall(house)

@@ -27,6 +27,9 @@ class Scripted:
         self.answers = list(answers)
         self.seen: list[Any] = []
 
+    def __repr__(self) -> str:
+        return "Scripted"  # in the names of tests, which are the same in every process
+
     def decide(self, question: Any) -> object:
         self.seen.append(question.kind)
         if self.answers:

@@ -121,14 +121,14 @@ def test_nobody_becomes_absent_in_a_pause(house: House) -> None:
     async def scenario() -> None:
         hall = Hall(house)
         hall.comes("ann")
-        competition, task = await hall.begin("ann", "ben", wait_s=0.02)
+        competition, task = await hall.begin("ann", "ben", wait_s=0.1)
         assert competition.progress.waits_for == ("ben",)
         competition.pause(act("pause"))
 
         assert competition.progress.waits_for == NOBODY
 
         # Timers fire in the order in which they are due: nobody can be absent after this one.
-        await asyncio.sleep(0.03)
+        await asyncio.sleep(0.11)
         hall.changed()
 
         assert hall.book.matches == []
@@ -147,7 +147,7 @@ def test_after_a_pause_whoever_is_away_has_all_its_time_again(house: House) -> N
     async def scenario() -> None:
         hall = Hall(house)
         hall.comes("ann")
-        competition, task = await hall.begin("ann", "ben", wait_s=SOON)
+        competition, task = await hall.begin("ann", "ben", wait_s=0.2)
         competition.pause(act("pause"))
         competition.resume(act("resume"))
 

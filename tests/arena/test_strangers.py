@@ -37,7 +37,9 @@ class Guest:
     def says(self, what: str = "something") -> None:
         """It has its turn, and uses it."""
         assert self.is_read, "it waits"
-        if what == "a good hello":
+        if what == "a request":
+            self._door.strangers.asked(self)
+        elif what == "a good hello":
             self._door.strangers.known(self)
         elif what == "a bad hello":
             self._door.strangers.failed(self)
@@ -356,3 +358,86 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: Door) -> None
                 break
 
     assert words == 2, "the handshake, and its hello"
+
+
+# --- those who only ask for the page ---
+
+
+def asks(door: Door, count: int = 1) -> Guest:
+    """So many requests from one address, each over a connection of its own; the last one."""
+    for _ in range(count):
+        guest = Guest(door)
+        guest.says("a request")
+        guest.goes()
+    return guest
+
+
+def test_a_class_that_opens_the_page_has_failed_at_nothing(door: Door) -> None:
+    asks(door, 3000)
+
+    assert Guest(door).is_read
+    assert len(door.strangers) == 1
+
+
+def test_who_has_asked_is_no_stranger_any_more(door: Door) -> None:
+    guest = Guest(door)
+    guest.says("a request")
+
+    assert len(door.strangers) == 0
+
+
+def test_who_asks_without_end_stands_in_line(door: Door) -> None:
+    asks(door, 3010)
+    late = Guest(door)
+
+    assert not late.is_read
+
+    for _ in range(20):
+        door.tick()
+
+    assert late.is_read
+
+
+def test_what_asking_costs_the_line_is_no_more_than_its_share(door: Door) -> None:
+    asks(door, 3010)
+    waiting = [Guest(door) for _ in range(90)]
+    door.spent_s = 0.0
+    for _ in range(100):  # a second
+        door.tick()
+        for guest in [guest for guest in waiting if guest.is_read]:
+            guest.says("a request")
+            guest.goes()
+            waiting.remove(guest)
+            waiting.append(Guest(door))
+
+    assert door.spent_s <= 1.2 * SHARE
+
+
+def test_requests_come_back_with_time(door: Door) -> None:
+    asks(door, 3000)
+    door.tick(60)
+    asks(door, 3000)
+
+    assert Guest(door).is_read
+
+
+def test_another_address_does_not_pay_for_it(door: Door) -> None:
+    asks(door, 3010)
+
+    assert Guest(door, "10.0.0.2").is_read
+
+
+def test_a_viewer_that_was_refused_counts_like_a_stranger(door: Door) -> None:
+    for _ in range(10):
+        door.strangers.blame("10.0.0.1")
+
+    assert not Guest(door).is_read
+
+
+def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: Door) -> None:
+    for _ in range(20):
+        guest = Guest(door)
+        door.strangers.asked(guest)
+        guest.goes()
+
+    assert Guest(door).is_read

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -22,6 +21,7 @@ from arena.games import GAMES
 from arena.gateway import Gateway
 from arena.match import MatchResult
 from protocol.messages import Limits, Verdict
+from tests import serving
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
 
@@ -311,7 +311,4 @@ def start() -> Iterator[Callable[..., Program]]:
 @pytest.fixture
 def free_port() -> int:
     """A port that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    return serving.free_port()

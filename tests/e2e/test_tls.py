@@ -297,7 +297,7 @@ def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str) -> N
                     pass
         writer.close()
         await arena.emptied()
-        assert len(arena.gateway._reception.strangers) == 0
+        assert len(arena.gateway.reception.strangers) == 0
         await arena.still_plays()
 
     in_arena(scenario, msgspec.structs.replace(LIMITS, hello_ms=200))
@@ -340,7 +340,7 @@ def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
                 writer.write(b"GET / HTTP/1.1\r\n\r\n")
                 writer.write_eof()
                 await writer.wait_closed() if writer.is_closing() else writer.close()
-            while arena.gateway._reception.strangers:
+            while arena.gateway.reception.strangers:
                 await asyncio.sleep(0.01)
             waiting = [await arena.raw() for _ in range(30)]
             async with arena.bot("ben"):

@@ -61,7 +61,7 @@ async def serve(is_beside: bool) -> None:
     here = asyncio.Event()
     gateway = Gateway(conduct, Limits(), here.set, access=access, requires_token=True)
     if is_beside:
-        gateway._reception.strangers._is_busy = lambda: True
+        gateway.reception.strangers._is_busy = lambda: True
     print(await gateway.open("127.0.0.1", 0), flush=True)
     asked = asyncio.Event()
     loop.add_reader(sys.stdin, asked.set)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from arena.cli import _elsewhere
-from arena.cli._elsewhere import elsewhere
+from arena.cli._elsewhere import elsewhere, page_at
 
 Called = Callable[..., None]
 
@@ -70,3 +70,17 @@ def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
 
     with socket.socket() as here:
         here.bind((address, 0))  # "" is any: a machine without a network
+
+
+@pytest.mark.parametrize(
+    ("url", "page"),
+    [
+        ("ws://127.0.0.1:7700", "http://127.0.0.1:7700"),
+        ("wss://arena.example.org:7700", "https://arena.example.org:7700"),
+        ("ws://[::1]:7700", "http://[::1]:7700"),
+        ("ws://0.0.0.0:7700", "http://localhost:7700"),
+        ("wss://[::]:7700", "https://localhost:7700"),
+    ],
+)
+def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
+    assert page_at(url) == page

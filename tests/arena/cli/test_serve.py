@@ -322,3 +322,34 @@ def test_matches_go_on_when_nobody_reads_what_is_told(
     Teller().say("ann has ended")
 
     assert told == [("ann has ended",)]
+
+
+def test_what_was_told_lately_is_kept_with_the_latest_matches(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logged: list[str] = []
+    teller = Teller()
+    log = teller.noting(logged.append)
+    teller.say("ann has ended")
+    for number in range(1_000):
+        log(f"match {number}")
+    teller.say("ben has\nended")
+
+    first, *matches, last = teller.lines()
+    assert first.endswith(" ann has ended"), "a thousand matches do not push it out"
+    assert last.endswith(" ben has\ufffdended")
+    assert matches == [f"match {number}" for number in range(750, 1_000)]
+    assert len(logged) == 1_000
+    assert capsys.readouterr().err == "ann has ended\nben has\ufffdended\n"
+
+
+def test_no_more_is_kept_than_fits_into_a_frame() -> None:
+    teller = Teller()
+    note = teller.noting(lambda line: None)
+    for number in range(600):
+        teller.say(f"{number:03} " + "x" * 490)
+        note("y" * 500)
+
+    lines = teller.lines()
+    assert sum(map(len, lines)) <= 200_000
+    assert lines[-2][20:].startswith("599 ")

@@ -1,0 +1,280 @@
+"""The read-only documents of the page, as `/api/…json` gives them; each is one struct, and its fields are what is promised.
+
+Times are Unix seconds, names as they are, `null` is what is not known or not there. A competition's settings and limits are those of
+its plan. Which of it somebody may see is decided where a document is made (J8); nothing here knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from arena.written import Act
+from protocol.messages import Limits, Termination, Verdict
+from protocol.watching import View
+
+__all__ = [
+    "BotPage",
+    "Came",
+    "Cards",
+    "Competitions",
+    "CrossTable",
+    "League",
+    "Line",
+    "MatchPage",
+    "Matches",
+    "Opponent",
+    "Outline",
+    "Overview",
+    "PairingPage",
+    "Place",
+    "Refusal",
+    "Ruled",
+    "Ruling",
+    "Stage",
+    "Table",
+    "Times",
+    "error",
+]
+
+
+class Refusal(Exception):
+    """There is no document to give.
+
+    Attributes:
+        status: of HTTP.
+    """
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def error(text: str) -> bytes:
+    """What is sent in place of a document."""
+    return msgspec.json.encode({"error": text})
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A competition in the list of all; `played` are the matches that count, `scheduled` is null where nobody can know."""
+
+    id: str
+    run: str
+    game: str
+    title: str
+    form: str
+    state: str
+    started_at: float
+    finished_at: float | None
+    bots: int
+    played: int
+    scheduled: int | None
+
+
+class Competitions(msgspec.Struct, frozen=True):
+    """`/api/competitions.json`: all of them, the newest first."""
+
+    competitions: tuple[Line, ...]
+
+
+class League(msgspec.Struct, frozen=True):
+    """What a league ranks by; `is_share` says that it is a share of its matches."""
+
+    title: str
+    is_share: bool
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A place of an elimination that is over."""
+
+    rank: int
+    names: tuple[str, ...]
+    stage: int
+    score: int | None
+    offence: bool
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """A table of a bracket; `advanced` is null in the final and while it is not over, `offender` is a seat."""
+
+    pairing: int
+    match: str | None
+    players: tuple[str, ...]
+    house: tuple[str, ...]
+    scores: tuple[int, ...] | None
+    advanced: tuple[str, ...] | None
+    out: tuple[str, ...]
+    state: str
+    offender: int | None
+
+
+class Stage(msgspec.Struct, frozen=True, kw_only=True):
+    """A stage of a bracket."""
+
+    stage: int
+    final: bool
+    tables: tuple[Table, ...]
+    byes: tuple[str, ...]
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    """An elimination whose evidence is not for whoever asks, as the competition goes on (J8)."""
+
+    bot: str
+    match: str
+    kind: str
+    at: float
+
+
+class Ruled(Verdict, frozen=True, kw_only=True):
+    """An elimination with its evidence."""
+
+    at: float
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form."""
+
+    id: str
+    run: str
+    game: str
+    title: str
+    form: str
+    state: str
+    settings: Mapping[str, Any]
+    limits: Limits
+    matches: int
+    started_at: float
+    finished_at: float | None
+    played: int
+    settled: int
+    scheduled: int | None
+    left_s: float | None
+    measure: League | None
+    standings: tuple[Any, ...]
+    ranking: tuple[Place, ...]
+    bracket: tuple[Stage, ...]
+    verdicts: tuple[Ruling | Ruled, ...]
+    teams: Mapping[str, str]
+    actions: tuple[Act, ...] | None
+
+
+class CrossTable(msgspec.Struct, frozen=True):
+    """`…/cross.json`: cells are (row, column, played, wins, draws, losses, score, mean, error), the first two being places in `names`."""
+
+    names: tuple[str, ...]
+    cells: tuple[tuple[int | float | None, ...], ...]
+
+
+class Outline(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that is over, in a line; `number` goes up in the order of writing."""
+
+    id: str
+    number: int
+    pairing: int
+    players: tuple[str, ...]
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    kind: str
+    seat: int | None
+    started_at: float
+    finished_at: float
+    counts: bool
+
+
+class Matches(msgspec.Struct, frozen=True):
+    """`…/matches.json`: a page of them, the newest first; `more` says whether there are older ones."""
+
+    matches: tuple[Outline, ...]
+    more: bool
+
+
+class Opponent(msgspec.Struct, frozen=True):
+    """How a bot has done against another."""
+
+    name: str
+    played: int
+    wins: int
+    draws: int
+    losses: int
+    score: int
+    mean: float | None
+    error: float | None
+
+
+class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
+    """`…/pairing.json`: two bots; `cell` is the first one's side of it, null if it is in no cross table."""
+
+    a: str
+    b: str
+    cell: Opponent | None
+    matches: tuple[Outline, ...]
+    matches_more: bool
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a bot's decisions took in its latest matches, in ms; bar i is from `edges[i]` up to below `edges[i + 1]`."""
+
+    unit: str
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    of_matches: int
+    decisions: int
+    median: float | None
+    p95: float | None
+    max: int | None
+
+
+class BotPage(msgspec.Struct, frozen=True, kw_only=True):
+    """`…/bot.json`: what a bot has done; `curve` is (when, score up to then) after its matches that count, thinned out."""
+
+    name: str
+    team: str | None
+    row: Any
+    opponents: tuple[Opponent, ...]
+    curve: tuple[tuple[float, int], ...]
+    times: Times
+    verdicts: tuple[Ruling | Ruled, ...]
+    matches: tuple[Outline, ...]
+    matches_more: bool
+
+
+class Cards(msgspec.Struct, frozen=True, kw_only=True):
+    """What a match was dealt from, and by which limits each seat was held."""
+
+    seed: str | None
+    commitment: str | None
+    nonces: tuple[str, ...]
+    enforced: tuple[str, ...]
+
+
+class Came(msgspec.Struct, frozen=True, kw_only=True):
+    """How a match ended."""
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+    also_out: tuple[int, ...]
+
+
+class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
+    """`/api/matches/ID.json`; `rounds` are the scores at the end of each, `points` those of all complete rounds so far (only gin rummy has them)."""
+
+    id: str
+    competition: str | None
+    game: str
+    title: str
+    settings: Mapping[str, Any]
+    players: tuple[str, ...]
+    view: View
+    result: Came
+    started_at: float
+    finished_at: float
+    counts: bool
+    verdict: Ruling | Ruled | None
+    record: Cards | None
+    decisions: int
+    rounds: tuple[tuple[int, ...], ...]
+    points: tuple[tuple[int, ...], ...]

@@ -1,0 +1,126 @@
+"""Where every request comes in: a bot's WebSocket, a viewer's, or something that a browser fetches.
+
+Browsers have to come from a page that may speak with us (`arena/web/origin.py`). Without a page there is a greeting for people, and
+bots are served as ever.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from email.utils import formatdate
+from typing import Protocol
+
+from websockets.http11 import Request
+
+from arena.web.origin import Origins
+from arena.web.reply import Reply, Visitor, text
+from arena.wire import Caller, Wire
+
+__all__ = ["WATCH", "Entrance", "Page", "send"]
+
+log = logging.getLogger(__name__)
+
+WATCH = "/watch"
+"""The path of viewers' WebSockets; those of bots have any other."""
+
+_GREETING = (
+    "Card Arena is running here. Connect a bot by WebSocket to this address; "
+    "protocol/README.md says how, `arena connect --help` for one in Python."
+)
+
+
+class Page(Protocol):
+    """What there is for browsers."""
+
+    def answer(self, visitor: Visitor, request: Request) -> None:
+        """Respond to what is fetched, now or later."""
+
+    def enter(self, caller: Caller, request: Request) -> None:
+        """Let somebody watch, or respond why not."""
+
+    def left(self, caller: Wire) -> None:
+        """A connection is gone, whoever's it was."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due, at a time of the loop's clock."""
+
+    def roster_changed(self) -> None:
+        """Tokens may have come to mean something else."""
+
+
+class Entrance:
+    """A gateway's.
+
+    Args:
+        asked: told of whoever wants nothing that bots want.
+
+    Attributes:
+        origins: whose pages may open WebSockets here.
+        page: what there is for browsers, if there is anything.
+    """
+
+    def __init__(self, asked: Callable[[Wire], None] = lambda caller: None) -> None:
+        self.origins = Origins()
+        self.page: Page | None = None
+        self._asked = asked
+
+    def requested(self, caller: Caller, request: Request) -> None:
+        """Answer a request, or see to it that it will be."""
+        try:
+            if _wants_websocket(request):
+                self._upgrade(caller, request)
+            else:
+                self._fetch(caller, request)
+        except Exception:
+            log.exception("the arena failed at a request from %s", caller.peer)
+            send(
+                caller, text(500, "the arena failed at this request; its log says why")
+            )
+
+    def left(self, caller: Wire) -> None:
+        """A connection is gone, whoever's it was."""
+        if self.page is not None:
+            self.page.left(caller)
+
+    def tick(self, now: float) -> None:
+        """The loop's clock says so much."""
+        if self.page is not None:
+            try:
+                self.page.tick(now)
+            except Exception:  # bots are served all the same
+                log.exception("the page failed")
+
+    def roster_changed(self) -> None:
+        """Tokens may have come to mean something else."""
+        if self.page is not None:
+            self.page.roster_changed()
+
+    def _upgrade(self, caller: Caller, request: Request) -> None:
+        why = self.origins.refusal(request.headers)
+        if why is not None:
+            send(caller, text(403, why))
+        elif self.page is not None and request.path.partition("?")[0] == WATCH:
+            self._asked(caller)
+            self.page.enter(caller, request)
+        else:
+            caller.accept(request)
+
+    def _fetch(self, caller: Caller, request: Request) -> None:
+        if self.page is None:
+            send(caller, text(200, _GREETING))
+            return
+        self._asked(caller)
+        self.page.answer(caller, request)
+
+
+def _wants_websocket(request: Request) -> bool:
+    """Whether it is no plain request; some programs offer HTTP/2 with those."""
+    offers = ",".join(request.headers.get_all("Upgrade")).split(",")
+    return any(offer.strip().lower() == "websocket" for offer in offers)
+
+
+def send(visitor: Visitor, reply: Reply) -> None:
+    """Respond with an answer that has been made."""
+    date = ("Date", formatdate(usegmt=True))
+    visitor.respond(reply.status, (date, *reply.headers), reply.body)

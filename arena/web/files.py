@@ -1,0 +1,144 @@
+"""The files of the page: read once from the package, hashed, packed, and from then on served out of memory.
+
+Their addresses have the hash of all of them, so that a browser keeps them for ever and never mixes two versions; only `index.html`,
+which names that hash, is asked for each time.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+
+from arena.web.reply import (
+    NO_CACHE,
+    Header,
+    Headers,
+    Reply,
+    knows,
+    reply,
+    text,
+    unchanged,
+)
+
+__all__ = ["PLACEHOLDER", "Files", "page_files"]
+
+PLACEHOLDER = b"{version}"
+"""What stands in `index.html` for the hash."""
+
+_INDEX, _ICON = "index.html", "favicon.svg"
+_STATIC = "/static/"
+_VERSION_DIGITS = 16  # of SHA-256: two versions of a page never meet
+_FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
+_WORTH = 0.9  # what packing must save, or it is not worth unpacking
+_VARY = ("Vary", "Accept-Encoding")
+_KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".md": "text/plain; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+_KIND_ELSE = "application/octet-stream"
+
+
+class _File:
+    """One file in the forms in which it goes out; all is made beforehand."""
+
+    def __init__(self, name: str, body: bytes, cache: Header) -> None:
+        kind = _KINDS.get(PurePosixPath(name).suffix, _KIND_ELSE)
+        # Weak: packed and plain are the same page, but not the same bytes.
+        self.etag = f'W/"{hashlib.sha256(body).hexdigest()[:_VERSION_DIGITS]}"'
+        more = (("ETag", self.etag), cache, _VARY)
+        self.plain = reply(200, body, kind, *more)
+        self.unchanged = unchanged(*more)
+        self.packed = self.plain
+        packed = gzip.compress(body, 9, mtime=0)
+        if len(packed) < len(body) * _WORTH:
+            packing = ("Content-Encoding", "gzip")
+            self.packed = reply(200, packed, kind, packing, *more)
+
+    def answer(self, headers: Headers) -> Reply:
+        """As the visitor wants it."""
+        if knows(headers, self.etag):
+            return self.unchanged
+        return self.packed if _takes_gzip(headers) else self.plain
+
+
+class Files:
+    """A page.
+
+    Args:
+        contents: the files by their names, with `/` between folders.
+
+    Attributes:
+        version: the hash of all of them.
+    """
+
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self.version = _version(contents)
+        self._static = {
+            name: _File(name, body, _FOR_EVER)
+            for name, body in contents.items()
+            if name != _INDEX
+        }
+        index = contents[_INDEX].replace(PLACEHOLDER, self.version.encode())
+        self._fixed = {"/": _File(_INDEX, index, NO_CACHE)}
+        if _ICON in contents:  # browsers ask for it by themselves
+            self._fixed[f"/{_ICON}"] = _File(_ICON, contents[_ICON], NO_CACHE)
+
+    def answer(self, path: str, headers: Headers) -> Reply:
+        """What a path stands for; a line if it stands for nothing."""
+        file = self._fixed.get(path) or self._static.get(self._name(path))
+        if file is None:
+            return text(404, "there is nothing here; the page is at /")
+        return file.answer(headers)
+
+    def _name(self, path: str) -> str:
+        """The file that is meant, of this version only; "" if none is."""
+        version, _, name = path.removeprefix(_STATIC).partition("/")
+        is_ours = path.startswith(_STATIC) and version == self.version
+        return name if is_ours else ""
+
+
+def page_files() -> Files:
+    """Those of the page that is installed."""
+    return Files(dict(_read(files("arena.web").joinpath("page"))))
+
+
+def _read(folder: Traversable, within: str = "") -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.name.startswith((".", "_")):
+            continue  # what editors and Python leave behind
+        if entry.is_dir():
+            yield from _read(entry, f"{within}{entry.name}/")
+        else:
+            yield within + entry.name, entry.read_bytes()
+
+
+def _version(contents: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(contents):
+        digest.update(f"{name}\0{len(contents[name])}\0".encode())
+        digest.update(contents[name])
+    return digest.hexdigest()[:_VERSION_DIGITS]
+
+
+def _takes_gzip(headers: Headers) -> bool:
+    """Whether `Accept-Encoding` names gzip, and not to refuse it."""
+    for value in headers.get_all("Accept-Encoding"):
+        for offer in value.split(","):
+            name, _, weight = offer.partition(";")
+            if name.strip().lower() in ("gzip", "*"):
+                refused = weight.replace(" ", "").lower().rstrip("0.") == "q="
+                return not refused
+    return False

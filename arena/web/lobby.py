@@ -1,0 +1,228 @@
+"""The lobby's document: what goes on now, from the arena's own memory; nothing is read or waited for.
+
+It is made at most once a second, whoever looks on, and stays small however much is played: lists are cut, and say by how much.
+Times are Unix seconds. Nothing in it is hidden from anybody (J8).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from arena.conduct import Table
+from arena.games import GAMES
+from arena.match import Result
+from arena.plan import Form
+from arena.player import Player
+from arena.schedule import Pairing
+from arena.web.now import (
+    Arena,
+    Bot,
+    Game,
+    Going,
+    Latest,
+    Lobby,
+    Playing,
+    Queued,
+    Upcoming,
+)
+from protocol.strategy import house_bots
+from protocol.version import __version__
+
+if TYPE_CHECKING:
+    from arena.director import Competition
+    from arena.host import Host
+
+__all__ = ["Chronicle", "lobby"]
+
+_BOTS = 500
+_MATCHES = 100
+_QUEUE = 20
+_LATEST = 20
+_YOUNG_S = 2.0  # for a match's pace to be known
+
+_SINCE = time.time()  # a page that has seen another one is of an earlier arena
+
+
+class Audience(Protocol):
+    """Who knows how many watch."""
+
+    def viewers(self, match: str) -> int:
+        """How many watch a match."""
+
+
+class Chronicle:
+    """The latest matches of all competitions; the host tells of each.
+
+    Attributes:
+        latest: the newest first.
+    """
+
+    def __init__(self) -> None:
+        self.latest: deque[Latest] = deque(maxlen=_LATEST)
+
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over."""
+        ended = result.termination
+        self.latest.appendleft(
+            Latest(
+                id=match,
+                competition=competition.id,
+                game=competition.plan.game,
+                players=pairing.players,
+                scores=result.scores,
+                termination=ended.kind.value,
+                seat=ended.seat,
+                finished_at=time.time(),
+            )
+        )
+
+
+def lobby(
+    host: Host,
+    audience: Audience,
+    latest: Iterable[Latest] = (),
+    upcoming: Iterable[Upcoming] = (),
+) -> bytes:
+    """The document as it is now.
+
+    Args:
+        host: the arena.
+        audience: knows how many watch a match.
+        latest: what was played lately, the newest first.
+        upcoming: what is to be played.
+    """
+    competitions = host.competitions
+    players = host.gateway.players
+    guests = host.aside
+    bots = [bot for name, bot in players.items() if name not in guests]
+    now = asyncio.get_running_loop().time()
+    tables = host.conduct.tables
+    matches = _chosen(tables, now)
+    where = {table.id: one.id for one in competitions for table in one.tables}
+    queue = [
+        _queued(one.id, pairing, players)
+        for one in competitions
+        for pairing in one.queue(_QUEUE)
+    ]
+    document = Lobby(
+        arena=_arena(host),
+        competitions=tuple(map(_going, competitions)),
+        bots=tuple(map(_bot, bots[:_BOTS])),
+        bots_more=max(0, len(bots) - _BOTS),
+        matches=tuple(
+            _playing(table, where.get(table.id), now, audience) for table in matches
+        ),
+        matches_more=len(tables) - len(matches),
+        queue=tuple(queue[:_QUEUE]),
+        queue_more=sum(one.waiting for one in competitions) - len(queue[:_QUEUE]),
+        runs=tuple(upcoming),
+        latest=tuple(latest),
+    )
+    return msgspec.json.encode(document)
+
+
+# --- within ---
+
+
+def _arena(host: Host) -> Arena:
+    return Arena(
+        version=__version__,
+        practice=host.conduct.practice,
+        page_since=_SINCE,
+        games=_games(),
+        requires_token=host.gateway.admission.requires_token,
+    )
+
+
+@functools.cache
+def _games() -> tuple[Game, ...]:
+    """All games; which house bots there are is looked up once, as that takes a while."""
+    return tuple(
+        Game(name, game.vocabulary.title, game.seats, tuple(house_bots(name)))
+        for name, game in GAMES.items()
+    )
+
+
+def _going(one: Competition) -> Going:
+    progress, plan = one.progress, one.plan
+    players = len(plan.players)
+    if plan.form is Form.LADDER:  # whoever has come
+        players = max(players, len(one.ledger.rows))
+    return Going(
+        id=one.id,
+        run=plan.run,
+        game=plan.game,
+        title=plan.rules.vocabulary.title,
+        form=plan.form.value,
+        state=progress.state,
+        settled=progress.settled,
+        scheduled=None if plan.form is Form.LADDER else progress.scheduled,
+        left_s=progress.left_s,
+        waits_for=progress.waits_for,
+        bots=players,
+        started_at=one.started_at,
+    )
+
+
+def _bot(player: Player) -> Bot:
+    connection = player.connection
+    state = "away" if connection is None else "here"
+    return Bot(
+        name=player.name,
+        games=tuple(game for game in GAMES if game in player.games),
+        tables=player.tables,
+        playing=len(player.chairs),
+        state="leaving" if player.leaving else state,
+        rtt_ms=None if connection is None else connection.min_rtt_ms,
+        launched=player.process is not None,
+    )
+
+
+def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
+    """Those that are best to watch, the newest last: fast ones are over before anybody has looked."""
+
+    def pace(table: Table) -> float:
+        return _decisions(table) / max(now - table.opened_at, _YOUNG_S)
+
+    chosen = nsmallest(_MATCHES, tables, key=pace)
+    return sorted(chosen, key=lambda table: table.opened_at)
+
+
+def _playing(
+    table: Table, competition: str | None, now: float, audience: Audience
+) -> Playing:
+    scores = (0,) * len(table.chairs)
+    return Playing(
+        match=table.id,
+        game=table.game.name,
+        competition=competition,
+        players=tuple(chair.player.name for chair in table.chairs),
+        scores=scores if table.match is None else table.match.scores,
+        decisions=_decisions(table),
+        since_s=round(now - table.opened_at, 1),
+        viewers=audience.viewers(table.id),
+    )
+
+
+def _decisions(table: Table) -> int:
+    return 0 if table.match is None else len(table.match.answers)
+
+
+def _queued(
+    competition: str, pairing: Pairing, players: Mapping[str, Player]
+) -> Queued:
+    names = dict.fromkeys(pairing.players)  # a bot may meet itself
+    waits = (name for name in names if name not in players or not players[name].is_free)
+    return Queued(
+        competition=competition, players=pairing.players, waits_for=tuple(waits)
+    )

@@ -1,0 +1,403 @@
+"""Where people play: somebody at the page asks for a chair, comes as an ordinary client of the protocol, and sits down with bots.
+
+A person and the house bots that play against people stand aside: no competition takes them. A competition that needs somebody who sits here
+gets it at once; the match is void then. Nothing that happens here is written down or counts for anything: the records of the latest
+matches are kept in memory, and an offence ends its match, and that is all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from arena.admission import GUEST, Unwelcome
+from arena.conduct import Table
+from arena.games import game_named
+from arena.match import MatchResult
+from arena.plan import Form
+from arena.player import Player
+from arena.rules import Game
+from arena.sight import Kind, Viewer
+from arena.verdict import Finding
+from arena.web.kept import Kept, SatDown
+from arena.web.people import limits_for, settings_for
+from arena.web.servants import Servants
+from protocol.errors import UnknownBot, UsageError
+from protocol.messages import Ending, Mechanism, Refused, Verdict
+from protocol.vocabulary import Settings
+from protocol.watching import Seat, Sit, encode_to_viewer
+
+if TYPE_CHECKING:
+    from arena.director import Competition
+    from arena.host import Host
+
+__all__ = ["Guest", "Parlour"]
+
+_HOUSE = "house:"
+_MOST = 16  # tables, those included that are laid
+_MOST_NEAR = 4  # of one address
+_WAIT_S = 60.0  # for everybody to come
+_OVER = "the match is over"
+
+
+class Guest(Protocol):
+    """The socket at which a person asks for a chair."""
+
+    def send(self, data: bytes) -> None:
+        """Send one text frame."""
+
+
+class _Sitting:
+    """A person's chair and table, from the asking to the end of the match."""
+
+    def __init__(
+        self,
+        guest: Guest,
+        address: str,
+        game: Game,
+        settings: Settings,
+        names: tuple[str, ...],
+        token: str,
+    ) -> None:
+        self.guest: Guest | None = guest
+        self.address = address
+        self.game = game
+        self.settings = settings
+        self.names = names
+        self.token = token
+        self.has_come = False
+        self.table: Table | None = None
+        self.began = 0.0
+        self.deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def name(self) -> str:
+        """What the person is called."""
+        return self.names[0]
+
+
+class Parlour:
+    """The people who play in an arena.
+
+    Args:
+        host: the arena.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._players = host.gateway.players
+        self._admission = host.gateway.admission
+        self._limits = limits_for(host.limits)
+        self._servants = Servants(host, self._failed)
+        self._sittings: dict[str, _Sitting] = {}
+        self._parting: dict[str, tuple[str, str]] = {}  # who has to go: why, its token
+        self._kept = Kept()
+        self._loop = asyncio.get_running_loop()
+
+    # --- what viewers want ---
+
+    def sit(self, guest: Guest, wanted: Sit, address: str, viewer: Viewer) -> Seat:
+        """Keep a chair for a person, who says `hello` with its name and token within a minute; the match begins when all are there.
+
+        Args:
+            guest: the socket that it asks at.
+            wanted: what and against whom.
+            address: where it comes from.
+            viewer: who it is, by its token.
+
+        Raises:
+            Unwelcome: it needs a token, or another name.
+            UsageError: there is no such game, bot or setting, or no room.
+        """
+        self._check_room(guest, address)
+        game = game_named(wanted.game)
+        settings = settings_for(game, wanted.settings or {})
+        name = self._called(wanted.name, viewer)
+        self._check_opponents(game, wanted.against)
+        against = (self._opponent(game, one) for one in wanted.against)
+        token = GUEST + secrets.token_urlsafe(24)
+        sitting = _Sitting(guest, address, game, settings, (name, *against), token)
+        self._admission.expect(name, token)
+        self._sittings[name] = sitting
+        sitting.deadline = self._loop.call_later(
+            _WAIT_S, self._end, sitting, f"not all came within {_WAIT_S:.0f} s"
+        )
+        return Seat(token, name)
+
+    def stand(self, guest: Guest) -> None:
+        """A person gives its match up; if it has begun the others have won."""
+        sitting = self._of(guest)
+        if sitting is None:
+            return
+        sitting.guest = None
+        if sitting.table is None:
+            self._end(sitting, "you stood up")
+        else:
+            self._dismiss(sitting.name, "stood up in the middle of the match")
+
+    def left(self, guest: Guest) -> None:
+        """The socket is gone; whoever plays by now goes on without it."""
+        sitting = self._of(guest)
+        if sitting is not None:
+            sitting.guest = None
+            if not sitting.has_come:
+                self._end(sitting, "you left")
+
+    # --- what others ask ---
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The matches that are being played."""
+        found = (one.table for one in self._sittings.values())
+        return tuple(table for table in found if table is not None)
+
+    @property
+    def aside(self) -> Collection[str]:
+        """The names of people, and of the house bots that are here for them: no competition takes these."""
+        return {*self._sittings, *self._parting, *self._servants.names}
+
+    def is_aside(self, name: str) -> bool:
+        """Whether no competition takes who is called so."""
+        return (
+            name in self._sittings
+            or name in self._parting
+            or name in self._servants.names
+        )
+
+    def is_offered(self, player: Player, game: str, tables: int = 1) -> bool:
+        """Whether people can play against a bot now: it has time for them, and no competition needs it."""
+        return (
+            player.is_here
+            and not player.leaving
+            and game in player.games
+            and player.tables - len(player.chairs) >= tables
+            and not self.is_aside(player.name)
+            and not any(_needs(one, player) for one in self._host.competitions)
+        )
+
+    def record(self, match: str) -> SatDown | None:
+        """A match that was played here lately."""
+        return self._kept.get(match)
+
+    # --- what happens ---
+
+    def changed(self) -> None:
+        """A bot or a person has come or gone."""
+        for sitting in tuple(self._sittings.values()):
+            if sitting.table is None:
+                self._begin(sitting)
+        if self._parting:
+            self._loop.call_soon(self._part)
+
+    def needed(self, competition: Competition) -> None:
+        """A competition begins: who has to play in it does not play here."""
+        for sitting in tuple(self._sittings.values()):
+            name = next((n for n in sitting.names if self._has(competition, n)), None)
+            if name is None:
+                continue
+            text = f"{name} has to play in a competition"
+            if sitting.table is None:
+                self._end(sitting, text)
+            else:
+                self._host.conduct.void(sitting.table, text)
+
+    def close(self) -> None:
+        """The arena closes."""
+        self._servants.close()
+        for sitting in self._sittings.values():
+            if sitting.deadline is not None:
+                sitting.deadline.cancel()
+
+    # --- to sit down ---
+
+    def _check_room(self, guest: Guest, address: str) -> None:
+        if self._of(guest) is not None:
+            raise UsageError("expected to stand up first, you have a chair already")
+        if len(self._sittings) >= _MOST:
+            raise UsageError(f"expected at most {_MOST} tables, come back later")
+        near = sum(one.address == address for one in self._sittings.values())
+        if near >= _MOST_NEAR:
+            raise UsageError(
+                f"expected at most {_MOST_NEAR} tables for people from one address, come back later"
+            )
+
+    def _called(self, said: str, viewer: Viewer) -> str:
+        """What a person is called: one on the roster by a name below its own, which no bot of its needs.
+
+        Raises:
+            Unwelcome: it cannot be called so.
+        """
+        name = said
+        if viewer.kind is Kind.OWNER and not said.startswith(f"{viewer.name}/"):
+            name = f"{viewer.name}/{'person' if said == viewer.name else said}"
+        if len(name) > 64 or name.endswith("/"):
+            raise Unwelcome("name", f"expected a shorter name below {viewer.name}/")
+        if name.startswith(_HOUSE):
+            text = f"expected a name that no house bot has, got {name!r}"
+            raise Unwelcome("name", text)
+        if name in self._parting and name in self._players:
+            self._part_with(name)  # the same once more, whose last match has ended
+        self._admission.check_guest(name, viewer, name in self._host.taken)
+        return name
+
+    def _check_opponents(self, game: Game, against: Sequence[str]) -> None:
+        """See that all of them can play; nothing is started before."""
+        others = game.seats - 1
+        if len(against) != others:
+            raise UsageError(
+                f"expected {others} to play against in {game.name}, got {len(against)}"
+            )
+        for one, tables in Counter(against).items():
+            if one.startswith(_HOUSE):
+                known = self._servants.known(game.name)
+                if one.removeprefix(_HOUSE) not in known:
+                    raise UnknownBot(
+                        f"no house bot {one!r} for {game.name}; expected one of: {', '.join(_HOUSE + bot for bot in known)}"
+                    )
+                if tables > self._servants.tables:
+                    raise UsageError(f"expected {one} once, it has one table")
+                continue
+            player = self._players.get(one)
+            if player is None or not self.is_offered(player, game.name, tables):
+                free = "a free table" if tables == 1 else f"{tables} free tables"
+                raise UsageError(
+                    f"expected a bot that is connected, plays {game.name}, has {free} and is in no competition, got {one!r}"
+                )
+
+    def _opponent(self, game: Game, one: str) -> str:
+        """What it is called at the table; a house bot is on its way then."""
+        if not one.startswith(_HOUSE):
+            return one
+        return self._servants.take(game.name, one.removeprefix(_HOUSE))
+
+    def _begin(self, sitting: _Sitting) -> None:
+        """Open the match if everybody is there, or see that it never will be."""
+        person = self._players.get(sitting.name)
+        if person is None or person.token != sitting.token:
+            if sitting.has_come:
+                self._end(sitting, "you left")
+            return
+        sitting.has_come = True
+        if sitting.game.name not in person.games:
+            self._end(sitting, f"expected hello with the game {sitting.game.name}")
+            return
+        for name, count in Counter(sitting.names).items():
+            player = self._players.get(name)
+            if player is None and not self._is_coming(name):
+                self._end(sitting, f"{name} has left")
+                return
+            if player is None or not _has_time(player, count):
+                return
+        self._open(sitting)
+
+    def _is_coming(self, name: str) -> bool:
+        """Whether somebody who is not here is a house bot that will be."""
+        return name in self._servants.names and not self._servants.is_gone(name)
+
+    def _open(self, sitting: _Sitting) -> None:
+        if sitting.deadline is not None:
+            sitting.deadline.cancel()
+        sitting.began = time.time()
+        limits = self._host.limits
+        sitting.table = self._host.conduct.open(
+            sitting.game,
+            sitting.settings,
+            [self._players[name] for name in sitting.names],
+            limits,
+            partial(self._over, sitting),
+            by_seat=(self._limits, *(limits for _ in sitting.names[1:])),
+        )
+
+    # --- to stand up ---
+
+    def _over(
+        self,
+        sitting: _Sitting,
+        table: Table,
+        result: MatchResult,
+        verdict: Verdict | None,
+    ) -> None:
+        """A match has ended, in whatever way."""
+        self._kept.add(
+            SatDown(
+                match=table.id,
+                players=sitting.names,
+                record=result.record,
+                verdict=verdict,
+                started_at=sitting.began,
+                finished_at=time.time(),
+            )
+        )
+        is_void = result.termination.kind is Ending.VOID
+        self._end(sitting, result.termination.text if is_void else _OVER)
+        self._loop.call_soon(self.changed)  # somebody may wait for these bots
+        self._host.freed(sitting.names)
+
+    def _end(self, sitting: _Sitting, text: str) -> None:
+        """Clear a table away; whoever sat there is told why if it has not seen it happen."""
+        if self._sittings.get(sitting.name) is not sitting:
+            return
+        del self._sittings[sitting.name]
+        if sitting.deadline is not None:
+            sitting.deadline.cancel()
+        for name in sitting.names[1:]:
+            self._servants.leave(name)
+        if sitting.guest is not None and sitting.table is None:
+            sitting.guest.send(encode_to_viewer(Refused("sit", text)))
+        self._parting[sitting.name] = text, sitting.token
+        self._loop.call_soon(self._part)
+
+    def _part(self) -> None:
+        """See people off; who has lost its connection just now may come back to hear how it ended."""
+        for name in tuple(self._parting):
+            player = self._players.get(name)
+            if player is None or player.connection is not None:
+                self._part_with(name)
+
+    def _part_with(self, name: str) -> None:
+        text, token = self._parting.pop(name)
+        self._dismiss(name, text)
+        self._admission.forget(name, token=token)
+
+    def _dismiss(self, name: str, text: str) -> None:
+        finding = Finding(
+            kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
+        )
+        self._host.gateway.dismiss(name, finding)
+
+    def _failed(self, name: str, text: str) -> None:
+        """A house bot cannot be started."""
+        for sitting in tuple(self._sittings.values()):
+            if name in sitting.names and sitting.table is None:
+                self._end(sitting, f"{name} cannot be started: {text}")
+
+    # --- within ---
+
+    def _of(self, guest: Guest) -> _Sitting | None:
+        found = (one for one in self._sittings.values() if one.guest is guest)
+        return next(found, None)
+
+    def _has(self, competition: Competition, name: str) -> bool:
+        player = self._players.get(name)
+        if player is None or self.is_aside(name):
+            return name in competition.plan.players
+        return _needs(competition, player)
+
+
+def _needs(competition: Competition, player: Player) -> bool:
+    """Whether a competition that is on may deal to a bot at any time."""
+    if competition.plan.form is Form.LADDER:
+        is_barred = competition.is_barred(player.name)
+        return competition.plan.game in player.games and not is_barred
+    return competition.is_in(player.name)
+
+
+def _has_time(player: Player, tables: int) -> bool:
+    """Whether it is here, and can be dealt to at so many chairs more."""
+    free = player.tables - len(player.chairs)
+    return player.is_here and not player.leaving and free >= tables

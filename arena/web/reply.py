@@ -1,0 +1,125 @@
+"""Answers to plain HTTP requests: a status, headers and bytes, with what every answer of ours says to browsers.
+
+Pure: nothing here knows a socket. The policy forbids the page whatever it does not need, so that a mistake in it stays small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+__all__ = [
+    "NO_CACHE",
+    "NO_STORE",
+    "Header",
+    "Headers",
+    "Reply",
+    "Visitor",
+    "document",
+    "knows",
+    "problem",
+    "reply",
+    "text",
+    "unchanged",
+]
+
+NO_CACHE = ("Cache-Control", "no-cache")
+"""It may be kept, but has to be asked for again, by its ETag."""
+NO_STORE = ("Cache-Control", "no-store")
+
+_TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
+_ALWAYS = (
+    (
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    (
+        "Permissions-Policy",
+        "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    ),
+    ("Connection", "close"),
+)
+
+Header: TypeAlias = tuple[str, str]
+
+
+class Headers(Protocol):
+    """Those of a request."""
+
+    def get_all(self, key: str, /) -> list[str]:
+        """Every value that one has, in order."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What goes back, once and for all.
+
+    Attributes:
+        status: a status of HTTP.
+        headers: in their order.
+        body: what they describe.
+    """
+
+    status: int
+    headers: tuple[Header, ...]
+    body: bytes = b""
+
+
+class Visitor(Protocol):
+    """Who has sent a request and waits for its one answer.
+
+    Attributes:
+        address: where connections of the same origin are counted together.
+    """
+
+    address: str
+
+    def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
+        """Send the answer and close; nothing happens if the visitor has gone."""
+
+    def cut(self) -> None:
+        """Close without a word."""
+
+
+def reply(status: int, body: bytes, kind: str, *more: Header) -> Reply:
+    """An answer of some kind of content."""
+    size = ("Content-Length", str(len(body)))
+    return Reply(status, (("Content-Type", kind), size, *more, *_ALWAYS), body)
+
+
+def unchanged(*more: Header) -> Reply:
+    """What the visitor has is still what it would get."""
+    return Reply(304, (*more, *_ALWAYS))
+
+
+def text(status: int, line: str, *more: Header) -> Reply:
+    """A line for people, which is of this moment."""
+    return reply(status, f"{line}\n".encode(), _TEXT, *(more or (NO_STORE,)))
+
+
+def document(status: int, body: bytes, *more: Header) -> Reply:
+    """A document in JSON."""
+    return reply(status, body, _JSON, *more)
+
+
+def problem(status: int, line: str) -> Reply:
+    """Why there is no document, in one line."""
+    return document(status, msgspec.json.encode({"error": line}), NO_STORE)
+
+
+def knows(headers: Headers, etag: str) -> bool:
+    """Whether a request has `If-None-Match` with this tag: then the visitor has that version."""
+    wanted = etag.removeprefix("W/")
+    for value in headers.get_all("If-None-Match"):
+        tags = (tag.strip().removeprefix("W/") for tag in value.split(","))
+        if any(tag in (wanted, "*") for tag in tags):
+            return True
+    return False

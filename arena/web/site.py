@@ -1,0 +1,280 @@
+"""What browsers fetch: the page's files, the documents, and two figures for whoever looks after the machine.
+
+Everything is read-only and most of it is in memory. What has to be read from the database is asked of another process and answered
+when it comes; the visitor may be gone by then, and there is only so much that is waited for at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+from urllib.parse import parse_qsl, unquote
+
+from websockets.http11 import Request
+
+from arena.admission import Unwelcome
+from arena.sight import Viewer
+from arena.web.entrance import send
+from arena.web.files import Files
+from arena.web.metrics import KIND as METRICS
+from arena.web.origin import Origins
+from arena.web.reply import (
+    NO_CACHE,
+    NO_STORE,
+    Headers,
+    Reply,
+    Visitor,
+    document,
+    knows,
+    problem,
+    reply,
+    text,
+    unchanged,
+)
+from arena.web.visitors import Visitors
+from protocol.errors import ArenaError, UsageError
+
+__all__ = ["Answer", "Site", "Sources"]
+
+log = logging.getLogger(__name__)
+
+_API = "/api/"
+_LOBBY = "/api/lobby.json"
+_ANSWER_S = 30.0  # then nobody waits any more
+_MOST_ASKED = 512  # that may be waited for at a time: a class that opens one document
+_MOST_ASKED_NEAR = 256  # from one address
+_MOST_FIELDS = 8
+_VARY = ("Vary", "Authorization")
+_BUSY = "too much is being asked just now; try again in a moment"
+
+
+class Answer(Protocol):
+    """A document, or why there is none, as JSON."""
+
+    @property
+    def status(self) -> int:
+        """A status of HTTP."""
+
+    @property
+    def body(self) -> bytes:
+        """The JSON."""
+
+    @property
+    def etag(self) -> str | None:
+        """Changes when the document does, if it has one."""
+
+
+class Sources(Protocol):
+    """Where what is shown comes from."""
+
+    def viewer(self, token: str | None) -> Viewer:
+        """Whose token that is; raises `Unwelcome`."""
+
+    def blame(self, address: str) -> None:
+        """Somebody there was refused."""
+
+    def lobby(self) -> bytes:
+        """The lobby's document, as it is now."""
+
+    def metrics(self) -> str:
+        """Figures in Prometheus' format."""
+
+    def failure(self) -> str | None:
+        """Why results are not written any more, if so."""
+
+    async def ask(
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+    ) -> Answer:
+        """A document from the database for somebody there; raises `ArenaError`."""
+
+
+class _Wanted(NamedTuple):
+    """A document that has to be waited for."""
+
+    visitor: Visitor
+    path: str
+    fields: Mapping[str, str]
+    viewer: Viewer
+    headers: Headers
+
+
+class Site:
+    """What there is to fetch.
+
+    Args:
+        files: of the page.
+        sources: of all the rest.
+        origins: know by which names the arena goes.
+
+    Attributes:
+        served: how often there was which status.
+    """
+
+    def __init__(self, files: Files, sources: Sources, origins: Origins) -> None:
+        self.served = Counter[int]()
+        self._files = files
+        self._sources = sources
+        self._origins = origins
+        self._visitors = Visitors()
+        self._asked: set[asyncio.Task[None]] = set()
+        self._near = Counter[str]()
+
+    def answer(self, visitor: Visitor, request: Request) -> None:
+        """Respond, now or later."""
+        self._visitors.came(visitor)
+        path, _, query = request.path.partition("?")
+        if request.method != "GET":
+            line = f"expected GET, got {request.method}"
+            self._send(visitor, text(405, line, ("Allow", "GET")))
+        elif path.startswith(_API):
+            self._document(visitor, path, query, request.headers)
+        elif path == "/healthz":
+            self._send(visitor, self._health())
+        elif path == "/metrics":
+            body = self._sources.metrics().encode()
+            self._send(visitor, reply(200, body, METRICS, NO_STORE))
+        else:
+            self._send(visitor, self._files.answer(path, request.headers))
+
+    def left(self, gone: object) -> None:
+        """Somebody is gone, who may have been a visitor."""
+        self._visitors.left(gone)
+
+    def close(self) -> None:
+        """Nobody is answered any more."""
+        for task in tuple(self._asked):
+            task.cancel()
+
+    # --- within ---
+
+    def _send(self, visitor: Visitor, reply: Reply) -> None:
+        self.served[reply.status] += 1
+        self._visitors.gets(visitor, len(reply.body))
+        send(visitor, reply)
+
+    def _health(self) -> Reply:
+        why = self._sources.failure()
+        return text(200, "ok") if why is None else text(503, why)
+
+    def _document(
+        self, visitor: Visitor, path: str, query: str, headers: Headers
+    ) -> None:
+        if (why := self._origins.host_refusal(headers)) is not None:
+            self._send(visitor, problem(403, why))
+            return
+        try:
+            viewer = self._sources.viewer(_token(headers))
+            fields = _fields(query)
+            path = _path(path)
+        except Unwelcome as error:
+            self._sources.blame(visitor.address)
+            self._send(visitor, problem(401, str(error)))
+        except UsageError as error:
+            self._send(visitor, problem(400, str(error)))
+        else:
+            if path == _LOBBY:
+                self._send(visitor, document(200, self._sources.lobby(), NO_STORE))
+            else:
+                self._ask(_Wanted(visitor, path, fields, viewer, headers))
+
+    def _ask(self, wanted: _Wanted) -> None:
+        visitor = wanted.visitor
+        near = self._near[visitor.address]
+        if len(self._asked) >= _MOST_ASKED or near >= _MOST_ASKED_NEAR:
+            self._send(visitor, problem(503, _BUSY))
+            return
+        self._near[visitor.address] += 1
+        task = asyncio.get_running_loop().create_task(self._later(wanted))
+        self._asked.add(task)
+        task.add_done_callback(lambda task: self._answered(task, visitor.address))
+
+    def _answered(self, task: asyncio.Task[None], address: str) -> None:
+        self._asked.discard(task)
+        self._near[address] -= 1
+        if not self._near[address]:
+            del self._near[address]
+
+    async def _later(self, wanted: _Wanted) -> None:
+        visitor, path, fields, viewer, headers = wanted
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                found = await self._sources.ask(path, fields, viewer, visitor.address)
+            answer = _reply(found, headers)
+        except TimeoutError:
+            line = f"this was not ready within {_ANSWER_S:.0f} s; try again"
+            answer = problem(503, line)
+        except UsageError as error:
+            answer = problem(400, str(error))
+        except ArenaError as error:
+            answer = problem(500, str(error))
+        except Exception:
+            log.exception("the arena failed at %s", path)
+            line = "the arena failed at this document; its log says why"
+            answer = problem(500, line)
+        self._send(visitor, answer)
+
+
+def _reply(found: Answer, headers: Headers) -> Reply:
+    """A document is kept and asked for again; whatever it is not is of this moment."""
+    if found.status != 200:
+        return document(found.status, found.body, NO_STORE)
+    if found.etag is None:
+        return document(200, found.body, NO_STORE, _VARY)
+    tag = found.etag if found.etag.endswith('"') else f'"{found.etag}"'
+    more = (("ETag", tag), NO_CACHE, _VARY)
+    return unchanged(*more) if knows(headers, tag) else document(200, found.body, *more)
+
+
+def _token(headers: Headers) -> str | None:
+    """The token of `Authorization: Bearer TOKEN`.
+
+    Raises:
+        UsageError: there is an authorization of another kind.
+    """
+    said = headers.get_all("Authorization")
+    if not said:
+        return None
+    kind, _, token = said[0].strip().partition(" ")
+    if len(said) > 1 or kind.lower() != "bearer" or not token.strip():
+        raise UsageError("expected Authorization: Bearer TOKEN, got something else")
+    return token.strip()
+
+
+def _path(path: str) -> str:
+    """A path as it is meant.
+
+    Raises:
+        UsageError: it is no text.
+    """
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        raise UsageError("expected UTF-8 behind % in the path") from None
+
+
+def _fields(query: str) -> dict[str, str]:
+    """The fields behind the question mark.
+
+    Raises:
+        UsageError: they are no text, or too many, or one is there twice.
+    """
+    try:
+        pairs = parse_qsl(
+            query,
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MOST_FIELDS,
+        )
+    except UnicodeDecodeError:
+        raise UsageError("expected UTF-8 behind % in the query") from None
+    except ValueError:
+        raise UsageError(
+            f"expected at most {_MOST_FIELDS} fields in the query"
+        ) from None
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise UsageError("expected every field of the query once")
+    return fields

@@ -1,0 +1,187 @@
+"""All that a browser finds at an arena, put together: the site, those who watch, the parlour, and the process that reads.
+
+Each of them knows nothing of the others; here they get what they need of a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from websockets.http11 import Request
+
+from arena.conduct import Table
+from arena.sight import Viewer
+from arena.store import Store
+from arena.web.files import page_files
+from arena.web.gallery import Gallery
+from arena.web.lobby import Chronicle, lobby
+from arena.web.metrics import Figures, exposition, metrics
+from arena.web.now import Upcoming
+from arena.web.parlour import Parlour
+from arena.web.reading import Answer, Reading
+from arena.web.reply import Visitor
+from arena.web.site import Site
+from arena.web.viewers import Viewers, Watcher
+from arena.wire import Caller, Wire
+from protocol.errors import StoreFailed, UsageError
+from protocol.messages import Instruct
+from protocol.version import __version__
+
+if TYPE_CHECKING:
+    from arena.host import Host
+
+__all__ = ["Web"]
+
+_LOBBY_S = 1.0  # for so long the lobby's document is good
+_MATCHES = "/api/matches/"
+_UNWRITTEN = "results are not written down any more; the arena's log says why"
+
+
+class Web:
+    """The page of one host.
+
+    Args:
+        host: the arena.
+        store: its database.
+
+    Attributes:
+        parlour: where people play.
+        chronicle: what was played lately; the host tells it.
+        upcoming: gives what is to be played.
+    """
+
+    def __init__(self, host: Host, store: Store) -> None:
+        self._host = host
+        self._gateway = host.gateway
+        self._store = store
+        self._clock = asyncio.get_running_loop().time
+        self._lobby_until = 0.0
+        self.chronicle = Chronicle()
+        self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
+        self.parlour = Parlour(host)
+        self._reading = Reading(store)
+        self._gallery = Gallery(
+            host.conduct, self._competition_of, self.lobby, self._clock
+        )
+        self._viewers = Viewers(self, self._gallery, self.parlour, self._clock())
+        self._site = Site(page_files(), self, self._gateway.entrance.origins)
+        # Now, as the first takes long: it looks for all house bots that are installed.
+        self._lobby = lobby(host, self._gallery)
+
+    async def close(self) -> None:
+        """Stop what has been started for it."""
+        self._site.close()
+        self.parlour.close()
+        await self._reading.close()
+
+    # --- what the entrance calls ---
+
+    def answer(self, visitor: Visitor, request: Request) -> None:
+        """Respond to what is fetched, now or later."""
+        self._site.answer(visitor, request)
+
+    def enter(self, caller: Caller, request: Request) -> None:
+        """Let somebody watch, or respond why not."""
+        self._viewers.enter(caller, request)
+
+    def left(self, caller: Wire) -> None:
+        """A connection is gone."""
+        self._site.left(caller)
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        self._viewers.tick(now)
+        self._gallery.tick(now)
+
+    def roster_changed(self) -> None:
+        """Tokens may have come to mean something else."""
+        self._viewers.roster_changed()
+
+    # --- what the site and the viewers ask for ---
+
+    def viewer(self, token: str | None) -> Viewer:
+        """Whose token that is.
+
+        Raises:
+            Unwelcome: it is nobody's.
+        """
+        return self._gateway.admission.viewer(token)
+
+    def instruct(self, connection: Wire, message: Instruct, watcher: Watcher) -> None:
+        """Have an instructor's word carried out and answered.
+
+        Raises:
+            Unwelcome: it is no instructor's.
+        """
+        self._gateway.reception.desk.heard(connection, message, watcher.tell)
+
+    def spent(self, address: str) -> bool:
+        """Something was done for somebody there; whether that is within reason."""
+        return self._gateway.reception.strangers.spent(address)
+
+    def blame(self, address: str) -> None:
+        """Somebody there was refused."""
+        self._gateway.reception.strangers.blame(address)
+
+    def lost(self, connection: Wire) -> None:
+        """A viewer's connection is gone."""
+        self._gateway.lost(connection)
+
+    def lobby(self) -> bytes:
+        """The lobby's document, as it was within the last second."""
+        now = self._clock()
+        if now >= self._lobby_until:
+            latest, upcoming = self.chronicle.latest, self.upcoming()
+            self._lobby = lobby(self._host, self._gallery, latest, upcoming)
+            self._lobby_until = now + _LOBBY_S
+        return self._lobby
+
+    def failure(self) -> str | None:
+        """That results are not written any more, if so; where the database is, strangers need not know."""
+        try:
+            self._store.flush(0)
+        except TimeoutError:  # it is at it
+            return None
+        except (StoreFailed, UsageError):
+            return _UNWRITTEN
+        return None
+
+    def metrics(self) -> str:
+        """Figures in Prometheus' format."""
+        players = self._gateway.players.values()
+        here = sum(player.connection is not None for player in players)
+        conduct, strangers = self._host.conduct, self._gateway.reception.strangers
+        figures = Figures(
+            version=__version__,
+            here=here,
+            away=len(players) - here,
+            matches=len(conduct.tables),
+            competitions=len(self._host.competitions),
+            decisions=conduct.decisions,
+            lag_s=conduct.lag.total_s(self._clock()),
+            viewers=len(self._viewers),
+            strangers=len(strangers),
+            requests=self._site.served,
+            failed=self.failure() is not None,
+        )
+        return exposition(metrics(figures))
+
+    async def ask(
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+    ) -> Answer:
+        """A document from the database, or of a match in the parlour.
+
+        Raises:
+            ArenaError: there is none, and why.
+        """
+        match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
+        record = self.parlour.record(match) if path.startswith(_MATCHES) else None
+        return await self._reading.ask(path, query, viewer, record, address)
+
+    # --- within ---
+
+    def _competition_of(self, table: Table) -> str | None:
+        competitions = self._host.competitions
+        return next((one.id for one in competitions if one.table(table.id)), None)

@@ -1,0 +1,732 @@
+"""The documents of competitions and matches, from databases as an arena writes them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.forms import schedule_of
+from arena.games import GAMES
+from arena.plan import Form
+from arena.results import Results
+from arena.sheet import sheet_of
+from arena.sight import seen
+from arena.store import Act, State, Store
+from arena.unfold import rounds_of
+from arena.web import recorded
+from arena.web.bot import thinned
+from arena.web.competitions import MOST_MATCHES
+from arena.web.followed import Followed
+from arena.web.kept import SatDown
+from arena.web.questions import Question
+from protocol.errors import StoreFailed
+from protocol.messages import Ending
+from protocol.watching import View
+from tests.arena import databases
+from tests.arena.sample import Writing, plan, play, write
+from tests.arena.web.library import INSTRUCTOR, PUBLIC, Library, owner
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+ALL = View("all")
+DAMAGED = "UPDATE matches SET record = CAST(record || 'x' AS BLOB)"
+
+
+def competition_of(game: str) -> str:
+    return f"{game}-{list(GAMES).index(game):08x}"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """A finished competition in each game."""
+    return Library(write(tmp_path_factory.mktemp("finished") / "arena.db"))
+
+
+def running(
+    file: Path, game: str = "ace_king_queen", offends: int | None = 2, **more: Any
+) -> Store:
+    """A competition that goes on: its first three pairings are played, and in one of them seat 0 offends."""
+    store = Store(file)
+    writing = Writing(store, plan(game, **more), "c")
+    for pairing in next(schedule_of(writing.plan))[:3]:
+        offender = 0 if pairing.number == offends else None
+        settings = writing.plan.settings
+        writing.finished(
+            pairing, play(game, pairing.number, settings=settings, offender=offender)
+        )
+    store.flush()
+    return store
+
+
+# ---- Competitions
+
+
+@EACH_GAME
+def test_every_document_of_a_finished_competition_is_there(
+    finished: Library, game: str
+) -> None:
+    at = f"competitions/{competition_of(game)}"
+    form = plan(game).form
+    overview = finished.get(f"{at}.json")
+
+    assert overview["game"] == game
+    assert overview["state"] == "finished"
+    assert overview["settled"] == overview["scheduled"]
+    assert bool(overview["bracket"]) == (form is Form.ELIMINATION)
+    assert bool(overview["measure"]) == (form is Form.LEAGUE)
+    assert overview["actions"] is None
+    names = [row["name"] for row in overview["standings"]]
+    assert sorted(names) == sorted(plan(game).players)
+    for name in names:
+        page = finished.get(f"{at}/bot.json", name=name)
+        assert page["row"]["name"] == name
+        assert all(name in match["players"] for match in page["matches"])
+    assert finished.get(f"{at}/matches.json")["matches"]
+    assert finished.reply(f"{at}/cross.json").status == (
+        200 if form is Form.ROUND_ROBIN else 404
+    )
+
+
+def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        for number, game in enumerate(GAMES):
+            writing = Writing(store, plan(game), f"c{number}")
+            store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
+    lines = Library(tmp_path / "arena.db").get("competitions.json")["competitions"]
+
+    assert [line["id"] for line in lines[:5]] == ["d4", "d3", "d2", "d1", "d0"]
+    assert lines[0] == {
+        "id": "d4",
+        "run": "",
+        "game": "blackjack",
+        "title": "Blackjack",
+        "form": "league",
+        "state": "running",
+        "started_at": 5004.0,
+        "finished_at": None,
+        "bots": 3,
+        "played": 0,
+        "scheduled": 3,
+    }
+
+
+def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        climbs = msgspec.structs.replace(
+            plan("ace_king_queen", players=("ann",)), form=Form.LADDER
+        )
+        writing = Writing(store, climbs, "c")
+        first = next(schedule_of(plan("ace_king_queen")))[0]
+        writing.finished(first, play("ace_king_queen"))
+    library = Library(tmp_path / "arena.db")
+    [line] = library.get("competitions.json")["competitions"]
+
+    assert line["scheduled"] is None
+    assert line["bots"] == 2
+    assert library.get("competitions/c.json")["scheduled"] is None
+
+
+def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
+    with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
+        rows = Results(store, "gin_rummy-00000000").standings
+    overview = Library(tmp_path / "arena.db").get(
+        "competitions/gin_rummy-00000000.json"
+    )
+
+    assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
+
+
+def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        Writing(store, plan("ace_king_queen"), "c").to_the_end()
+        store.flush()
+        table = Results(store, "c").cross_table
+    library = Library(tmp_path / "arena.db")
+    cross = library.get("competitions/c/cross.json")
+    rows = library.get("competitions/c.json")["standings"]
+
+    assert cross["names"] == [row["name"] for row in rows]
+    assert len(cross["cells"]) == 6
+    for row, column, played, *_, score, _, _ in cross["cells"]:
+        cell = table[cross["names"][row]][cross["names"][column]]
+        assert (played, score) == (cell.played, cell.score)
+
+
+def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
+    players = tuple(f"p{number}" for number in range(9))
+    with Store(tmp_path / "arena.db") as store:
+        drawn = plan("high_low", players=players)
+        Writing(store, drawn, "c").to_the_end(offender_in=2)
+    library = Library(tmp_path / "arena.db")
+    overview = library.get("competitions/c.json")
+    first, *_, last = overview["bracket"]
+    offended = first["tables"][1]
+
+    assert [len(table["players"]) for table in first["tables"]] == [4, 4]
+    assert len(first["byes"]) == 1
+    assert offended["offender"] == 0
+    assert offended["out"] == offended["players"][:1]
+    assert set(offended["advanced"]) == set(offended["players"][1:])
+    assert len(first["tables"][0]["advanced"]) == 2
+    assert last["final"]
+    assert last["tables"][0]["advanced"] is None
+    through = {*first["tables"][0]["advanced"], *offended["advanced"], *first["byes"]}
+    seated = {
+        name
+        for stage in overview["bracket"][1:2]
+        for name in (
+            *stage["byes"],
+            *(n for table in stage["tables"] for n in table["players"]),
+        )
+    }
+    assert through == seated - {"h1", "h2", "h3"}
+    assert overview["ranking"][0]["rank"] == 1
+    match = first["tables"][0]["match"]
+    assert library.get(f"matches/{match}.json")["competition"] == "c"
+
+
+def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(
+    tmp_path: Path,
+) -> None:
+    players = tuple(f"p{number}" for number in range(16))
+    with running(tmp_path / "arena.db", "high_low", players=players) as store:
+        library = Library(tmp_path / "arena.db")
+        states = [
+            table["state"]
+            for table in library.get("competitions/c.json")["bracket"][0]["tables"]
+        ]
+        store.state_changed("c", State.PAUSED, act("pause"))
+        store.flush()
+        paused = library.get("competitions/c.json")["bracket"][0]["tables"]
+
+    assert states == ["over"] * 3 + ["playing"]
+    assert paused[-1]["state"] == "waits"
+    assert paused[-1]["match"] is None
+
+
+def act(what: str, **about: Any) -> Act:
+    return Act(competition="c", at=1.0, who="eva", what=what, **about)
+
+
+def test_what_was_played_or_taken_back_meanwhile_is_seen(tmp_path: Path) -> None:
+    with running(tmp_path / "arena.db", offends=None) as store:
+        library = Library(tmp_path / "arena.db")
+        before = library.get("competitions/c.json")
+        assert library.get("competitions/c/bot.json", name="ann")["curve"]
+        store.taken_back("c", "ace_king_queen-1", act("void"))
+        store.flush()
+        after = library.get("competitions/c.json")
+        curve = library.get("competitions/c/bot.json", name="ann")["curve"]
+
+        assert (before["played"], after["played"]) == (3, 2)
+        assert len(curve) == sum(
+            "ann" in match["players"] and match["counts"]
+            for match in library.get("competitions/c/matches.json")["matches"]
+        )
+
+
+def test_documents_are_kept_until_there_is_something_new(tmp_path: Path) -> None:
+    with running(tmp_path / "arena.db"):
+        library = Library(tmp_path / "arena.db")
+        first = library.reply("competitions/c/cross.json")
+
+        assert library.reply("competitions/c/cross.json").body is first.body
+        assert library.reply("competitions/c/cross.json").etag == first.etag
+
+
+def test_what_was_read_in_part_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look at the database that fails half way leaves nothing half new behind."""
+    with running(tmp_path / "arena.db") as store:
+        library = Library(tmp_path / "arena.db")
+        before = library.get("competitions/c.json")["played"]
+        update = Results.update
+
+        def fails(results: Results) -> bool:
+            update(results)
+            raise StoreFailed("the disk was pulled out")
+
+        store.taken_back("c", "ace_king_queen-1", act("void"))
+        store.flush()
+        with monkeypatch.context() as broken:
+            broken.setattr(Results, "update", fails)
+            assert library.refused("competitions/c.json")[0] == 500
+
+        assert library.get("competitions/c.json")["played"] == before - 1
+
+
+def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    update = Results.update
+
+    def counted(results: Results) -> bool:
+        nonlocal looks
+        looks += 1
+        return update(results)
+
+    with running(tmp_path / "arena.db"):
+        library = Library(tmp_path / "arena.db")
+        library.get("competitions/c.json")
+        monkeypatch.setattr(Results, "update", counted)
+        library.get("competitions/c.json")
+        for document in ("c.json", "c/cross.json", "c/matches.json"):
+            path = f"/api/competitions/{document}"
+            assert library.answering.answer(Question(id=1, path=path)).status == 200
+
+    assert looks == 1
+
+
+def test_the_log_has_what_is_wrong_once(tmp_path: Path) -> None:
+    running(tmp_path / "arena.db").close()
+    databases.rows(tmp_path / "arena.db", DAMAGED)
+    library = Library(tmp_path / "arena.db")
+    for _ in range(3):
+        library.refused("matches/ace_king_queen-1.json")
+
+    assert len(library.log) == 1
+
+
+def test_only_so_many_competitions_are_followed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.web.answering._COMPETITIONS", 2)
+    library = Library(write(tmp_path / "arena.db"))
+    for game in (*GAMES, *GAMES):
+        assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
+
+    assert len(library.answering._followed) == 2
+
+
+# ---- Bots and pairings
+
+
+def test_a_bots_page_adds_up(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        writing = Writing(store, plan("ace_king_queen", matches=4), "c")
+        writing.to_the_end()
+        store.flush()
+        played = store.results("c")
+    page = Library(tmp_path / "arena.db").get("competitions/c/bot.json", name="ben")
+    own = [one for one in played if "ben" in one.players]
+    score = sum(one.result.scores[one.players.index("ben")] for one in own)
+
+    assert page["curve"][-1] == [own[-1].finished_at, score]
+    assert page["row"]["score"] == score
+    assert sum(other["score"] for other in page["opponents"]) == score
+    assert [match["id"] for match in page["matches"]] == [one.id for one in own[::-1]]
+    assert not page["matches_more"]
+
+
+@EACH_GAME
+def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> None:
+    store = running(tmp_path / "arena.db", game, offends=None)
+    with store:
+        name = store.results("c")[0].players[0]
+        taken: list[int] = []
+        for played in store.results("c"):
+            for one in rounds_of(store.record(played.id)):
+                answers = msgspec.to_builtins(one.events)
+                taken += [
+                    event["took_ms"]
+                    for event in answers
+                    if event["event"] == "answered"
+                    and played.players[event["seat"]] == name
+                ]
+    library = Library(tmp_path / "arena.db")
+    times = library.get("competitions/c/bot.json", name=name)["times"]
+
+    assert times["decisions"] == sum(times["counts"]) == len(taken)
+    assert times["max"] == max(taken)
+    assert len(times["counts"]) == len(times["edges"]) - 1
+    assert times["counts"][0] == taken.count(0)
+
+
+def test_a_bots_page_survives_a_record_that_cannot_be_played_again(
+    tmp_path: Path,
+) -> None:
+    running(tmp_path / "arena.db").close()
+    databases.rows(tmp_path / "arena.db", DAMAGED)
+    page = Library(tmp_path / "arena.db").get("competitions/c/bot.json", name="ann")
+
+    assert page["times"]["decisions"] == 0
+    assert page["times"]["median"] is None
+    assert page["matches"]
+
+
+def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(
+    tmp_path: Path,
+) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        Writing(store, plan("ace_king_queen", with_itself=True), "c").to_the_end()
+    library = Library(tmp_path / "arena.db")
+    alone = library.get("competitions/c/pairing.json", a="ann", b="ann")
+    pair = library.get("competitions/c/pairing.json", a="ann", b="ben")
+
+    assert [match["players"] for match in alone["matches"]] == [["ann", "ann"]]
+    assert alone["cell"]["played"] == 1
+    assert sorted(pair["matches"][0]["players"]) == ["ann", "ben"]
+    assert len(pair["matches"]) == 1
+    assert pair["cell"]["name"] == "ben"
+    assert len(library.get("competitions/c/bot.json", name="ann")["curve"]) == 2
+
+
+def test_matches_come_in_pages(tmp_path: Path) -> None:
+    with Store(tmp_path / "arena.db") as store:
+        Writing(store, plan("ace_king_queen", matches=3), "c").to_the_end()
+    library = Library(tmp_path / "arena.db")
+    first = library.get("competitions/c/matches.json", limit="5")
+    rest = library.get(
+        "competitions/c/matches.json", before=str(first["matches"][-1]["number"])
+    )
+    numbers = [one["number"] for one in (*first["matches"], *rest["matches"])]
+
+    assert (len(first["matches"]), first["more"]) == (5, True)
+    assert (len(rest["matches"]), rest["more"]) == (4, False)
+    assert numbers == sorted(numbers, reverse=True)
+
+
+def test_a_curve_is_thinned_between_its_ends() -> None:
+    assert thinned(range(3), 5) == (0, 1, 2)
+    assert thinned(range(101), 5) == (0, 25, 50, 75, 100)
+    assert len(thinned(range(100_000), 500)) == 500
+
+
+# ---- What is wrong with a question
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("competitions/none.json", {}, 404),
+        ("competitions/none/cross.json", {}, 404),
+        ("competitions.json", {"x": "1"}, 400),
+        ("competitions/c/bot.json", {}, 400),
+        ("competitions/c/bot.json", {"name": "nobody"}, 404),
+        ("competitions/c/pairing.json", {"a": "ann"}, 400),
+        ("competitions/c/pairing.json", {"a": "ann", "b": "nobody"}, 404),
+        ("competitions/c/matches.json", {"before": "-1"}, 400),
+        ("competitions/c/matches.json", {"before": "9" * 30}, 400),
+        ("competitions/c/matches.json", {"before": "²"}, 400),
+        ("competitions/c/matches.json", {"limit": "0"}, 400),
+        ("competitions/c/matches.json", {"limit": str(MOST_MATCHES + 1)}, 400),
+        ("competitions/c/nothing.json", {}, 404),
+        ("matches/none.json", {}, 404),
+        ("matches/none/rounds.json", {}, 404),
+        ("matches/ace_king_queen-1/rounds.json", {"from": "0"}, 400),
+        ("matches/ace_king_queen-1/rounds.json", {"from": "3", "to": "2"}, 400),
+        ("matches/ace_king_queen-1/rounds.json", {"from": "1", "to": "51"}, 400),
+        ("matches/ace_king_queen-1/rounds.json", {"from": "99"}, 404),
+        ("nothing.json", {}, 404),
+        ("../competitions.json", {}, 404),
+        ("competitions/c\n\x1b.json", {}, 404),
+        ("lobby.json", {}, 404),
+    ],
+)
+def test_a_bad_question_gets_one_line(
+    tmp_path: Path, path: str, query: dict[str, str], status: int
+) -> None:
+    running(tmp_path / "arena.db").close()
+    said, line = Library(tmp_path / "arena.db").refused(path, PUBLIC, **query)
+
+    assert said == status
+    assert line.startswith(("expected ", "match ace_king_queen-1 has"))
+    assert str(tmp_path) not in line
+
+
+# ---- J8
+
+
+def test_J8_why_a_bot_is_out_is_its_owners_and_the_instructors_until_the_end(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path / "arena.db") as store:
+        library = Library(tmp_path / "arena.db")
+        [verdict] = store.verdicts("c")
+        bot, other = verdict.bot, "ann" if verdict.bot != "ann" else "ben"
+        paths = [
+            ("competitions/c.json", {}),
+            ("competitions/c/bot.json", {"name": bot}),
+            (f"matches/{verdict.match}.json", {}),
+        ]
+        for path, query in paths:
+            for viewer in (PUBLIC, owner(other), owner("some")):
+                body = library.reply(path, viewer, **query).body
+                assert b"legal:" not in body
+                assert b'"asked":"' not in body
+            for viewer in (INSTRUCTOR, owner(bot)):
+                body = library.reply(path, viewer, **query).body
+                assert b"legal:" in body
+                assert b'"asked":"' in body
+        store.competition_finished("c", 9_000.0)
+        store.flush()
+        for path, query in paths:
+            assert b'"asked":"' in library.reply(path, PUBLIC, **query).body
+
+
+def test_J8_a_bot_below_somebodys_name_is_its_own(tmp_path: Path) -> None:
+    players = ("ann/1", "ben/1", "cem/1")
+    with running(tmp_path / "arena.db", players=players) as store:
+        [verdict] = store.verdicts("c")
+        stem = verdict.bot.partition("/")[0]
+        [own] = Library(tmp_path / "arena.db").get("competitions/c.json", owner(stem))[
+            "verdicts"
+        ]
+
+        assert own["text"] == verdict.text
+
+
+def test_J8_what_instructors_did_is_theirs(tmp_path: Path) -> None:
+    with running(tmp_path / "arena.db") as store:
+        store.acted(act("remove", bot="cem", text="for a reason"))
+        store.flush()
+        library = Library(tmp_path / "arena.db")
+
+        assert library.get("competitions/c.json")["actions"] is None
+        assert b"for a reason" not in library.reply("competitions/c.json").body
+        [acted] = library.get("competitions/c.json", INSTRUCTOR)["actions"]
+        assert acted["what"] == "remove"
+
+
+@EACH_GAME
+def test_J8_a_record_is_the_instructors_until_the_end(
+    tmp_path: Path, game: str
+) -> None:
+    with running(tmp_path / "arena.db", game, offends=None) as store:
+        library = Library(tmp_path / "arena.db")
+        played = store.results("c")[0]
+        path = f"matches/{played.id}"
+        sheet = sheet_of(played, store.stored(played.id)).to_json()
+        for viewer in (PUBLIC, owner(played.players[0])):
+            status, line = library.refused(f"{path}/record.json", viewer)
+            assert status == 403
+            assert "when c is over" in line
+            assert library.get(f"{path}.json", viewer)["record"] is None
+
+        assert library.reply(f"{path}/record.json", INSTRUCTOR).body == sheet
+        store.competition_finished("c", 9_000.0)
+        store.flush()
+        assert library.reply(f"{path}/record.json").body == sheet
+        record = store.record(played.id)
+        assert library.get(f"{path}.json")["record"]["seed"] == record.seed
+
+
+@EACH_GAME
+def test_J8_rounds_are_told_as_whoever_asks_may_see_them(
+    tmp_path: Path, game: str
+) -> None:
+    with running(tmp_path / "arena.db", game, offends=None) as store:
+        library = Library(tmp_path / "arena.db")
+        played = store.results("c")[0]
+        record = store.record(played.id)
+        rounds = list(rounds_of(record))
+        seats = len(played.players)
+        for viewer, view in (
+            (PUBLIC, View("public")),
+            (owner(played.players[0]), View("seat", (0,))),
+            (INSTRUCTOR, ALL),
+        ):
+            page = library.get(f"matches/{played.id}.json", viewer)
+            told = []
+            for first in range(1, len(rounds) + 1, 2):
+                told += library.get(
+                    f"matches/{played.id}/rounds.json",
+                    viewer,
+                    from_=str(first),
+                    to=str(first + 1),
+                )["rounds"]
+
+            assert View(page["view"]["kind"], tuple(page["view"]["seats"])) == view
+            assert page["rounds"] == [list(one.scores) for one in rounds]
+            assert page["decisions"] == len(record.answers)
+            shown = [
+                {
+                    "round": one.number,
+                    "scores": one.scores,
+                    "events": seen(one.events, view, seats),
+                }
+                for one in rounds
+            ]
+            assert told == msgspec.json.decode(msgspec.json.encode(shown))
+
+
+# ---- Matches
+
+
+def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> None:
+    settings = {"hands": 130}
+    with running(tmp_path / "arena.db", offends=None, settings=settings) as store:
+        match = store.results("c")[0].id
+    library = Library(tmp_path / "arena.db")
+    rng = random.Random(1)
+    for _ in range(20):
+        first = rng.randrange(1, 131)
+        last = min(first + rng.randrange(50), 130)
+        told = library.get(
+            f"matches/{match}/rounds.json", from_=str(first), to=str(last)
+        )["rounds"]
+
+        assert [one["round"] for one in told] == list(range(first, last + 1))
+
+
+def test_what_was_told_is_forgotten_when_it_is_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "_BYTES", 1)
+    with running(tmp_path / "arena.db", offends=None) as store:
+        matches = [played.id for played in store.results("c")]
+    library = Library(tmp_path / "arena.db")
+    for match in (*matches, *matches):
+        assert library.get(f"matches/{match}.json")["rounds"]
+
+
+def test_what_was_asked_for_last_is_forgotten_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    record = play("ace_king_queen").record
+    size = recorded.Told(record, ALL).size
+    monkeypatch.setattr(recorded, "_BYTES", 2 * size)
+    tellings = recorded.Tellings()
+    for match in ("a", "b"):
+        tellings.tell(match, ALL, record)
+    assert tellings.known("a", ALL)
+    for match in ("c", "d"):
+        tellings.tell(match, ALL, record)
+        tellings.known("a", ALL)
+
+    assert [bool(tellings.known(match, ALL)) for match in "abcd"] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_a_match_that_is_too_long_is_for_arena_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorded, "MOST_ANSWERS", 3)
+    running(tmp_path / "arena.db").close()
+    status, line = Library(tmp_path / "arena.db").refused(
+        "matches/ace_king_queen-1.json"
+    )
+
+    assert status == 413
+    assert "use `arena replay ace_king_queen-1`" in line
+
+
+@pytest.mark.parametrize("kind", ["", ".json", "/rounds.json"])
+def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path, kind: str) -> None:
+    running(tmp_path / "arena.db").close()
+    databases.rows(tmp_path / "arena.db", DAMAGED)
+    path = f"matches/ace_king_queen-1{kind or '.json'}"
+    status, line = Library(tmp_path / "arena.db").refused(path)
+
+    assert status == 500
+    assert "ace_king_queen-1" in line
+    assert str(tmp_path) not in line
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"answers": ("nothing",)},
+        {"game": "chess"},
+        {"settings": {"hands": -1}},
+        {"seed": "no hex"},
+        {"seed": None},
+    ],
+)
+def test_a_record_that_cannot_be_played_again_is_one_line(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    with running(tmp_path / "arena.db", offends=None) as store:
+        record = store.record("ace_king_queen-1")
+    damaged = msgspec.structs.replace(record, **wrong).to_json().decode()
+    databases.rows(
+        tmp_path / "arena.db",
+        f"UPDATE matches SET record = CAST('{damaged}' AS BLOB) WHERE pairing = 1",
+    )
+    library = Library(tmp_path / "arena.db")
+    status, line = library.refused("matches/ace_king_queen-1.json")
+
+    assert status == 500
+    assert line.startswith("match ace_king_queen-1 cannot be told again: ")
+    assert library.get("matches/ace_king_queen-2.json")
+
+
+def test_a_void_match_has_a_page_too(finished: Library) -> None:
+    for game in GAMES:
+        page = finished.get(f"matches/{game}-void.json")
+
+        assert page["result"]["termination"]["kind"] == Ending.VOID
+        assert not page["counts"]
+        assert page["decisions"] == 0
+
+
+def test_a_match_that_somebody_sat_down_to_comes_with_the_question(
+    tmp_path: Path,
+) -> None:
+    running(tmp_path / "arena.db").close()
+    library = Library(tmp_path / "arena.db")
+    record = play("gin_rummy").record
+    sat = SatDown(
+        match="m",
+        players=("eva", "house:expert"),
+        record=record,
+        started_at=1.0,
+        finished_at=2.0,
+    )
+    page = msgspec.json.decode(library.parlour("matches/m.json", sat).body)
+    bare = library.parlour("matches/m/record.json", sat)
+
+    assert page["competition"] is None
+    assert page["players"] == ["eva", "house:expert"]
+    assert page["view"]["kind"] == "all"
+    assert page["record"]["seed"] == record.seed
+    assert bare.body == record.to_json()
+    assert library.parlour("matches/m/rounds.json", sat).status == 200
+    assert library.refused("matches/m.json")[0] == 404
+
+
+@EACH_GAME
+def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(
+    game: str,
+) -> None:
+    settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
+    record = play(game, settings=settings).record
+    told = recorded.Told(record, ALL)
+
+    if game == "gin_rummy":
+        assert len(told.points) == len(told.scores)
+        assert told.points[-1] == record.points
+        assert list(told.points) == sorted(told.points)
+    else:
+        assert told.points == ()
+
+
+def test_what_is_dear_to_make_is_not_made_anew_at_every_match(tmp_path: Path) -> None:
+    now = [0.0]
+    with running(tmp_path / "arena.db", offends=None) as store:
+        followed = Followed(store, "c", lambda: now[0])
+
+        def dear() -> int:
+            now[0] += 2.0
+            return followed.results.played
+
+        def cheap() -> int:
+            return followed.results.played
+
+        assert (followed.kept("dear", dear), followed.kept("cheap", cheap)) == (3, 3)
+        store.taken_back("c", "ace_king_queen-1", act("void"))
+        store.flush()
+        now[0] += 10.0
+        followed.look()
+        assert (followed.kept("dear", dear), followed.kept("cheap", cheap)) == (3, 2)
+        now[0] += 10.0
+        assert followed.kept("dear", dear) == 2

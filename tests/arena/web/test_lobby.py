@@ -1,0 +1,197 @@
+"""The lobby's document: competitions, bots, matches and the queue as they are in the arena's memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+
+from arena.games import GAMES
+from arena.host import Host
+from arena.match import Result
+from arena.plan import Form
+from arena.schedule import Pairing
+from arena.web import lobby as module
+from arena.web.lobby import Chronicle, lobby
+from arena.web.now import Latest, Upcoming
+from protocol.messages import Ending, Termination
+from tests.arena.conftest import House
+from tests.arena.hall import Hall, act, first_legal, run, silent, turns
+
+
+class Audience:
+    def viewers(self, match: str) -> int:
+        return 7
+
+
+def look(
+    hall: Hall,
+    latest: Iterable[Latest] = (),
+    upcoming: Iterable[Upcoming] = (),
+    aside: Iterable[str] = (),
+) -> Any:
+    """The lobby of an arena with this hall, read as JSON."""
+    admission = SimpleNamespace(requires_token=True)
+    host = SimpleNamespace(
+        competitions=tuple(hall.competitions),
+        conduct=hall.house.conduct,
+        gateway=SimpleNamespace(players=hall.players, admission=admission),
+        aside=set(aside),
+    )
+    return msgspec.json.decode(lobby(cast(Host, host), Audience(), latest, upcoming))
+
+
+def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> None:
+    async def scenario() -> None:
+        shown = look(Hall(house))
+
+        assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
+        assert "expert" in shown["arena"]["games"][1]["house"]
+        assert shown["arena"]["requires_token"]
+        assert not shown["arena"]["practice"]
+        assert not any(shown[key] for key in shown if key != "arena")
+
+    run(scenario)
+
+
+def test_a_competition_is_there_with_its_matches_and_who_waits(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "ben", "cem", "dee"):
+            hall.comes(name, silent)
+        competition, task = await hall.begin("ann", "ben", "cem", "dee", "eva")
+        shown = look(hall)
+
+        [going] = shown["competitions"]
+        assert (going["id"], going["form"], going["bots"]) == ("c", "round_robin", 5)
+        assert (going["settled"], going["scheduled"]) == (0, 10)
+        assert going["waits_for"] == ["eva"]
+        assert len(shown["matches"]) == 2
+        for match in shown["matches"]:
+            assert match["competition"] == "c"
+            assert match["scores"] == [0, 0]
+            assert match["viewers"] == 7
+        assert len(shown["queue"]) == 8
+        assert shown["queue_more"] == 0
+        assert all(one["waits_for"] for one in shown["queue"])
+        assert any("eva" in one["waits_for"] for one in shown["queue"])
+        competition.stop(act("stop"))
+        await task
+
+    run(scenario)
+
+
+def test_bots_are_here_away_or_leaving(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "guest", tables=3)
+        away = hall.comes("ben")
+        away.goes()
+        hall.comes("cem").player.leaving = True
+        bots = {bot["name"]: bot for bot in look(hall, aside=["guest"])["bots"]}
+
+        assert set(bots) == {"ann", "ben", "cem"}
+        assert [bots[name]["state"] for name in bots] == ["here", "away", "leaving"]
+        assert bots["ann"]["rtt_ms"] == 0.5
+        assert bots["ben"]["rtt_ms"] is None
+        assert bots["ann"]["tables"] == 3
+        assert bots["ann"]["games"] == list(GAMES)
+        assert not bots["ann"]["launched"]
+
+    run(scenario)
+
+
+def test_lists_are_cut_and_say_by_how_much(house: House, monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "_BOTS", 2)
+    monkeypatch.setattr(module, "_MATCHES", 1)
+    monkeypatch.setattr(module, "_QUEUE", 3)
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        for name in ("ann", "ben", "cem", "dee"):
+            hall.comes(name, silent)
+        competition, task = await hall.begin("ann", "ben", "cem", "dee", matches=5)
+        shown = look(hall)
+
+        assert (len(shown["bots"]), shown["bots_more"]) == (2, 2)
+        assert (len(shown["matches"]), shown["matches_more"]) == (1, 1)
+        assert (len(shown["queue"]), shown["queue_more"]) == (3, 25)
+        competition.stop(act("stop"))
+        await task
+
+    run(scenario)
+
+
+def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
+    house: House, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(module, "_MATCHES", 2)
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        house.now = asyncio.get_running_loop().time()
+        for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
+            house.open(house.bot(one), house.bot(other))
+            house.now += 1
+        fast = house.conduct.tables[0]
+        fast.match = cast(Any, SimpleNamespace(answers=[0] * 999, scores=(1, -1)))
+        shown = [match["players"] for match in look(hall)["matches"]]
+
+        assert shown == [["c", "d"], ["e", "f"]]
+
+    run(scenario)
+
+
+def test_a_match_of_the_parlour_is_no_competitions(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        house.open(house.bot("eva"), house.bot("house:nash"))
+        [match] = look(hall)["matches"]
+
+        assert match["competition"] is None
+        assert match["decisions"] == 0
+
+    run(scenario)
+
+
+def test_a_ladder_has_no_end_and_no_queue(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition, task = await hall.begin("ann", form=Form.LADDER)
+        await turns()
+        shown = look(hall)
+
+        assert shown["competitions"][0]["scheduled"] is None
+        assert shown["competitions"][0]["bots"] >= 1
+        assert shown["queue"] == []
+        competition.stop(act("stop"))
+        await task
+
+    run(scenario)
+
+
+def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", plays=first_legal)
+        competition = hall.compete("ann", "ben")
+        chronicle = Chronicle()
+        for number in range(30):
+            ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
+            result = Result((1, -1), (0, 0), ended)
+            pairing = Pairing(number, ("ann", "ben"))
+            chronicle.matched(competition, f"m-{number}", pairing, result)
+        coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
+        shown = look(hall, chronicle.latest, [coming])
+
+        assert [one["id"] for one in shown["latest"]][:2] == ["m-29", "m-28"]
+        assert len(shown["latest"]) == 20
+        assert shown["latest"][0]["termination"] == "illegal"
+        assert "cards" not in str(shown["latest"])
+        assert shown["runs"] == [msgspec.to_builtins(coming)]
+
+    run(scenario)

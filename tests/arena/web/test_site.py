@@ -1,0 +1,383 @@
+"""What is fetched, without sockets: which document, for whom, and what is said where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+
+from arena.admission import Unwelcome
+from arena.sight import Kind, Viewer
+from arena.web.files import Files
+from arena.web.origin import Origins
+from arena.web.site import Site
+from arena.web.visitors import Visitors
+from protocol.errors import StoreFailed, UsageError
+
+
+class Found(msgspec.Struct, frozen=True):
+    status: int
+    body: bytes
+    etag: str | None = None
+
+
+class Visitor:
+    """Keeps the one answer that it gets."""
+
+    def __init__(self) -> None:
+        self.address = "10.0.0.1"
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+        self.is_cut = False
+
+    def respond(
+        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        assert not self.status, "one answer is enough"
+        self.status, self.headers, self.body = status, dict(headers), body
+
+    def cut(self) -> None:
+        self.is_cut = True
+
+    @property
+    def error(self) -> str:
+        said: dict[str, str] = json.loads(self.body)
+        assert list(said) == ["error"]
+        assert "\n" not in said["error"]
+        return said["error"]
+
+
+class School:
+    """Where what is shown comes from."""
+
+    def __init__(self) -> None:
+        self.blamed: list[str] = []
+        self.asked: list[tuple[str, dict[str, str], Viewer]] = []
+        self.found: Any = Found(200, b'{"id":"x"}', "v1")
+        self.holds: asyncio.Event | None = None
+        self.broken: str | None = None
+
+    def viewer(self, token: str | None) -> Viewer:
+        match token:
+            case None:
+                return Viewer()
+            case "ann's":
+                return Viewer(Kind.OWNER, "ann")
+        raise Unwelcome("token", "expected a token")
+
+    def blame(self, address: str) -> None:
+        self.blamed.append(address)
+
+    def lobby(self) -> bytes:
+        return b'{"bots":[]}'
+
+    def metrics(self) -> str:
+        return "arena_info 1\n"
+
+    def failure(self) -> str | None:
+        return self.broken
+
+    async def ask(
+        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+    ) -> Found:
+        self.asked.append((path, dict(query), viewer))
+        if self.holds is not None:
+            await self.holds.wait()
+        if isinstance(self.found, Exception):
+            raise self.found
+        assert isinstance(self.found, Found)
+        return self.found
+
+
+Get = Callable[..., Awaitable[Visitor]]
+Scenario = Callable[[Get, School, Site], Awaitable[None]]
+
+
+@pytest.fixture
+def at_site() -> Callable[[Scenario], None]:
+    """Run a scenario at a site of its own; `get` gives a visitor with its answer, or without if `waits`."""
+
+    def run(scenario: Scenario) -> None:
+        async def main() -> None:
+            school, origins = School(), Origins()
+            origins.listens("127.0.0.1")
+            site = Site(Files({"index.html": b"<html>"}), school, origins)
+
+            async def get(
+                path: str, *, method: str = "GET", waits: bool = False, **said: str
+            ) -> Visitor:
+                visitor = Visitor()
+                headers = Headers({k.replace("_", "-"): v for k, v in said.items()})
+                site.answer(visitor, Request(path, headers, method))
+                for _ in range(0 if waits else 10):
+                    await asyncio.sleep(0)
+                return visitor
+
+            await scenario(get, school, site)
+            site.close()
+
+        asyncio.run(main())
+
+    return run
+
+
+Run = Callable[[Scenario], None]
+
+
+def test_each_path_has_its_place(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        assert (await get("/")).body == b"<html>"
+        assert (await get("/?x=1")).body == b"<html>"
+        assert (await get("/healthz")).body == b"ok\n"
+        assert (await get("/metrics")).body == b"arena_info 1\n"
+        assert "version=0.0.4" in (await get("/metrics")).headers["Content-Type"]
+        assert (await get("/api/lobby.json")).body == b'{"bots":[]}'
+        assert (await get("/api/x.json")).body == b'{"id":"x"}'
+        assert (await get("/x")).status == 404
+        assert site.served == {200: 7, 404: 1}
+
+    at_site(scenario)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "get"])
+def test_nothing_but_get_is_answered(at_site: Run, method: str) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
+            visitor = await get(path, method=method)
+
+            assert (visitor.status, visitor.headers["Allow"]) == (405, "GET")
+        assert not school.asked
+
+    at_site(scenario)
+
+
+def test_a_database_that_takes_nothing_is_no_good_health(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        school.broken = "cannot write the database a.db: disk full"
+        visitor = await get("/healthz")
+
+        assert visitor.status == 503
+        assert visitor.body.decode() == f"{school.broken}\n"
+
+    at_site(scenario)
+
+
+def test_a_document_is_for_whoever_has_the_token(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
+        await get("/api/a.json")
+
+        assert school.asked == [
+            ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(Kind.OWNER, "ann")),
+            ("/api/a.json", {}, Viewer()),
+        ]
+
+    at_site(scenario)
+
+
+def test_a_wrong_token_is_told_and_counted(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        for path in ("/api/a.json", "/api/lobby.json"):
+            visitor = await get(path, Authorization="Bearer guessed")
+
+            assert (visitor.status, visitor.error) == (401, "expected a token")
+        assert school.blamed == ["10.0.0.1", "10.0.0.1"]
+        assert not school.asked
+
+    at_site(scenario)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/api/a.json?" + "&".join(f"a{n}=1" for n in range(20)), {}),
+        ("/api/a.json?a=1&a=2", {}),
+        ("/api/a.json?a=%ff", {}),
+        ("/api/%ff.json", {}),
+        ("/api/a.json", {"Authorization": "Basic YW5uOmFubg=="}),
+        ("/api/a.json", {"Authorization": "Bearer"}),
+    ],
+)
+def test_what_cannot_be_meant_is_told(
+    at_site: Run, path: str, said: dict[str, str]
+) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        visitor = await get(path, **said)
+
+        assert visitor.status == 400
+        assert visitor.error.startswith("expected ")
+        assert not school.asked
+
+    at_site(scenario)
+
+
+def test_a_name_that_was_made_to_point_here_learns_nothing(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        visitor = await get("/api/a.json", Host="evil.example:7700")
+
+        assert visitor.status == 403
+        assert "loopback" in visitor.error
+        assert (await get("/api/a.json", Host="localhost:7700")).status == 200
+
+    at_site(scenario)
+
+
+def test_a_document_that_is_known_is_not_sent_again(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        first = await get("/api/a.json")
+        again = await get("/api/a.json", If_None_Match=first.headers["ETag"])
+
+        assert first.headers["ETag"] == '"v1"'
+        assert first.headers["Cache-Control"] == "no-cache"
+        assert first.headers["Vary"] == "Authorization"
+        assert (again.status, again.body) == (304, b"")
+
+    at_site(scenario)
+
+
+@pytest.mark.parametrize(
+    ("found", "status", "text"),
+    [
+        (Found(404, b'{"error":"no such match"}'), 404, "no such match"),
+        (UsageError("expected a number"), 400, "expected a number"),
+        (StoreFailed("cannot read it"), 500, "cannot read it"),
+        (RuntimeError("a secret"), 500, "the arena failed at this document"),
+    ],
+)
+def test_why_there_is_no_document_is_told_in_one_line(
+    at_site: Run, found: object, status: int, text: str
+) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        school.found = found
+        visitor = await get("/api/a.json")
+
+        assert visitor.status == status
+        assert visitor.error.startswith(text)
+        assert "secret" not in visitor.error
+        assert visitor.headers["Cache-Control"] == "no-store"
+        assert "Content-Security-Policy" in visitor.headers
+
+    at_site(scenario)
+
+
+def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
+    at_site: Run,
+) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        school.holds = asyncio.Event()
+        waiting = [await get(f"/api/{n}.json", waits=True) for n in range(256)]
+        refused = await get("/api/one-more.json")
+
+        assert refused.status == 503
+        assert "try again" in refused.error
+        assert (await get("/")).status == 200
+        assert not any(visitor.status for visitor in waiting)
+
+        school.holds.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+        assert {visitor.status for visitor in waiting} == {200}
+        assert (await get("/api/one-more.json")).status == 200
+        assert not site._near, "nothing is kept of those who have their answers"
+
+    at_site(scenario)
+
+
+def test_nobody_is_answered_by_an_arena_that_has_closed(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        school.holds = asyncio.Event()
+        visitor = await get("/api/a.json")
+        site.close()
+        school.holds.set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+        assert visitor.status == 0
+
+    at_site(scenario)
+
+
+def test_two_tokens_are_none(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        said = Headers()
+        said["Authorization"] = "Bearer ann's"
+        said["Authorization"] = "Bearer ann's"
+        visitor = Visitor()
+        site.answer(visitor, Request("/api/a.json", said, "GET"))
+
+        assert visitor.status == 400
+        assert not school.asked
+
+    at_site(scenario)
+
+
+def test_what_a_token_shows_is_not_kept_for_others(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        for etag in ("v1", None):
+            school.found = Found(200, b"{}", etag)
+
+            assert (await get("/api/a.json")).headers["Vary"] == "Authorization"
+
+    at_site(scenario)
+
+
+# --- who does not read ---
+
+
+def test_there_is_an_end_to_visitors_and_the_oldest_goes() -> None:
+    visitors = Visitors()
+    there = [Visitor() for _ in range(2049)]
+    for visitor in there:
+        visitors.came(visitor)
+
+    assert [visitor.is_cut for visitor in there].index(False) == 1
+    assert len(visitors) == 2048
+
+
+def test_there_is_an_end_to_what_waits_for_them() -> None:
+    visitors = Visitors()
+    waits, slow, other, late = (Visitor() for _ in range(4))
+    for visitor in (waits, slow, other, late):
+        visitors.came(visitor)
+    for visitor in (slow, other, late):
+        visitors.gets(visitor, 60 << 20)
+
+    assert (waits.is_cut, slow.is_cut, other.is_cut) == (False, True, False)
+
+    visitors.left(other)
+    visitors.left(object())
+    visitors.gets(waits, 60 << 20)
+
+    assert not late.is_cut
+
+
+def test_what_a_site_sends_is_on_the_account(
+    at_site: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.web.visitors._MOST_BYTES", 150_000)
+
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        school.found = Found(200, bytes(100_000))
+        slow, other = await get("/api/a.json"), await get("/api/a.json")
+
+        assert (slow.is_cut, other.is_cut) == (True, False)
+
+    at_site(scenario)
+
+
+def test_what_is_small_is_on_nobodys_account() -> None:
+    visitors = Visitors()
+    there = [Visitor() for _ in range(2048)]
+    for visitor in there:
+        visitors.came(visitor)
+        visitors.gets(visitor, 64 * 1024)
+
+    assert not any(visitor.is_cut for visitor in there)

@@ -1,0 +1,128 @@
+"""The page's tables: real matches, as each kind of viewer gets them, go through the reducers that draw them, in node."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.games import game_named
+from arena.match import Match, Record
+from arena.sight import seen
+from arena.unfold import rounds_of
+from protocol.cards import PACK
+from protocol.gin_melds import arrange, points
+from protocol.messages import Ending
+from protocol.vocabulary import Range
+from protocol.watching import View
+
+PAGE = Path(__file__).parents[3] / "arena/web/page"
+TESTS = Path(__file__).parent / "page"
+NODE_S = 120
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"games": 2, "max_rounds": 3},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 12},
+    "blackjack": {"hands": 15, "bankroll": 400},
+}
+_VIEWS = (View("all"), View("public"), View("seat", (0,)))
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """The program that runs the page's modules."""
+    found = shutil.which("node")
+    if found is None:
+        if "CI" in os.environ:
+            pytest.fail("expected node in CI")
+        pytest.skip("needs node")
+    return found
+
+
+@pytest.mark.e2e
+def test_all_views_of_all_games_go_through_the_tables(
+    node: str, tmp_path: Path
+) -> None:
+    shutil.copytree(PAGE, tmp_path / "page")
+    shutil.copytree(TESTS, tmp_path / "tests")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    told = {"matches": list(_matches()), "hands": list(_hands(200))}
+    (tmp_path / "tests/matches.json").write_text(json.dumps(told))
+
+    run = subprocess.run(
+        [node, "--test", *sorted(map(str, (tmp_path / "tests").glob("*.test.mjs")))],
+        capture_output=True,
+        text=True,
+        timeout=NODE_S,
+        check=False,
+    )
+
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
+
+
+def _matches() -> Iterator[dict[str, Any]]:
+    """Matches of every game by chance, one of them ended by an offence, in every view."""
+    for name, settings in SETTINGS.items():
+        for seed, most in ((1, None), (2, 17)):
+            record = _played(name, settings, seed, most)
+            rounds = list(rounds_of(record))
+            seats = len(record.scores)
+            for view in _VIEWS[: 2 if seats == 1 else 3]:
+                yield {
+                    "name": f"{name} {seed} {view.kind}",
+                    "game": name,
+                    "settings": record.settings,
+                    "players": [f"ann{seat}" for seat in range(seats)],
+                    "view": {"kind": view.kind, "seats": list(view.seats)},
+                    "rounds": [
+                        {
+                            "round": each.number,
+                            "scores": each.scores,
+                            "events": seen(each.events, view, seats),
+                        }
+                        for each in rounds
+                    ],
+                }
+
+
+def _played(name: str, settings: dict[str, Any], seed: int, most: int | None) -> Record:
+    """A match by chance; with `most`, a seat is out of time after so many answers."""
+    game = game_named(name)
+    dice = random.Random(seed)
+    chosen = game.vocabulary.read_settings(settings)
+    nonces = ("ab" * 16,) * game.seats
+    match = Match(game, chosen, seed=bytes([seed]) * 32, nonces=nonces)
+    while match.pending is not None:
+        if len(match.answers) == most:
+            match.end(Ending.TIMEOUT, match.pending.seat, "out of time: 5,200 ms")
+            break
+        legal = match.pending.question.choices
+        if isinstance(legal, Range):
+            answer = dice.randint(legal.min, min(legal.max, legal.min + 20))
+        else:
+            knocks = [each for each in legal if getattr(each, "knock", False)]
+            answer = dice.choice(knocks or list(legal))
+        note = "a note" if dice.random() < 0.1 else None
+        match.answer(answer, note, took_ms=dice.randint(0, 50))
+    return match.result().record
+
+
+def _hands(number: int) -> Iterator[dict[str, Any]]:
+    """Hands by chance, of few ranks so that they meld, and the least deadwood of each."""
+    dice = random.Random(3)
+    for _ in range(number):
+        few = dice.sample("A23456789TJQK", dice.randint(4, 13))
+        cards = [card for card in PACK if card[0] in few]
+        hand = dice.sample(cards, dice.choice((10, 11)))
+        melded = {card for meld in arrange(hand)[0] for card in meld}
+        left = points(card for card in hand if card not in melded)
+        yield {"hand": hand, "deadwood": left}

@@ -1,0 +1,827 @@
+"""The page's address as browsers, proxies and rogues meet it: real sockets, every request made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+import arena.web.viewers
+from arena.access import Access, hashed
+from arena.connection import Connection
+from arena.host import Host
+from arena.store import Store
+from arena.tls import context
+from protocol.errors import StoreFailed
+from protocol.messages import Limits
+from tests.e2e.conftest import LIMITS, Arena, Raw
+from tests.e2e.test_tls import make
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 60.0
+BIG = 100  # connections at once
+
+
+class Answer(NamedTuple):
+    """What came back, to the end of the connection."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class House(Arena):
+    """A host with its page; bots and matches as in other tests."""
+
+    def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
+        port = int(host.url.rpartition(":")[2])
+        super().__init__(host.gateway, port)
+        self.host = host
+        self.url = host.url
+        self.trust = trust
+
+    async def sends(self, request: bytes, *, ends: bool = False) -> Answer:
+        """A request of any kind, and what is said to it."""
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, ssl=self.trust
+        )
+        said = b""
+        try:
+            writer.write(request)
+            if ends:
+                writer.write_eof()
+            while chunk := await reader.read(65536):
+                said += chunk
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+        head, _, body = said.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines)
+        return Answer(int(first.split()[1]) if first else 0, headers, body)
+
+    async def get(self, path: str, **said: str) -> Answer:
+        """GET it, with headers."""
+        headers = {"Host": f"127.0.0.1:{self.port}"}
+        headers |= {name.replace("_", "-"): value for name, value in said.items()}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        return await self.sends(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+
+    @asynccontextmanager
+    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[Raw]:
+        """A connection that has said nothing yet."""
+        async with self.viewer("/") as websocket:
+            yield Raw(websocket, name, **options)
+
+    @asynccontextmanager
+    async def viewer(
+        self, path: str = "/watch", **options: Any
+    ) -> AsyncIterator[ClientConnection]:
+        """A viewer's socket."""
+        if self.trust is not None:
+            options["ssl"] = self.trust
+        url = f"{self.url}{path}"
+        async with connect(url, compression=None, max_size=None, **options) as one:
+            yield one
+
+    async def refusal(self, path: str, **headers: str) -> tuple[int, str]:
+        """Why a WebSocket is not opened."""
+        with pytest.raises(InvalidStatus) as refused:
+            async with self.viewer(path, additional_headers=headers):
+                pass
+        response = refused.value.response
+        return response.status_code, bytes(response.body or b"").decode()
+
+    @property
+    def viewers(self) -> int:
+        """How many watch."""
+        assert self.host.web is not None
+        return len(self.host.web._viewers)
+
+    @property
+    def visitors(self) -> int:
+        """How many have asked and are not gone."""
+        assert self.host.web is not None
+        return len(self.host.web._site._visitors)
+
+    async def emptied(self) -> None:
+        """Nobody is connected any more."""
+        while self.gateway._connections:
+            await asyncio.sleep(0.01)
+
+
+Scenario = Callable[[House], Coroutine[Any, Any, None]]
+Run = Callable[..., None]
+
+
+@pytest.fixture
+def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
+    """Run a scenario in an arena with a page; nothing is logged."""
+
+    def run(
+        scenario: Scenario, *, tls: tuple[Path, Path] | None = None, **options: Any
+    ) -> None:
+        async def main() -> None:
+            options.setdefault("limits", LIMITS)
+            options.setdefault("page", True)
+            encrypted = None if tls is None else context(*tls)
+            trust = tls and ssl.create_default_context(cafile=tls[0])
+            with Store(tmp_path / "arena.db") as store:
+                async with (
+                    asyncio.timeout(TIMEOUT_S),
+                    Host(store, tls=encrypted, **options) as host,
+                ):
+                    house = House(host, trust or None)
+                    await scenario(house)
+
+        with caplog.at_level(logging.WARNING):
+            asyncio.run(main())
+        assert [record.getMessage() for record in caplog.records] == []
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return make(tmp_path, "arena")
+
+
+async def heard(viewer: ClientConnection) -> dict[str, Any]:
+    """The next message; text, as all are."""
+    frame = await viewer.recv()
+    assert isinstance(frame, str)
+    message: dict[str, Any] = json.loads(frame)
+    return message
+
+
+async def ended(viewer: ClientConnection) -> int | None:
+    """The close code, once all has been heard."""
+    with suppress(ConnectionClosed):
+        while True:
+            await viewer.recv()
+    return viewer.close_code
+
+
+# --- files ---
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
+def test_the_page_loads_with_all_that_it_names(
+    in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
+) -> None:
+    async def scenario(house: House) -> None:
+        page = await house.get("/")
+        wanted = sorted(set(re.findall(r'"(/[^"]+)"', page.body.decode())))
+        found = await asyncio.gather(*map(house.get, wanted))
+
+        assert page.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert len(wanted) > 3
+        assert {answer.status for answer in found} == {200}
+        for path, answer in zip(wanted, found, strict=True):
+            assert len(answer.body) == int(answer.headers["Content-Length"])
+            is_static = path.startswith("/static/")
+            assert ("immutable" in answer.headers["Cache-Control"]) is is_static
+
+    tls = request.getfixturevalue("files") if is_encrypted else None
+    in_house(scenario, tls=tls)
+
+
+def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        page = await house.get("/")
+        packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
+        again = await house.get("/", If_None_Match=page.headers["ETag"])
+
+        assert gzip.decompress(packed.body) == page.body
+        assert packed.headers["ETag"] == page.headers["ETag"]
+        assert (again.status, again.body) == (304, b"")
+
+    in_house(scenario)
+
+
+def test_every_answer_is_closed_and_has_the_policy(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        paths = (
+            "/",
+            "/favicon.svg",
+            "/static/0123456789abcdef/app.js",
+            "/static/../../../etc/passwd",
+            "/api/lobby.json",
+            "/api/nothing.json",
+            "/api/lobby.json?a=%ff",
+            "/healthz",
+            "/metrics",
+            "/nothing",
+        )
+        for path in paths:
+            answer = await house.get(path)
+
+            assert answer.headers["Connection"] == "close", path
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert [(await house.get(path)).status for path in paths] == (
+            [200, 200, 404, 404, 200, 404, 400, 200, 200, 404]
+        )
+
+    in_house(scenario)
+
+
+def test_documents_figures_and_health(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.bot("ann"):
+            lobby = json.loads((await house.get("/api/lobby.json")).body)
+            listed = json.loads((await house.get("/api/competitions.json")).body)
+            metrics = (await house.get("/metrics")).body.decode()
+
+            assert [bot["name"] for bot in lobby["bots"]] == ["ann"]
+            assert listed == {"competitions": []}
+            assert (await house.get("/healthz")).body == b"ok\n"
+            assert 'arena_bots{state="here"} 1' in metrics
+            assert 'arena_http_requests_total{code="200"} 2' in metrics
+
+    in_house(scenario)
+
+
+def test_where_the_database_is_that_fails_strangers_need_not_know(
+    tmp_path: Path, in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(store: Store, within_s: float | None = None) -> None:
+        raise StoreFailed(f"cannot write the database {tmp_path}: disk full")
+
+    monkeypatch.setattr(Store, "flush", fails)
+
+    async def scenario(house: House) -> None:
+        answer = await house.get("/healthz")
+
+        assert answer.status == 503
+        assert answer.body.count(b"\n") == 1
+        assert str(tmp_path).encode() not in answer.body
+
+    in_house(scenario)
+
+
+def test_a_token_that_is_wrong_is_told_in_one_line(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        answer = await house.get("/api/lobby.json", Authorization="Bearer guessed")
+
+        assert answer.status == 401
+        assert list(json.loads(answer.body)) == ["error"]
+
+    in_house(scenario)
+
+
+def test_only_get_is_answered(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        for method in ("POST", "HEAD", "DELETE"):
+            request = f"{method} /api/lobby.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            answer = await house.sends(request.encode())
+
+            assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+
+    in_house(scenario)
+
+
+def test_a_program_that_offers_another_protocol_is_answered(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
+
+        assert (answer.status, answer.body) == (200, b"ok\n")
+
+    in_house(scenario)
+
+
+# --- browsers ---
+
+
+def test_our_own_page_may_watch_and_play(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        for name in ("127.0.0.1", "localhost"):
+            here = {"origin": f"http://{name}:{house.port}"}
+            host = {"Host": f"{name}:{house.port}"}
+            for path in ("/watch", "/"):
+                request = (
+                    f"GET {path} HTTP/1.1\r\nHost: {host['Host']}\r\n"
+                    f"Origin: {here['origin']}\r\nUpgrade: websocket\r\n"
+                    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+                )
+                answer = await house.sends(request.encode(), ends=True)
+
+                assert answer.status == 101
+
+    in_house(scenario)
+
+
+@pytest.mark.parametrize("path", ["/watch", "/"])
+def test_other_pages_may_not(in_house: Run, path: str) -> None:
+    async def scenario(house: House) -> None:
+        for origin in ("http://evil.example", "null", "http://localhost:1"):
+            status, said = await house.refusal(path, Origin=origin)
+
+            assert status == 403
+            assert said.startswith("expected an Origin that is this arena's own")
+            assert said.count("\n") == 1
+        assert house.viewers == 0
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+def test_a_name_that_was_made_to_point_here_is_found_out(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        evil = f"evil.example:{house.port}"
+        request = (
+            f"GET /watch HTTP/1.1\r\nHost: {evil}\r\nOrigin: http://{evil}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+
+        assert (await house.sends(request.encode())).status == 403
+        assert (await house.get("/api/lobby.json", Host=evil)).status == 403
+
+    in_house(scenario)
+
+
+def test_a_proxy_that_was_named_may(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer(origin="https://arena.example.org") as viewer:
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+
+            assert (await heard(viewer))["type"] == "lobby"
+
+    in_house(scenario, origins=("https://arena.example.org",))
+
+
+# --- viewers ---
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
+def test_a_viewer_sees_the_lobby_and_matches_and_is_told_when_the_arena_closes(
+    in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
+) -> None:
+    async def scenario(house: House) -> None:
+        async with (
+            house.bot("ann") as ann,
+            house.bot("ben") as ben,
+            house.viewer() as viewer,
+        ):
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+            lobby = await heard(viewer)
+            table = house.open("ace_king_queen", "ann", "ben", hands=4)
+            watch = {"type": "watch", "topic": "match", "match": table.id}
+            await viewer.send(json.dumps(watch))
+            await asyncio.gather(ann.play(), ben.play())
+            seen = []
+            while "gone" not in seen:
+                seen.append((await heard(viewer))["type"])
+            await house.gateway.close()
+
+            assert lobby["type"] == "lobby"
+            assert {bot["name"] for bot in lobby["bots"]} == {"ann", "ben"}
+            assert seen[0] == "scene"
+            assert await ended(viewer) == 1000
+
+    tls = request.getfixturevalue("files") if is_encrypted else None
+    in_house(scenario, tls=tls)
+
+
+def test_a_viewer_is_no_bot_and_a_bot_no_viewer(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer() as viewer:
+            await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
+
+            assert (await heard(viewer))["code"] == "malformed"
+            assert await ended(viewer) == 1002
+        async with house.viewer("/") as bot:
+            await bot.send('{"type":"watch","topic":"lobby"}')
+
+            assert (await heard(bot))["type"] == "refused"
+
+    in_house(scenario)
+
+
+def test_a_viewer_with_a_wrong_token_is_refused_and_closed(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        for word in (
+            '{"type":"watch","topic":"lobby","token":"guessed"}',
+            '{"type":"instruct","action":"stop","token":"guessed","protocol":1}',
+        ):
+            async with house.viewer() as viewer:
+                await viewer.send(word)
+
+                assert (await heard(viewer))["code"] == "token"
+                assert await ended(viewer) == 4001
+
+    in_house(scenario)
+
+
+def test_a_token_that_is_revoked_shows_nothing_more(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        access = Access(revision=1, instructors={hashed("hers"): "Eva"})
+        house.gateway.roster_changed(access)
+        async with house.viewer() as hers, house.viewer() as anybody:
+            await hers.send('{"type":"watch","topic":"lobby","token":"hers"}')
+            await anybody.send('{"type":"watch","topic":"lobby"}')
+            await asyncio.gather(heard(hers), heard(anybody))
+            house.gateway.roster_changed(Access(revision=2))
+
+            assert await ended(hers) == 4001
+            assert anybody.close_code is None
+
+    in_house(scenario)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["nonsense", b"\x80", '{"type":"watch"}', "x" * 70_000, '{"type":"unwatch"}' * 2],
+    ids=["text", "binary", "half", "large", "two"],
+)
+def test_nonsense_is_the_end_of_a_viewer_only(
+    in_house: Run, frame: str | bytes
+) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer() as viewer:
+            await viewer.send(frame)
+
+            assert await ended(viewer) in (1002, 1009)
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+def test_a_viewer_that_floods_is_closed(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer() as viewer:
+            with suppress(ConnectionClosed):
+                for _ in range(1000):
+                    await viewer.send('{"type":"unwatch"}')
+
+            assert await ended(viewer) == 1002
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+@pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
+def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch, frame: bytes
+) -> None:
+    read: list[int] = []
+    reads = Connection.buffer_updated
+
+    def counting(connection: Connection, nbytes: int) -> None:
+        read.append(nbytes)
+        reads(connection, nbytes)
+
+    async def scenario(house: House) -> None:
+        _, writer = await opened(house)
+        monkeypatch.setattr(Connection, "buffer_updated", counting)
+        with suppress(ConnectionError):
+            while house.viewers:
+                writer.write(frame * 1000)
+                await writer.drain()
+        writer.transport.abort()
+
+        assert sum(read) <= 64 * 1024
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
+    limits = msgspec.structs.replace(LIMITS, strangers=2)
+
+    async def scenario(house: House) -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(5):
+                await stack.enter_async_context(house.viewer())
+
+            assert len(house.gateway.reception.strangers) == 0
+            assert house.viewers == 5
+        await house.still_plays()
+
+    in_house(scenario, limits=limits)
+
+
+async def opened(
+    house: House,
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A viewer's bare socket."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.port, limit=1024)
+    writer.write(
+        b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+        b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    await reader.readuntil(b"\r\n\r\n")
+    return reader, writer
+
+
+async def deaf(house: House) -> asyncio.StreamWriter:
+    """A viewer that never reads."""
+    _, writer = await opened(house)
+    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    return writer
+
+
+def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
+    in_house: Run,
+) -> None:
+    async def scenario(house: House) -> None:
+        writer = await deaf(house)
+        assert house.host.web is not None
+        [watcher] = house.host.web._viewers._watchers.values()
+        most = 0
+        while house.viewers:
+            watcher.send(b'"' + b"x" * 100_000 + b'"')
+            transport = watcher.connection._transport  # type: ignore[attr-defined]
+            if transport is not None:
+                most = max(most, transport.get_write_buffer_size())
+            await asyncio.sleep(0)
+
+        assert most <= 512 * 1024
+        await house.still_plays()
+        writer.transport.abort()
+
+    in_house(scenario)
+
+
+def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arena.web.viewers, "_BEHIND_S", 0.1)
+    monkeypatch.setattr(arena.web.viewers, "_LOOK_S", 0.05)
+
+    async def scenario(house: House) -> None:
+        writer = await deaf(house)
+        assert house.host.web is not None
+        [watcher] = house.host.web._viewers._watchers.values()
+        while not watcher.is_behind:
+            watcher.send(b'"' + b"x" * 100_000 + b'"')
+            await asyncio.sleep(0)
+        while house.viewers:
+            await asyncio.sleep(0.01)
+        await house.still_plays()
+        writer.transport.abort()
+
+    in_house(scenario)
+
+
+# --- rogues ---
+
+
+def test_who_asks_twice_at_once_gets_at_most_one_answer(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        answer = await house.sends(one * 3)
+
+        assert answer.body.count(b"HTTP/1.1") == 0
+        await house.emptied()
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+@pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
+def test_what_follows_a_request_means_nothing(in_house: Run, more: bytes) -> None:
+    async def scenario(house: House) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
+        writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        while not house.visitors:
+            await asyncio.sleep(0)
+        writer.write(more)
+        said = b""
+        with suppress(ConnectionError):
+            said = await reader.read(100)
+        writer.close()
+
+        assert said[:12] in ({b"HTTP/1.1 200"} if not more else {b"", b"HTTP/1.1 200"})
+        await house.emptied()
+
+    in_house(scenario)
+
+
+@pytest.mark.parametrize("path", ["/", "/api/competitions.json"])
+def test_who_says_that_it_will_say_no_more_gets_its_answer(
+    in_house: Run, path: str
+) -> None:
+    async def scenario(house: House) -> None:
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        answer = await house.sends(request, ends=True)
+
+        assert answer.status == 200
+        assert len(answer.body) == int(answer.headers["Content-Length"])
+        await house.emptied()
+
+    in_house(scenario)
+
+
+def test_who_is_gone_before_its_answer_harms_nothing(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        for _ in range(BIG):
+            _, writer = await asyncio.open_connection("127.0.0.1", house.port)
+            writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: x\r\n\r\n")
+            await asyncio.sleep(0)
+            writer.transport.abort()
+        await house.emptied()
+
+        assert (await house.get("/api/competitions.json")).status == 200
+
+    in_house(scenario)
+
+
+def completed(house: House) -> set[str]:
+    return {result.termination.kind.value for result, _ in house.over.values()}
+
+
+async def floods(house: House, asks: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    """Matches are played while many ask on and on; then a bot comes from the same address."""
+    is_on = True
+
+    async def one() -> None:
+        while is_on:
+            with suppress(OSError, ConnectionClosed, InvalidStatus, TimeoutError):
+                await asks()
+
+    async with house.bot("ann") as ann, house.bot("ben") as ben:
+        crowd = [asyncio.ensure_future(one()) for _ in range(20)]
+        for _ in range(5):
+            house.open("ace_king_queen", "ann", "ben", hands=50)
+            await asyncio.gather(ann.play(), ben.play())
+        async with house.bot("late"):
+            is_on = False
+        await asyncio.gather(*crowd)
+
+    assert completed(house) == {"completed"}
+
+
+@pytest.mark.parametrize("path", ["/", "/api/lobby.json", "/api/competitions.json"])
+def test_a_flood_of_requests_harms_no_match(in_house: Run, path: str) -> None:
+    async def scenario(house: House) -> None:
+        await floods(house, lambda: house.get(path))
+
+    in_house(scenario)
+
+
+def test_whoever_asks_without_end_is_put_off_and_others_play(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.strangers._ASKS", 100)
+    monkeypatch.setattr("arena.strangers._ASKS_PER_S", 1)
+
+    async def scenario(house: House) -> None:
+        await floods(house, lambda: house.get("/"))
+
+        assert house.gateway.reception.strangers._is_failing("127.0.0.1")
+
+    in_house(scenario)
+
+
+def test_a_flood_of_viewers_harms_no_match(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async def watches() -> None:
+            async with house.viewer() as viewer:
+                for _ in range(5):
+                    await viewer.send('{"type":"watch","topic":"lobby"}')
+                    await heard(viewer)
+
+        await floods(house, watches)
+
+    in_house(scenario)
+
+
+def test_those_who_guess_tokens_stand_in_line_and_good_ones_get_in(
+    in_house: Run,
+) -> None:
+    async def scenario(house: House) -> None:
+        async def guesses() -> None:
+            await house.get("/api/lobby.json", Authorization="Bearer guessed")
+
+        await floods(house, guesses)
+        strangers = house.gateway.reception.strangers
+
+        assert strangers._is_failing("127.0.0.1")
+
+    in_house(scenario)
+
+
+def test_there_is_an_end_to_visitors_that_do_not_read(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.web.visitors._MOST", 10)
+
+    async def scenario(house: House) -> None:
+        writers = []
+        for _ in range(30):
+            _, writer = await asyncio.open_connection("127.0.0.1", house.port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            writers.append(writer)
+        while len(house.gateway.reception.strangers):
+            await asyncio.sleep(0)
+
+        assert house.visitors <= 10
+        assert (await house.get("/")).status == 200
+        for writer in writers:
+            writer.transport.abort()
+
+    in_house(scenario)
+
+
+# --- without a page, and from the command line ---
+
+
+def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        for path in ("/", "/healthz", "/api/lobby.json"):
+            answer = await house.get(path)
+
+            assert (answer.status, answer.headers["Connection"]) == (200, "close")
+            assert b"Card Arena is running here" in answer.body
+        assert (await house.refusal("/", Origin="http://evil.example"))[0] == 403
+        async with house.viewer() as bot:  # any path is a bot's
+            await bot.send('{"type":"watch","topic":"lobby"}')
+            assert (await heard(bot))["type"] == "refused"
+        await house.still_plays()
+
+    in_house(scenario, page=False)
+
+
+def at(line: str) -> int:
+    found = re.search(r":(\d+) ", line)
+    assert found is not None, line
+    return int(found[1])
+
+
+async def fetched(port: int, path: str) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
+    said = await reader.read(-1)
+    writer.close()
+    return said
+
+
+@pytest.mark.parametrize("words", [(), ("--no-page",)])
+def test_arena_serve_has_a_page_unless_it_is_told_not_to(
+    start: Callable[..., Program], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    program = start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
+    said = asyncio.run(fetched(at(program.until("arena at")), "/"))
+
+    assert (b"<html" in said) == (not words)
+    assert (b"Card Arena is running here" in said) == bool(words)
+
+
+def test_the_file_of_settings_says_so_too(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    file = tmp_path / "class.toml"
+    file.write_text('[serve]\nport = 0\npage = false\norigin = ["https://a.example"]\n')
+    program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+    said = asyncio.run(fetched(at(program.until("arena at")), "/"))
+
+    assert b"Card Arena is running here" in said
+
+
+@pytest.mark.parametrize("word", ["arena.example.org", "https://a/b", "ftp://a"])
+def test_what_is_no_origin_is_refused_at_once(
+    start: Callable[..., Program], tmp_path: Path, word: str
+) -> None:
+    status, _, said = start("arena", "serve", "--origin", word, cwd=tmp_path).ends()
+
+    assert status == 2
+    assert "expected an origin such as https://arena.example.org" in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_limits_of_bots_are_not_those_of_the_page(in_house: Run) -> None:
+    """An answer may be longer than what may wait for a bot that reads slowly."""
+
+    async def scenario(house: House) -> None:
+        page = await house.get("/")
+        [script] = re.findall(r'"(/static/[^"]+/lib/preact.js)"', page.body.decode())[
+            :1
+        ]
+        answer = await house.get(script)
+
+        assert answer.status == 200
+        assert len(answer.body) == int(answer.headers["Content-Length"]) > 10_000
+
+    in_house(scenario, limits=Limits(buffer_bytes=1024))
