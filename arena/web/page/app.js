@@ -1,0 +1,113 @@
+// The page's shell: its head with the ways to the views, the view that the address names, and what happens when one fails.
+// Views are fetched when they are first shown.
+
+import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
+import { useLobby, useToken } from "./arena.js";
+import { href, useRoute } from "./route.js";
+import { Empty, Loading, Page } from "./parts.js";
+
+const VIEWS = {
+  lobby: () => import("./views/lobby.js"),
+  competitions: () => import("./views/competitions.js"),
+  competition: () => import("./views/competition.js"),
+  bot: () => import("./views/bot.js"),
+  pairing: () => import("./views/pairing.js"),
+  match: () => import("./views/match.js"),
+  play: () => import("./views/play.js"),
+  instructor: () => import("./views/instructor.js"),
+};
+const WAYS = [
+  { title: "Lobby", href: href(), views: ["lobby"] },
+  { title: "Competitions", href: href("competitions"), views: ["competitions", "competition", "bot", "pairing"] },
+  { title: "Play", href: href("play"), views: ["play"] },
+  { title: "Instructor", href: href("instructor"), views: ["instructor"] },
+];
+
+function App() {
+  const route = useRoute();
+  const key = JSON.stringify([route.view, route.id, route.name, route.a, route.b]);
+  return html`
+    <a class="skip" href="#main" onClick=${toMain}>Skip to the content</a>
+    <header class="bar">
+      <a class="brand" href=${href()} aria-label="arena"><span aria-hidden="true">♠</span><b>arena</b></a>
+      <nav aria-label="Views">
+        ${WAYS.map((way) => html`<a href=${way.href} aria-current=${way.views.includes(route.view) ? "page" : null}>${way.title}</a>`)}
+      </nav>
+      <${Line} />
+    </header>
+    <main id="main" tabindex="-1">
+      <${View} key=${key} route=${route} />
+    </main>
+  `;
+}
+
+// The address belongs to the routes, so that a link to `#main` would leave the view.
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+/** Whether the arena answers, and with whose eyes we look. */
+function Line() {
+  const { lobby, live } = useLobby();
+  const token = useToken();
+  const [patient, setPatient] = useState(true);
+  useEffect(() => {
+    setPatient(true);
+    const timer = setTimeout(() => setPatient(false), 1500);
+    return () => clearTimeout(timer);
+  }, [live]);
+  const lost = !live && !patient;
+  return html`<p class="line" role="status">
+    ${token && html`<a class="state token" href=${href("instructor")}>with a token</a>`}
+    ${lost ? html`<span class="state lost">no connection: trying again</span>` : live && lobby ? html`<span class="state live" title="what you see is live">live</span>` : ""}
+  </p>`;
+}
+
+let hasOpened = false; // the first view
+
+/** The view that the address names, or why there is none. */
+function View({ route }) {
+  const [module, setModule] = useState(null);
+  const [unloaded, setUnloaded] = useState(false);
+  const [failure] = useErrorBoundary((error) => console.error(error));
+  const box = useRef(null);
+  useEffect(() => {
+    VIEWS[route.view]?.().then((found) => setModule(() => found.default), () => setUnloaded(true));
+  }, []);
+  // A new view begins at its top, and a screen reader at its heading; not when the page has just been opened.
+  useEffect(() => {
+    if (!module || !hasOpened) return void (hasOpened = Boolean(module));
+    scrollTo(0, 0);
+    box.current?.querySelector("h1")?.focus({ preventScroll: true });
+  }, [module]);
+  return html`<div ref=${box}>${shown()}</div>`;
+
+  function shown() {
+    if (!VIEWS[route.view]) return html`<${Lost} />`;
+    if (failure) return html`<${Broken} text="This view has met a fault of its own. What it shows is safe with the arena." />`;
+    if (unloaded) return html`<${Broken} text="A part of the page could not be fetched: the arena is away, or has another version now." />`;
+    const Shown = module;
+    return Shown ? html`<${Shown} route=${route} />` : html`<${Loading} />`;
+  }
+}
+
+function Lost() {
+  return html`<${Page} title="Nothing here">
+    <${Empty} title="This address leads to no view." text="It may have been cut when it was copied.">
+      <p><a href=${href()}>Go to the lobby</a></p>
+    <//>
+  <//>`;
+}
+
+function Broken({ text }) {
+  return html`<${Page} title="That did not work">
+    <${Empty} title=${text}>
+      <p><button type="button" onClick=${() => location.reload()}>Load the page again</button></p>
+    <//>
+  <//>`;
+}
+
+const root = /** @type {HTMLElement} */ (document.getElementById("app"));
+root.replaceChildren();
+render(html`<${App} />`, root);

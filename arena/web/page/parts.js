@@ -1,0 +1,196 @@
+// What several views are made of: names, links, states, error bars, and what stands where there is nothing to show.
+
+import { html, useEffect, useState } from "./lib/preact.js";
+import { setToken } from "./arena.js";
+import { href } from "./route.js";
+import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./words.js";
+
+export { Table } from "./grid.js";
+export { Chart, Histogram } from "./chart.js";
+
+/** The tab's title while a view is shown. */
+function useTitle(text) {
+  useEffect(() => {
+    document.title = text ? `${text} · arena` : "arena";
+  }, [text]);
+}
+
+/** The frame of a view: where it stands, its heading, what can be done there. */
+export function Page({ title, label, crumbs = [], side, lead, children }) {
+  useTitle(label ?? (typeof title === "string" ? title : ""));
+  return html`<div class="page">
+    <header class="head">
+      ${crumbs.length > 0 &&
+      html`<nav class="crumbs" aria-label="Where this is">
+        ${crumbs.map((crumb) => html`<a href=${crumb.href}>${crumb.title}</a>`)}
+      </nav>`}
+      <div class="heading">
+        <h1 tabindex="-1">${title}</h1>
+        ${side}
+      </div>
+      ${lead && html`<p class="lead">${lead}</p>`}
+    </header>
+    ${children}
+  </div>`;
+}
+
+/** A part of a page with its own heading. */
+export function Panel({ title, side, look = "", children }) {
+  return html`<section class=${`panel ${look}`}>
+    <div class="heading"><h2>${title}</h2>${side}</div>
+    ${children}
+  </section>`;
+}
+
+/** A bot's name: one line however long, in its own direction of writing. */
+export function Name({ name, look = "" }) {
+  return html`<bdi class=${`name ${look}`} title=${name}>${name}</bdi>`;
+}
+
+/** A bot's name that leads to its page, in a competition. */
+export function BotLink({ competition, name, look = "" }) {
+  if (!competition) return html`<${Name} name=${name} look=${look} />`;
+  return html`<a class=${`name ${look}`} href=${href("c", competition, "bot", name)} title=${name}><bdi>${name}</bdi></a>`;
+}
+
+/** Leads to a match, at a moment if one is given. */
+export function MatchLink({ match, round, step, children }) {
+  return html`<a href=${href("m", match, round, round ? step : undefined)}>${children ?? match}</a>`;
+}
+
+/** The players of a match with their scores, in one line or under each other. */
+export function Versus({ players, scores }) {
+  return html`<span class=${players.length > 2 ? "versus many" : "versus"}>
+    ${players.map(
+      (name, seat) => html`<span class="side">
+        <${Name} name=${name} />
+        ${scores && html`<span class="score">${signed(scores[seat])}</span>`}
+      </span>`,
+    )}
+  </span>`;
+}
+
+/** A word of state in its colour: running, paused, finished, here, away … */
+export function State({ state, children }) {
+  return html`<span class=${`state ${state}`}>${children ?? state}</span>`;
+}
+
+/** What a competition is called: its run's name, and beside it the game and form if the name does not say them. */
+export function competitionTitle({ run, game, form }) {
+  const about = [gameTitle(game), formTitle(form)];
+  return run && run !== game && spaced(run) !== gameTitle(game) ? { title: run, about } : { title: gameTitle(game), about: [formTitle(form)] };
+}
+
+/** Whom something waits for. */
+export function Waits({ names, most = 4 }) {
+  return html`<span class="small waits">waits for ${names.slice(0, most).map((name, index) => html`${index > 0 && ", "}<${Name} name=${name} look="short" />`)}${names.length > most && ` and ${number(names.length - most)} more`}</span>`;
+}
+
+/** The way back to a competition, by its name once that is known. */
+export function crumbsOf(id, competition) {
+  const title = competition ? competitionTitle(competition).title : "Competition";
+  return [{ href: href("competitions"), title: "Competitions" }, { href: href("c", id), title }];
+}
+
+/** Links between views that belong together. @param {{items: {href: string, title: string, is: boolean}[], label: string}} props */
+export function Tabs({ items, label }) {
+  return html`<nav class="tabs" aria-label=${label}>
+    ${items.map((item) => html`<a href=${item.href} aria-current=${item.is ? "page" : null}>${item.title}</a>`)}
+  </nav>`;
+}
+
+/** Where there is nothing to show: what that means and what to do. */
+export function Empty({ title, text, children }) {
+  return html`<div class="empty">
+    <p class="what">${title}</p>
+    ${text && html`<p>${text}</p>`}
+    ${children}
+  </div>`;
+}
+
+/** What went wrong, in the arena's own line, and a way on; a token that is good no more can be forgotten. */
+export function Failure({ error, retry }) {
+  return html`<div class="failure" role="alert">
+    <p class="what">${error.message}</p>
+    ${error.status === 401 && html`<button type="button" onClick=${() => setToken("")}>Go on without the token</button>`}
+    ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+  </div>`;
+}
+
+/** While a document is on its way. */
+export function Loading({ what = "" }) {
+  return html`<p class="loading" role="status">Loading${what && ` ${what}`}…</p>`;
+}
+
+/** What a document comes to: its content, or why there is none; what it had stays in view while it fails. */
+export function Loaded({ document, what, children }) {
+  const { data, error, loading, reload } = document;
+  if (data) return html`${error && html`<${Failure} error=${error} retry=${reload} />`}${children(data)}`;
+  if (error) return html`<${Failure} error=${error} retry=${reload} />`;
+  return loading ? html`<${Loading} what=${what} />` : null;
+}
+
+/** A few figures in a row. @param {{items: [string, any, string?][]}} props  term, figure, hint */
+export function Figures({ items }) {
+  return html`<dl class="figures">
+    ${items.filter(Boolean).map(([term, figure, hint]) => html`<div title=${hint}><dt>${term}</dt><dd>${figure}</dd></div>`)}
+  </dl>`;
+}
+
+/**
+ * The first few of many, and the button that shows the rest.
+ * @returns {[any[], any]} what is to be shown, and the button or nothing
+ */
+export function useFew(items, few, what) {
+  const [all, setAll] = useState(false);
+  if (all || items.length <= few) return [items, null];
+  return [items.slice(0, few), html`<p><button type="button" class="plain" onClick=${() => setAll(true)}>Show all ${number(items.length)} ${what}</button></p>`];
+}
+
+/** How far something is. */
+export function Progress({ done, all, label }) {
+  return html`<progress value=${done} max=${Math.max(1, all)} aria-label=${label}>${number(done)} of ${number(all)}</progress>`;
+}
+
+/** A mean with its standard error in words: "+3.1 ± 0.4". */
+export function Mean({ mean, error, say }) {
+  if (mean == null) return "–";
+  return html`${say(mean, true)} <span class="faint" title="standard error">± ${error == null ? "?" : say(error, false)}</span>`;
+}
+
+/** So do figures with a sign and so many digits. */
+export function signedTo(digits) {
+  return (value, isMean) => (isMean ? signed(value, digits) : number(value, digits));
+}
+
+/**
+ * A mean and how sure it is: the thick bar is one standard error to each side, the thin one two; on one scale for a whole column.
+ * @param {{mean: number | null, error: number | null, scale: [number, number], wide?: number}} props  wide: errors in the thin bar
+ */
+export function ErrorBar({ mean, error, scale: [low, high], wide = 2 }) {
+  if (mean == null) return null;
+  const at = (value) => 2 + (96 * (Math.min(high, Math.max(low, value)) - low)) / (high - low || 1);
+  const digits = digitsFor(Math.max(Math.abs(low), Math.abs(high)));
+  const text = error == null ? `${number(mean, digits)}, its error is not known yet` : `${number(mean, digits)} ± ${number(error, digits)}`;
+  const bar = (errors, look) =>
+    error != null &&
+    html`<line class=${look} x1=${at(mean - errors * error)} x2=${at(mean + errors * error)} y1="8" y2="8" />`;
+  return html`<svg class="errorbar" viewBox="0 0 100 16" preserveAspectRatio="none" role="img" aria-label=${text}>
+    <title>${text}</title>
+    ${low < 0 && high > 0 && html`<line class="zero" x1=${at(0)} x2=${at(0)} y1="0" y2="16" />`}
+    ${bar(wide, "thin")}${bar(1, "thick")}
+    <line class="mean" x1=${at(mean)} x2=${at(mean)} y1="2" y2="14" />
+  </svg>`;
+}
+
+/** A scale on which all of the error bars have room. @param {[number | null, number | null][]} pairs  mean and error */
+export function scaleOf(pairs, wide = 2) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const [mean, error] of pairs) {
+    if (mean == null) continue;
+    low = Math.min(low, mean - wide * (error ?? 0));
+    high = Math.max(high, mean + wide * (error ?? 0));
+  }
+  return low <= high ? [low, high === low ? low + 1 : high] : [0, 1];
+}

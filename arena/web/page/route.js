@@ -1,0 +1,75 @@
+// The address of every view: what stands behind the `#`, read and written in one place.
+//
+//   #/                       lobby              #/m/ID[/ROUND[/STEP]]      a match, at a moment; #/m/ID/end
+//   #/competitions           all of them        #/play[/GAME]              sit down
+//   #/c/ID[/TAB]             one competition    #/instructor
+//   #/c/ID/bot/NAME          a bot in it        #/c/ID/pairing/A/B         two bots in it
+
+import { useEffect, useState } from "./lib/preact.js";
+
+/**
+ * @typedef {object} Route
+ * @property {string} view  lobby, competitions, competition, bot, pairing, match, play, instructor or lost
+ * @property {string} [id]  of the competition or the match
+ * @property {string} [tab]  of the competition: "" is the first
+ * @property {string} [name]  of the bot
+ * @property {string} [a]
+ * @property {string} [b]
+ * @property {number} [round]  from 1
+ * @property {number} [step]  from 0
+ * @property {string} [game]
+ */
+
+/** The link to a view: `href("c", id, "bot", name)`; parts that are null are left out. */
+export function href(...parts) {
+  const said = parts.filter((part) => part != null && part !== "");
+  return "#/" + said.map((part) => encodeURIComponent(String(part))).join("/");
+}
+
+/** Say where we are without a step in the browser's history, as when a match is stepped through. */
+export function stay(...parts) {
+  history.replaceState(null, "", href(...parts));
+}
+
+/** @returns {Route} */
+export function parse(hash) {
+  let parts;
+  try {
+    parts = hash.replace(/^#?\/?/, "").split("/").map(decodeURIComponent);
+  } catch {
+    return { view: "lost" };
+  }
+  while (parts.length > 1 && parts[parts.length - 1] === "") parts.pop();
+  const [head, id, third, ...rest] = parts;
+  if (head === "") return { view: "lobby" };
+  if (head === "competitions" && parts.length === 1) return { view: "competitions" };
+  if (head === "instructor" && parts.length === 1) return { view: "instructor" };
+  if (head === "play") return { view: "play", game: id };
+  if (head === "m" && id) {
+    if (third === "end" && rest.length === 0) return { view: "match", id, round: END, step: END };
+    return { view: "match", id, round: whole(third), step: whole(rest[0]) };
+  }
+  if (head === "c" && id) {
+    if (third === "bot" && rest.length === 1) return { view: "bot", id, name: rest[0] };
+    if (third === "pairing" && rest.length === 2) return { view: "pairing", id, a: rest[0], b: rest[1] };
+    if (rest.length === 0) return { view: "competition", id, tab: third ?? "" };
+  }
+  return { view: "lost" };
+}
+
+/** The present route; the component is drawn again when it changes. @returns {Route} */
+export function useRoute() {
+  const [route, setRoute] = useState(() => parse(location.hash));
+  useEffect(() => {
+    const changed = () => setRoute(parse(location.hash));
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return route;
+}
+
+const END = 1e9; // after all rounds and steps
+
+function whole(text) {
+  return /^\d{1,9}$/.test(text ?? "") ? Number(text) : undefined;
+}

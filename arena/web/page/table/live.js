@@ -1,0 +1,116 @@
+// @ts-check
+// A match that is being played, as the arena streams it: frames in, rounds out. Nothing here knows a socket or the page.
+
+import { Tale, isEnd } from "./tale.js";
+
+const KEPT = 60; // rounds that one can go back to while it is played
+
+/** What is known of a match that is being watched. */
+export class Live {
+  /** @param {any} game  the game's module @param {any} scene  the arena's `scene` */
+  constructor(game, scene) {
+    this.scene = scene;
+    this.tale = new Tale(game, { settings: scene.settings, players: scene.players, view: scene.view });
+    this.newest = scene.round;
+    this.skipped = 0;
+    this.decisions = 0;
+    this.turn = null;
+    this.turnAt = 0;
+    this._held = 0;
+    this.scores = scene.scores;
+    this._after = new Map([[scene.round - 1, scene.scores]]);
+    this.tale.scoresAfter = (round) => this._after.get(round);
+  }
+
+  /** The newest round that is complete, or 0. */
+  get complete() {
+    return this.isComplete(this.newest) ? this.newest : this.tale.has(this.newest - 1) ? this.newest - 1 : 0;
+  }
+
+  /** The oldest round that is at hand. */
+  get oldest() {
+    return Math.min(this.newest, ...this.tale.rounds.keys());
+  }
+
+  /** The round at hand that is looked at in the place of one that was skipped or forgotten. @param {number} round */
+  nearest(round) {
+    return this.tale.has(round) ? round : this.beside(round, 1) ?? this.beside(round, -1) ?? this.newest;
+  }
+
+  /** The next round at hand after one (`way` 1) or before it (-1), or null: rounds may have been skipped. @param {number} round @param {1|-1} way */
+  beside(round, way) {
+    let found = null;
+    for (const each of this.tale.rounds.keys()) {
+      if ((each - round) * way > 0 && (found === null || (found - each) * way > 0)) found = each;
+    }
+    return found;
+  }
+
+  /** Keep a round as long as it is looked at, however fast the match goes on. @param {number} round */
+  hold(round) {
+    this._held = round;
+  }
+
+  /** Whether a round has ended. @param {number} round */
+  isComplete(round) {
+    return round < this.newest || Boolean(this.tale.rounds.get(round)?.events.some(isEnd));
+  }
+
+  /**
+   * More of the match. @param {any} frame  the arena's `events`
+   * @param {number} now  in milliseconds
+   */
+  feed(frame, now) {
+    const had = frame.reset ? null : this.tale.rounds.get(frame.round);
+    if (frame.reset) for (const round of [...this.tale.rounds.keys()]) if (round >= frame.round) this.tale.drop(round);
+    let number = frame.round;
+    let events = had ? [...had.events] : [];
+    let ended = events.some(isEnd);
+    // What was before these rounds is not known; the scores are, if the round has not ended in this frame.
+    if (!had && !frame.events.some(isEnd)) this._after.set(number - 1, frame.scores);
+    for (const event of frame.events) {
+      if (ended && event.event !== "over" && event.news?.kind !== "game_over") {
+        this.tale.put({ round: number, events });
+        number += 1;
+        events = [];
+        ended = false;
+      }
+      events.push(event);
+      ended ||= isEnd(event);
+    }
+    // A match that has not begun has a table, too.
+    if (events.length || frame.reset) this.tale.put({ round: number, events });
+    this.newest = Math.max(number, frame.reset ? 0 : this.newest);
+    if (!ended) this._after.set(number - 1, frame.scores);
+    this.skipped += frame.skipped ?? 0;
+    this.decisions = frame.decisions;
+    this.scores = frame.scores;
+    this.turn = frame.turn;
+    this.turnAt = now;
+    this._forget();
+  }
+
+  /** Where to look next while one follows, after a moment at `round` and `step`: {round, step}, or null to stay. */
+  next(round, step) {
+    const last = (this.tale.steps(round)?.length ?? 1) - 1;
+    if (!this.tale.has(round)) {
+      const first = this.complete || this.newest;
+      return this.tale.has(first) ? { round: first, step: 0 } : null;
+    }
+    if (!this.isComplete(round)) return step < last ? { round, step: last } : null;
+    if (step < last) return { round, step: step + 1 };
+    const { complete, newest } = this;
+    if (complete > round) return { round: complete, step: 0 };
+    const now = newest > round ? this.tale.steps(newest) : null;
+    return now && { round: newest, step: now.length - 1 };
+  }
+
+  _forget() {
+    for (const round of this.tale.rounds.keys()) {
+      if (this.tale.rounds.size <= KEPT) break;
+      if (round === this._held) continue;
+      this.tale.drop(round);
+      this._after.delete(round - 1);
+    }
+  }
+}

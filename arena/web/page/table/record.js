@@ -1,0 +1,73 @@
+// @ts-check
+// A match that is written down: its rounds are fetched in pages as they are looked at, and the neighbours before they are.
+
+import { Tale } from "./tale.js";
+
+const PAGE = 40; // rounds; the arena gives 50 at most
+const KEPT = 12; // pages
+const NEAR = 10; // rounds from the end of a page: time to fetch the next
+
+/** The rounds of a written match. */
+export class Record {
+  /**
+   * @param {any} game  the game's module
+   * @param {any} document  /api/matches/ID.json
+   * @param {(from: number, to: number) => Promise<{rounds: any[]}>} fetchRounds
+   * @param {() => void} onChange
+   */
+  constructor(game, document, fetchRounds, onChange) {
+    this.document = document;
+    this.last = Math.max(1, document.rounds.length);
+    this.tale = new Tale(game, { settings: document.settings, players: document.players, view: document.view });
+    this.tale.scoresAfter = (round) => document.rounds[round - 1];
+    this.error = null;
+    this._fetch = fetchRounds;
+    this._onChange = onChange;
+    /** Latest wanted last. @type {Map<number, string>} */
+    this._pages = new Map();
+  }
+
+  /** See to it that a round is at hand, soon, and those around it. @param {number} round */
+  want(round) {
+    const page = pageOf(round);
+    const around = [pageOf(Math.min(this.last, round + NEAR)), pageOf(Math.max(1, round - NEAR)), page];
+    for (const each of new Set(around)) this._load(each);
+    while (this._pages.size > KEPT) this._drop([...this._pages.keys()].find((each) => !around.includes(each)) ?? page);
+  }
+
+  /** Try again what has failed. */
+  again() {
+    this.error = null;
+    this._onChange();
+  }
+
+  _load(page) {
+    const state = this._pages.get(page);
+    if (!state && this.error) return;
+    this._pages.delete(page);
+    this._pages.set(page, state ?? "loading");
+    if (state) return;
+    const from = page * PAGE + 1;
+    this._fetch(from, Math.min(this.last, from + PAGE - 1)).then(
+      ({ rounds }) => {
+        for (const round of rounds) this.tale.put(round);
+        this._pages.set(page, "here");
+        this._onChange();
+      },
+      (error) => {
+        this._pages.delete(page);
+        this.error = error;
+        this._onChange();
+      },
+    );
+  }
+
+  _drop(page) {
+    this._pages.delete(page);
+    for (let round = page * PAGE + 1; round <= (page + 1) * PAGE; round++) this.tale.drop(round);
+  }
+}
+
+function pageOf(round) {
+  return Math.floor((round - 1) / PAGE);
+}

@@ -1,0 +1,225 @@
+// The instructor's page: with that token competitions are started, paused and stopped, matches voided, bots removed, a class imported.
+// What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
+
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { api, instruct, setToken, useDocument, useLobby, useToken } from "../arena.js";
+import { href } from "../route.js";
+import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../parts.js";
+import { Ask, Heard, useWord } from "./instructor_ask.js";
+import { Log, Roster } from "./instructor_class.js";
+import { count, duration, formTitle, number, time, title } from "../words.js";
+
+const FORMS = ["round_robin", "elimination", "league", "ladder"];
+
+export default function Instructor() {
+  const token = useToken();
+  const [known, setKnown] = useState(false);
+  const [refusal, setRefusal] = useState("");
+  const [tries, setTries] = useState(0);
+  useEffect(() => {
+    setKnown(false);
+    setRefusal("");
+    if (!token) return undefined;
+    let gone = false;
+    instruct({ action: "status" }).then(
+      () => !gone && setKnown(true),
+      (error) => !gone && setRefusal(error.message),
+    );
+    return () => (gone = true);
+  }, [token, tries]);
+  const enter = (value) => {
+    setToken(value);
+    setTries(tries + 1);
+  };
+  return html`<${Page} title="Instructor"
+    side=${known && html`<button type="button" onClick=${() => setToken("")}>Forget the token</button>`}>
+    ${known ? html`<${Desk} />` : html`<${Entry} token=${token} refusal=${refusal} onEnter=${enter} />`}
+  <//>`;
+}
+
+function Entry({ token, refusal, onEnter }) {
+  const field = useRef(null);
+  const enter = (event) => {
+    event.preventDefault();
+    onEnter(field.current.value.trim());
+  };
+  if (token && !refusal) return html`<${Loading} />`;
+  return html`<${Panel} title="Your token" look="narrow">
+    <form class="stack" onSubmit=${enter}>
+      <label class="field">Token
+        <input type="password" ref=${field} autocomplete="off" required spellcheck="false" />
+      </label>
+      ${refusal && html`<${Heard} word=${{ error: refusal }} />`}
+      <p><button class="main">Enter</button></p>
+    </form>
+    <p class="faint small">The instructor's token opens everything here. A token of the roster shows its owner more of its own matches. It stays in this tab until it is closed. It is made with <code>arena roster instructor</code> where the arena runs.</p>
+    ${token && html`<p><button type="button" class="plain" onClick=${() => setToken("")}>Forget it</button> <span class="small faint">or keep it, to watch as the owner of a bot.</span></p>`}
+  <//>`;
+}
+
+function Desk() {
+  const { lobby } = useLobby();
+  if (!lobby) return html`<${Loading} what="the lobby" />`;
+  return html`
+    <${Panel} title="Competitions that are on"><${Going} lobby=${lobby} /><//>
+    <div class="columns two">
+      <${Panel} title="Start a competition"><${Start} lobby=${lobby} /><//>
+      <div class="stack">
+        <${Panel} title="Void a match"><${Void} lobby=${lobby} /><//>
+        <${Panel} title="Remove a bot"><${Remove} lobby=${lobby} /><//>
+      </div>
+    </div>
+    <${Roster} />
+    <${Log} />
+  `;
+}
+
+function Going({ lobby }) {
+  const [word, say] = useWord();
+  const [asked, ask] = useState(null);
+  if (!lobby.competitions.length) {
+    return html`<${Empty} title="None is on." text="Start one below: everybody who is connected and plays the game takes part." /><${Heard} word=${word} />`;
+  }
+  return html`<ul class="lines">
+      ${lobby.competitions.map((competition) => {
+        const said = competitionTitle(competition);
+        const paused = competition.state === "paused";
+        return html`<li key=${competition.id} class="steer">
+          <div>
+            <p><a href=${href("c", competition.id)}><${Name} name=${said.title} /></a> <${State} state=${competition.state} /> <span class="faint small">${said.about.join(", ")}</span></p>
+            ${competition.scheduled ? html`<${Progress} done=${competition.settled} all=${competition.scheduled} label=${`matches played in ${said.title}`} />` : null}
+            <p class="small faint">${competition.scheduled ? `${number(competition.settled)} of ${count(competition.scheduled, "match", "matches")}` : count(competition.settled, "match", "matches")}${competition.left_s ? `, about ${duration(competition.left_s)} left` : ""}</p>
+            ${competition.waits_for.length > 0 && html`<${Waits} names=${competition.waits_for} />`}
+          </div>
+          <span class="row">
+            <button type="button" disabled=${word.busy} onClick=${() => say({ action: paused ? "resume" : "pause", competition: competition.id })}>${paused ? "Resume" : "Pause"}<span class="unseen"> ${said.title}</span></button>
+            <button type="button" class="danger" disabled=${word.busy} onClick=${() => ask(competition)}>Stop…<span class="unseen"> ${said.title}</span></button>
+          </span>
+        </li>`;
+      })}
+    </ul>
+    <${Heard} word=${word} />
+    ${asked &&
+    html`<${Ask} title=${`Stop ${competitionTitle(asked).title}?`} text="It ends for good; what is being played now does not count. What has been played is kept."
+      yes="Stop it" onYes=${() => say({ action: "stop", competition: asked.id })} onEnd=${() => ask(null)} />`}`;
+}
+
+function Start({ lobby }) {
+  const [word, say] = useWord();
+  const [what, setWhat] = useState("");
+  const [form, setForm] = useState("");
+  const [matches, setMatches] = useState("");
+  const [settings, setSettings] = useState("");
+  const { data: past } = useDocument(api("competitions"));
+  const due = lobby.runs.map(({ run }) => run);
+  const again = [...new Set((past?.competitions ?? []).map(({ run }) => run))].filter((run) => !due.includes(run) && !lobby.arena.games.some(({ name }) => name === run));
+  const game = lobby.arena.games.find(({ name }) => name === what);
+  const ready = game ? lobby.bots.filter((bot) => bot.state === "here" && bot.games.includes(what)).length : null;
+  const submit = (event) => {
+    event.preventDefault();
+    const message = { action: "start", competition: what };
+    if (game && form) message.form = form;
+    if (game && matches) message.matches = Number(matches);
+    if (game && settings.trim()) {
+      try {
+        message.settings = settingsIn(settings);
+      } catch (error) {
+        return void say(error);
+      }
+    }
+    return void say(message);
+  };
+  return html`<form class="stack" onSubmit=${submit}>
+    <label class="field">What
+      <select required value=${what} onChange=${(event) => setWhat(event.target.value)}>
+        <option value="">choose a run or a game</option>
+        ${lobby.runs.length > 0 && html`<optgroup label="Runs that are planned">${lobby.runs.map((run) => html`<option value=${run.run}>${run.run}: ${title(run.game)}, ${formTitle(run.form)}${run.next_at ? `, next ${time(run.next_at)}` : ""}</option>`)}</optgroup>`}
+        ${again.length > 0 && html`<optgroup label="Runs once more">${again.map((run) => html`<option value=${run}>${run}</option>`)}</optgroup>`}
+        <optgroup label="A game, with whoever is connected">${lobby.arena.games.map((game) => html`<option value=${game.name}>${game.title}</option>`)}</optgroup>
+      </select>
+    </label>
+    ${game &&
+    html`<div class="fields">
+        <label class="field">Form
+          <select value=${form} onChange=${(event) => setForm(event.target.value)}>
+            <option value="">as usual</option>
+            ${FORMS.map((name) => html`<option value=${name}>${formTitle(name)}</option>`)}
+          </select>
+        </label>
+        <label class="field">Matches each <input type="number" min="1" max="100000" value=${matches} placeholder="as usual" onInput=${(event) => setMatches(event.target.value)} /></label>
+      </div>
+      <label class="field">Settings of the game, one per line, as <code>hands = 100</code>
+        <textarea rows="2" spellcheck="false" value=${settings} onInput=${(event) => setSettings(event.target.value)}></textarea>
+      </label>
+      <p class="small faint">${count(ready, "bot")} here that ${ready === 1 ? "plays" : "play"} it.</p>`}
+    <p class="row"><button class="main" disabled=${word.busy || !what}>Start</button></p>
+    <${Heard} word=${word} />
+  </form>`;
+}
+
+/** `hands = 100` per line, values as in JSON, words also without quotes. */
+function settingsIn(text) {
+  const settings = {};
+  for (const line of text.split("\n").filter((each) => each.trim())) {
+    const at = line.indexOf("=");
+    if (at < 1) throw new Error(`expected a line such as hands = 100, got ${line.trim()}`);
+    const value = line.slice(at + 1).trim();
+    try {
+      settings[line.slice(0, at).trim()] = JSON.parse(value);
+    } catch {
+      settings[line.slice(0, at).trim()] = value;
+    }
+  }
+  return settings;
+}
+
+function Void({ lobby }) {
+  const [word, say] = useWord();
+  const [match, setMatch] = useState("");
+  const id = match.trim().replace(/^.*#\/m\/([^/]+).*$/, "$1");
+  return html`<${Danger} verb="Void" title=${`Void match ${id}?`} text="It does not count, and is played again with fresh cards." word=${word} onYes=${() => say({ action: "void", match: id })}>
+    <label class="field">The match's id, or a link to it
+      <input required value=${match} list="matches-now" spellcheck="false" autocomplete="off" onInput=${(event) => setMatch(event.target.value)} />
+    </label>
+    <datalist id="matches-now">
+      ${[...lobby.matches.map((each) => [each.match, each]), ...lobby.latest.map((each) => [each.id, each])].map(([value, each]) => html`<option value=${value}>${each.players.join(" – ")}</option>`)}
+    </datalist>
+  <//>`;
+}
+
+function Remove({ lobby }) {
+  const [word, say] = useWord();
+  const [bot, setBot] = useState("");
+  const [competition, setCompetition] = useState("");
+  const remove = () => say({ action: "remove", bot: bot.trim(), ...(competition && { competition }) });
+  return html`<${Danger} verb="Remove" title=${`Remove ${bot.trim()}?`} word=${word} onYes=${remove}
+    text="It is out like an offender: its matches are struck from everyone's standings, and it cannot come back into that competition.">
+    <div class="fields">
+      <label class="field">Bot
+        <input required value=${bot} list="bots-now" maxlength="64" spellcheck="false" autocomplete="off" onInput=${(event) => setBot(event.target.value)} />
+      </label>
+      <label class="field">From
+        <select value=${competition} onChange=${(event) => setCompetition(event.target.value)}>
+          <option value="">every competition it is in</option>
+          ${lobby.competitions.map((each) => html`<option value=${each.id}>${competitionTitle(each).title}</option>`)}
+        </select>
+      </label>
+    </div>
+    <datalist id="bots-now">${lobby.bots.map((each) => html`<option value=${each.name}></option>`)}</datalist>
+  <//>`;
+}
+
+/** What cannot be undone: a form, and a question before it is done. */
+function Danger({ verb, title, text, word, onYes, children }) {
+  const [asking, setAsking] = useState(false);
+  const submit = (event) => {
+    event.preventDefault();
+    setAsking(true);
+  };
+  return html`<form class="stack" onSubmit=${submit}>
+    ${children}
+    <p><button class="danger" disabled=${word.busy}>${verb} it…</button></p>
+    <${Heard} word=${word} />
+    ${asking && html`<${Ask} title=${title} text=${text} yes=${`${verb} it`} onYes=${onYes} onEnd=${() => setAsking(false)} />`}
+  </form>`;
+}

@@ -1,0 +1,112 @@
+// The class and the log: a roster goes in as CSV, its new tokens come out once; and what the arena has told lately.
+
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { Name, Panel } from "../parts.js";
+import { count } from "../words.js";
+import { Heard, useWord } from "./instructor_ask.js";
+
+const LOG_MS = 5000;
+
+let untaken = null; // new tokens, kept while the instructor looks at another view: nobody can tell them again
+
+/** Import a class: a file or what is pasted. */
+export function Roster() {
+  const [word, say] = useWord();
+  const [text, setText] = useState("");
+  const [tokens, setTokens] = useState(untaken);
+  const keep = (some) => setTokens((untaken = some));
+  const picked = async (event) => {
+    const file = event.target.files[0];
+    if (file) setText(await file.text());
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    const done = await say({ action: "import", text });
+    if (!done) return;
+    if (done.tokens?.length) keep([...(untaken ?? []), ...done.tokens]);
+    setText("");
+  };
+  return html`<${Panel} title="The class">
+    <form class="stack" onSubmit=${submit}>
+      <p class="faint small">A table as a spreadsheet writes it, with a first line that names its columns: <code>name</code>, and if you like <code>email</code> and <code>team</code>. Who is on the roster already keeps the token.</p>
+      <label class="field">From a file <input type="file" accept=".csv,.tsv,.txt,text/csv" onChange=${picked} /></label>
+      <label class="field">or as text
+        <textarea rows="5" required spellcheck="false" value=${text} placeholder=${"name,email,team\nAda,ada@example.org,blue"} onInput=${(event) => setText(event.target.value)}></textarea>
+      </label>
+      <p><button class="main" disabled=${word.busy || !text.trim()}>Put on the roster</button></p>
+      <${Heard} word=${word} />
+    </form>
+    ${tokens && html`<${Tokens} tokens=${tokens} onDone=${() => keep(null)} />`}
+  <//>`;
+}
+
+/** New tokens: the arena keeps only their hashes, so this is the one time that they can be seen. */
+function Tokens({ tokens, onDone }) {
+  const [shown, setShown] = useState(false);
+  return html`<div class="tokens" role="region" aria-label="New tokens">
+    <h3>${count(tokens.length, "new token")}</h3>
+    <p><b>They are told this once</b> and kept nowhere: download them now and hand each to its owner.</p>
+    <p class="row">
+      <button type="button" class="main" onClick=${() => download("tokens.csv", csvOf(tokens))}>Download tokens.csv</button>
+      <button type="button" aria-expanded=${shown ? "true" : "false"} onClick=${() => setShown(!shown)}>${shown ? "Hide them" : "Show them here"}</button>
+      <button type="button" onClick=${onDone}>I have them</button>
+    </p>
+    ${shown &&
+    html`<div class="wide" tabindex="0" role="region" aria-label="Tokens">
+      <table class="grid"><thead><tr><th scope="col">Name</th><th scope="col">Token</th></tr></thead>
+        <tbody>${tokens.map(([name, token]) => html`<tr key=${name}><th scope="row"><${Name} name=${name} /></th><td><code>${token}</code></td></tr>`)}</tbody>
+      </table>
+    </div>`}
+  </div>`;
+}
+
+function csvOf(tokens) {
+  return "name,token\r\n" + tokens.map((row) => row.map(cellOf).join(",") + "\r\n").join("");
+}
+
+// A spreadsheet takes what begins like a formula for one.
+function cellOf(text) {
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+function download(name, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** What the arena has told lately, the newest at the end. */
+export function Log() {
+  const [word, say] = useWord();
+  const [open, setOpen] = useState(false);
+  const [lines, setLines] = useState(null);
+  const box = useRef(null);
+  useEffect(() => {
+    if (!open) return undefined;
+    let timer = 0;
+    let gone = false;
+    const read = async () => {
+      const done = await say({ action: "log" });
+      if (gone) return;
+      if (!done) return; // refused, or the arena is away: it is said, and seen again when it is opened again
+      setLines(done.lines ?? []);
+      timer = setTimeout(read, LOG_MS);
+    };
+    read();
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
+  }, [open]);
+  useEffect(() => {
+    if (box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [lines]);
+  return html`<${Panel} title="Log" side=${html`<button type="button" aria-expanded=${open ? "true" : "false"} onClick=${() => setOpen(!open)}>${open ? "Close it" : "See it"}</button>`}>
+    ${open && word.error && html`<${Heard} word=${word} />`}
+    ${open && lines && (lines.length ? html`<pre ref=${box} tabindex="0" aria-label="what the arena has told lately">${lines.join("\n")}</pre>` : html`<p class="faint">It has told nothing yet.</p>`)}
+    ${!open && html`<p class="faint small">What the arena has told where it runs, and the matches that are over.</p>`}
+  <//>`;
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// What a match that is played and one that is written have in common: its heading, its table with what happened there, the link to a moment.
+
+import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { BotLink, Loading, Page, State } from "../parts.js";
+import { href } from "../route.js";
+import { capital, list, milliseconds, number, termination, title } from "../words.js";
+import { SPEEDS } from "../table/controls.js";
+import { unitOf } from "../table/games.js";
+import { Dot } from "../table/seats.js";
+
+/** A step after all steps. */
+export const LAST = 1e9;
+const SAY_MS = 2000; // between two lines that are read aloud: a match is faster than anybody listens
+const COPIED_MS = 4000;
+
+/** The heading that both have. */
+export function Frame({ scene, state, side, children }) {
+  const { players, competition, game } = scene;
+  const crumbs = competition ? [{ href: href("c", competition), title: "Competition" }] : [{ href: href(), title: "Lobby" }];
+  const names = html`<span class="versus-names">${players.map((name, seat) => html`${seat ? html`<span class="v">v</span>` : null}
+    <span class="side"><${Dot} seat=${seat} /><${BotLink} competition=${competition} name=${name} /></span>`)}</span>`;
+  const badge = state === "live" ? html`<${State} state="live">live<//>` : state === "offence" ? html`<${State} state="offence">ended early<//>` : html`<${State} state="over">over<//>`;
+  return html`<div class="watching"><${Page} title=${title(game)} label=${`${list(players)} · ${title(game)}`} crumbs=${crumbs}
+      side=${html`<span class="row">${names}${badge}${eyes(scene.view, players)}${side}</span>`}>${children}<//></div>`;
+}
+
+/** With whose eyes the match is seen, where that is not plain. */
+function eyes({ kind, seats }, players) {
+  if (players.length === 1) return null;
+  if (kind === "seat") return html`<span class="faint">you see the cards of ${list(seats.map((seat) => players[seat]))}</span>`;
+  return kind === "all" ? html`<span class="faint">all cards shown</span>` : html`<span class="faint">as a spectator sees it</span>`;
+}
+
+/** The table, what happened at it, and what its players noted. */
+export function Stage({ game, scene, steps, step, round, onPick, turn = null, clock = null }) {
+  const listed = useRef(null);
+  useEffect(() => {
+    const box = listed.current;
+    const line = box?.querySelector("[aria-current]");
+    // scrollIntoView would scroll the page as well.
+    if (box && line) box.scrollTop = Math.max(0, line.offsetTop - box.clientHeight / 2);
+  }, [round, step, steps]);
+  const beginning = `${capital(unitOf(scene.game))} ${number(round)}`;
+  const shown = steps?.[step];
+  const state = shown?.state;
+  return html`<div class="board">
+    <div class="felt-place">${state ? html`<${game.Table} state=${state} players=${scene.players} view=${scene.view} turn=${turn ?? state.turn} clock=${clock} />` : html`<div class="felt-room waiting"><${Loading} what=${beginning.toLowerCase()} /></div>`}
+      ${state?.over && state.over.termination.kind !== "completed" ? html`<p class="cut-short">${cutShort(state.over.termination, scene.players)}</p>` : null}
+    </div>
+    <section class="tale" aria-label="What happened">
+      <h2>${beginning}</h2>
+      <${Aloud} text=${shown?.text || beginning} />
+      <ol ref=${listed}>${(steps ?? []).map((each, at) => html`<li key=${at}>
+        <button type="button" aria-current=${at === step ? "step" : null} onClick=${() => onPick(at)}>
+          <span class="text">${each.text || "the beginning"}</span>${each.took == null ? null : html`<span class="took">${milliseconds(each.took)}</span>`}
+          ${each.note ? html`<q class="note">${each.note}</q>` : null}
+        </button></li>`)}</ol>
+    </section>
+  </div>`;
+}
+
+/** For those who hear the page: what has happened, though not every line of a fast match. */
+function Aloud({ text }) {
+  const [said, say] = useState(text);
+  const saidAt = useRef(-SAY_MS);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      saidAt.current = performance.now();
+      say(text);
+    }, saidAt.current + SAY_MS - performance.now());
+    return () => clearTimeout(timer);
+  }, [text]);
+  return html`<p class="unseen" aria-live="polite">${said}</p>`;
+}
+
+function cutShort({ kind, seat }, players) {
+  const who = seat == null ? "The match" : players[seat];
+  return html`<bdi>${who}</bdi>: ${termination(kind)}`;
+}
+
+/** The link to this moment, for somebody else. */
+export function CopyLink({ link }) {
+  const [said, setSaid] = useState("");
+  const copy = async () => {
+    const address = location.href.replace(/#.*$/, "") + link;
+    setSaid((await copied(address)) ? "copied" : address);
+    setTimeout(() => setSaid(""), COPIED_MS);
+  };
+  return html`<span class="copy"><button type="button" onClick=${copy}>Copy link to this moment</button><span role="status">${said}</span></span>`;
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Without TLS there is no clipboard; the old way still works in most browsers.
+    const field = document.createElement("textarea");
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    return done;
+  }
+}
+
+/** The value, or the bound that it is beyond. */
+export function within(value, most, least = 1) {
+  return Math.max(least, Math.min(most, value));
+}
+
+/** A speed so many notches on. */
+export function faster(speed, by) {
+  return SPEEDS[within(SPEEDS.indexOf(speed) + by, SPEEDS.length - 1, 0)];
+}

@@ -1,0 +1,204 @@
+// The table of the person who plays: what happened told step by step, the clock, the moves, and at the end the result.
+
+import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
+import { RULES, fetchGame } from "../table/games.js";
+import { keep, kept } from "../keep.js";
+import { Key, useKeys } from "../table/moves.js";
+import { endOfMatch } from "../table/tale.js";
+import { Empty, Loading, Page } from "../parts.js";
+import { href } from "../route.js";
+import { clockFace, list, signed, termination, title } from "../words.js";
+
+const PACE = "arena.pace"; // as it is kept
+const PACES = { calm: 900, brisk: 350, "at once": 0 }; // ms between two things that happen
+const HOLD_MS = 2500; // after a round, for who does not want to be waited for
+const URGENT_MS = 15_000;
+const TICK_MS = 200;
+const TOLD = 40; // lines of what happened
+
+/** @param {{chair: import("./play_chair.js").Chair, onLeave: () => void, onAgain: () => void}} props */
+export function AtTable({ chair, onLeave, onAgain }) {
+  const [game, setGame] = useState(null);
+  const [failed, setFailed] = useState(false);
+  const name = chair.table.game;
+  useEffect(() => {
+    fetchGame(name).then(setGame, () => setFailed(true));
+  }, [name]);
+  const heading = { title: title(name), label: `Playing ${title(name)}` };
+  if (failed) return html`<${Page} ...${heading}><${Empty} title="The table could not be fetched." text="Load the page again; your chair is kept for a while." /><//>`;
+  if (!game) return html`<${Page} ...${heading}><${Loading} what="the table" /><//>`;
+  const leave = html`<button type="button" onClick=${onLeave}>${chair.over ? "Another game" : "Stand up"}</button>`;
+  return html`<${Page} ...${heading} side=${leave}><${Played} key=${chair.table.match} chair=${chair} game=${game} onAgain=${onAgain} /><//>`;
+}
+
+function Played({ chair, game, onAgain }) {
+  const { players, seat: me, settings } = chair.table;
+  const view = useMemo(() => ({ kind: "seat", seats: [me] }), []);
+  const [pace, setPace] = useState(() => (kept(PACE) in PACES ? kept(PACE) : "brisk"));
+  useEffect(() => keep(PACE, pace), [pace]);
+  const [waits, setWaits] = useState(true);
+  const told = useTold(chair, game, { settings, players, view }, PACES[pace], waits);
+  const isMine = told.isUpToDate && chair.question !== null && chair.phase === "playing";
+  const table = useRef(null);
+  useFocusKept(table, isMine || told.isHeld);
+  const clock = isMine && html`<${Clock} chair=${chair} />`;
+  return html`<div class="play" ref=${table}>
+    <div class="at">
+      <${game.Table} state=${told.state} players=${players} view=${view} me=${me} turn=${isMine ? { seat: me } : null} clock=${clock || null} />
+      <div class="turn" role="group" aria-label="Your turn" tabindex="-1">
+        ${chair.refusal && html`<p class="failure" role="alert">${chair.refusal}</p>`}
+        ${chair.phase === "failed" && html`<p class="failure" role="alert">${chair.text}</p>`}
+        ${chair.phase === "lost" && html`<p class="failure" role="alert">The connection is lost; your clock runs on. Trying again…</p>`}
+        ${told.isHeld
+          ? html`<${GoOn} onGo=${told.go} isLast=${told.isLast} />`
+          : isMine
+            ? html`<${game.Moves} key=${chair.asked.message.ask} question=${chair.question} state=${told.state} me=${me} onAnswer=${(value) => chair.answer(value)} />`
+            : chair.over && told.isUpToDate
+              ? html`<${Ended} chair=${chair} onAgain=${onAgain} />`
+              : html`<${game.Moves} question=${null} state=${told.state} me=${me} disabled=${true} />
+                  <p class="others">${chair.phase === "playing" ? waitingFor(players, me) : ""}</p>`}
+      </div>
+    </div>
+    <aside class="panel told" aria-label="What happened">
+      <p class="unseen" role="status" aria-live="polite">${told.lines.at(-1)?.text ?? ""}</p>
+      <ol class="log" tabindex="0" aria-label="What happened, latest first">
+        ${told.lines.toReversed().map((line) => html`<li key=${line.at}>${line.text}</li>`)}
+      </ol>
+      <div class="paces">
+        <label>Pace
+          <select value=${pace} onChange=${(event) => setPace(event.target.value)}>
+            ${Object.keys(PACES).map((one) => html`<option>${one}</option>`)}
+          </select>
+        </label>
+        <label><input type="checkbox" checked=${waits} onChange=${(event) => setWaits(event.target.checked)} /> wait for me after each round</label>
+      </div>
+      <details class="rules"><summary>The rules in short</summary><p>${RULES[chair.table.game]}</p></details>
+    </aside>
+  </div>`;
+}
+
+/** The events of the chair told one after another: a question comes with all that happened before it, at once. */
+function useTold(chair, game, scene, pause, waits) {
+  const [, draw] = useReducer((n) => n + 1, 0);
+  const told = useRef(null);
+  const { events } = chair;
+  // Who comes back to the table has seen all this; and an answer that was refused is taken back.
+  if (!told.current || told.current.at > events.length) told.current = refolded(events, game, scene);
+  const now = told.current;
+  while (now.at < chair.seen) advance(now, events, game, scene);
+
+  const go = () => {
+    now.isHeld = false;
+    advance(now, events, game, scene);
+    draw();
+  };
+  const next = events[now.at];
+  useEffect(() => {
+    if (!next || now.isHeld) return undefined;
+    const isEnd = now.state.done && beginsRound(next);
+    if (isEnd && waits) {
+      now.isHeld = true;
+      draw();
+      return undefined;
+    }
+    const wait = isEnd ? HOLD_MS : isSilent(next, game, scene, now.state) ? 0 : pause;
+    if (wait === 0) {
+      // All that needs no pause is told in one go.
+      do advance(now, events, game, scene);
+      while (now.at < events.length && !(now.state.done && beginsRound(events[now.at])) && (pause === 0 || isSilent(events[now.at], game, scene, now.state)));
+      draw();
+      return undefined;
+    }
+    const timer = setTimeout(go, wait);
+    return () => clearTimeout(timer);
+  });
+  return { ...now, go, isUpToDate: now.at === events.length && !now.isHeld, isLast: next?.event === "over" };
+}
+
+function advance(now, events, game, scene) {
+  const event = events[now.at];
+  const text = said(event, game, scene, now.state);
+  if (text) now.lines = [...now.lines.slice(1 - TOLD), { at: now.at, text }];
+  now.state = game.step(now.state, event);
+  now.at += 1;
+}
+
+function refolded(events, game, scene) {
+  const now = { at: 0, state: game.start(scene), lines: [], isHeld: false };
+  while (now.at < events.length) advance(now, events, game, scene);
+  return now;
+}
+
+/** A round that is over stays on the table until this comes. */
+function beginsRound(event) {
+  return event.news?.kind !== "game_over";
+}
+
+/** One's own doings were seen when they were done. */
+function isSilent(event, game, scene, state) {
+  return event.event === "answered" || !said(event, game, scene, state);
+}
+
+function said(event, game, scene, state) {
+  return event.event === "over" ? endOfMatch(event, scene.players) : game.describe(event, scene.players, state);
+}
+
+function GoOn({ onGo, isLast }) {
+  useKeys({ Enter: onGo, " ": onGo });
+  return html`<div class="moves" role="group" aria-label="Go on">
+    <div class="answers"><button type="button" class="move main" onClick=${onGo}><span>${isLast ? "See the result" : "Next round"}</span><${Key}>↵<//></button></div>
+  </div>`;
+}
+
+function Clock({ chair }) {
+  const [, tick] = useReducer((n) => n + 1, 0);
+  useEffect(() => {
+    const timer = setInterval(tick, TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const clock = chair.clock();
+  if (!clock) return null;
+  const { own, left } = clock;
+  const text = own > 0 ? clockFace(own / 1000) : `bank ${clockFace(left / 1000)}`;
+  return html`<span role="timer" class=${left < URGENT_MS ? "urgent" : ""} title="what is left for this decision; after it your bank is used">${text}</span>`;
+}
+
+function Ended({ chair, onAgain }) {
+  const { over, table } = chair;
+  const { scores, termination: end } = over;
+  const blamed = end.seat == null ? null : table.players[end.seat];
+  const offence = end.kind !== "completed";
+  return html`<section class="panel ended" aria-label="The result">
+    <h2 tabindex="-1">${verdictOf(table, scores, end)}</h2>
+    ${offence && html`<p>${blamed ? html`<bdi>${blamed}</bdi>: ` : ""}${termination(end.kind)}${end.text ? `: ${end.text}` : ""}</p>`}
+    <ul class="scores">${table.players.map((name, seat) => html`<li><bdi title=${name}>${name}</bdi> <b>${signed(scores[seat])}</b></li>`)}</ul>
+    <p class="row">
+      <a class="button" href=${href("m", chair.record)}>Step through the record</a>
+      <button type="button" class="main" onClick=${onAgain}>Play again</button>
+    </p>
+  </section>`;
+}
+
+function verdictOf({ players, seat: me }, scores, end) {
+  if (end.kind === "void") return "The match is void";
+  if (end.seat === me) return "The match has ended with you";
+  if (players.length === 1) return `You end at ${signed(scores[me])}`;
+  const best = Math.max(...scores);
+  const winners = players.filter((_, seat) => scores[seat] === best);
+  if (scores[me] < best) return `${list(winners)} ${winners.length === 1 ? "wins" : "win"}`;
+  return winners.length === 1 ? "You win" : "A draw";
+}
+
+function waitingFor(players, me) {
+  const others = players.filter((_, seat) => seat !== me);
+  return others.length === 0 ? "The dealer plays…" : others.length === 1 ? `Waiting for ${others[0]}…` : "Waiting for the others…";
+}
+
+/** A button that was pressed goes away with its question; the keyboard must not lose its place with it. */
+function useFocusKept(table, hasMoves) {
+  useEffect(() => {
+    const active = document.activeElement;
+    if (!hasMoves || (active && active !== document.body)) return;
+    table.current?.querySelector(".turn")?.focus({ preventScroll: true });
+  });
+}

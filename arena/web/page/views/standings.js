@@ -1,0 +1,121 @@
+// The table of a competition: who leads, by how much, and how sure that is.
+
+import { html, useMemo, useState } from "../lib/preact.js";
+import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf, signedTo } from "../parts.js";
+import { href } from "../route.js";
+import { capital, count, digitsFor, number, percent, signed, termination } from "../words.js";
+
+const FEW = 12; // so many need no search
+
+/** @param {{competition: any}} props  a competition's document */
+export function Standings({ competition }) {
+  const [search, setSearch] = useState("");
+  const all = competition.ranking.length ? placesOf(competition.ranking) : competition.standings;
+  const columns = useMemo(() => columnsOf(competition, all), [competition]);
+  const wanted = search.trim().toLowerCase();
+  const rows = useMemo(() => (wanted ? all.filter((row) => row.name.toLowerCase().includes(wanted)) : all), [competition, wanted]);
+  if (!all.length) {
+    return html`<${Empty} title="There is nothing to rank yet." text="The table fills with the first match that is over." />`;
+  }
+  return html`<${Panel} title=${count(all.length, "bot")}
+    side=${all.length > FEW &&
+    html`<label class="row">Find
+      <input type="search" value=${search} onInput=${(event) => setSearch(event.target.value)} placeholder="a bot's name" />
+    </label>`}>
+    ${rows.length
+      ? html`<${Table} caption="Standings" columns=${columns} rows=${rows} keyOf=${(row) => row.name}
+          look=${(row) => (row.rank === null ? "out" : "")} last=${(row) => row.rank === null} />`
+      : html`<${Empty} title=${`No bot's name has “${search.trim()}” in it.`} />`}
+    <p class="faint small">${noteOf(competition, all)}</p>
+  <//>`;
+}
+
+function placesOf(ranking) {
+  return ranking.flatMap((place) => place.names.map((name) => ({ ...place, name })));
+}
+
+function noteOf({ form }, rows) {
+  if (form === "ladder") return "Ranked by what a bot is almost sure to be worth: its rating less three standard deviations. In the picture the thin bar is three to each side, the thick one is one.";
+  if (rows.some((row) => "stands" in row)) return "Nobody is ranked before the final.";
+  if (rows.some((row) => "stage" in row)) return "Ranked by the final, then by the stage that was reached.";
+  return "In the picture the line is the mean, the thick bar one standard error to each side, the thin one two: where thin bars overlap much, the order may be chance.";
+}
+
+function columnsOf(competition, rows) {
+  const bot = {
+    id: "name", title: "Bot", head: true, value: (row) => row.name,
+    cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} />${offence(competition, row)}`,
+  };
+  const rank = { id: "rank", title: "#", hint: "rank", look: "rank", value: (row) => row.rank, cell: (row) => (row.rank === null ? html`<span title="eliminated">out</span>` : row.rank) };
+  const sample = rows[0] ?? {};
+  if ("rating" in sample) return [rank, bot, ...ladder(rows)];
+  if ("value" in sample) return [rank, bot, ...league(competition, rows)];
+  if ("stage" in sample) return [..."rank" in sample ? [rank] : [], bot, ...elimination(rows)];
+  return [rank, bot, ...roundRobin(competition, rows)];
+}
+
+function offence(competition, row) {
+  if (row.eliminated) {
+    return html`${" "}<a href=${href("c", competition.id, "verdicts")} title=${row.eliminated.text || termination(row.eliminated.kind)}><${State} state="offence">${row.eliminated.kind}<//></a>`;
+  }
+  return row.offence ? html`${" "}<${State} state="offence">offence<//>` : null;
+}
+
+function figure(id, title, hint, value = (row) => row[id], cell = (row) => number(value(row))) {
+  return { id, title, hint, number: true, value, cell: (row) => (row.rank === null ? "" : cell(row)) };
+}
+
+function picture(id, title, value, error, rows, wide) {
+  const scale = scaleOf(rows.map((row) => [value(row), error(row)]), wide);
+  return {
+    id, title, look: "bars-cell",
+    cell: (row) => row.rank !== null && html`<${ErrorBar} mean=${value(row)} error=${error(row)} scale=${scale} wide=${wide} />`,
+  };
+}
+
+function roundRobin(competition, rows) {
+  const say = signedTo(digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)), 0)));
+  return [
+    figure("played", "Played", "matches that count"),
+    figure("wins", "Won", "matches won"),
+    figure("draws", "Drawn", "matches drawn"),
+    figure("losses", "Lost", "matches lost"),
+    figure("score", "Score", "in all", undefined, (row) => signed(row.score)),
+    ...(competition.game === "gin_rummy" ? [figure("points", "Points", "of gin, in all")] : []),
+    figure("mean", "Per match", "mean score of a match, with its standard error", undefined, (row) => html`<${Mean} mean=${row.mean} error=${row.error} say=${say} />`),
+    picture("picture", "How sure", (row) => row.mean, (row) => row.error, rows),
+  ];
+}
+
+function league(competition, rows) {
+  const share = competition.measure?.is_share;
+  const say = (value) => (share ? percent(value, 1) : number(value, 1));
+  return [
+    figure("played", "Played", "matches that count"),
+    figure("value", capital(competition.measure?.title ?? "Value"), "what ranks, with its standard error", undefined, (row) => html`<${Mean} mean=${row.value} error=${row.error} say=${say} />`),
+    figure("score", "Chips", "won or lost in all", undefined, (row) => signed(row.score)),
+    picture("picture", "How sure", (row) => row.value, (row) => row.error, rows),
+  ];
+}
+
+function ladder(rows) {
+  return [
+    figure("rating", "Rating", "its strength less three standard deviations", undefined, (row) => number(row.rating, 1)),
+    figure("mu", "Strength", "as estimated, with its standard deviation", undefined, (row) => html`<${Mean} mean=${row.mu} error=${row.sigma} say=${(value) => number(value, 1)} />`),
+    figure("played", "Played", "matches that count"),
+    figure("wins", "Won", "in which it was first alone"),
+    figure("draws", "Shared", "in which it shared the first place"),
+    figure("losses", "Lost", "all others"),
+    figure("offences", "Offences", "matches lost by an offence of its own"),
+    picture("picture", "How sure", (row) => row.mu, (row) => row.sigma, rows, 3),
+  ];
+}
+
+function elimination(rows) {
+  const last = Math.max(...rows.map((row) => row.stage));
+  return [
+    figure("stage", "Reached", "the last stage that it was in", undefined, (row) => (row.stage === last && "score" in row && row.score !== null ? "final" : `stage ${row.stage}`)),
+    ...(rows.some((row) => row.stands) ? [{ id: "stands", title: "Stands", value: (row) => row.stands, cell: (row) => html`<${State} state=${row.stands} />` }] : []),
+    ...(rows.some((row) => "score" in row) ? [figure("score", "In the final", "score", undefined, (row) => (row.score === null ? "" : signed(row.score)))] : []),
+  ];
+}

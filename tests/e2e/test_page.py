@@ -1,0 +1,478 @@
+"""The page in a real Chromium: every view on a projector and on a phone, and what people do there. One arena, with a class that has played."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.browser import PHONE, PROJECTOR, SIZES, Look, axe_source, browser
+from tests.e2e.playing import Person, sit_down
+from tests.e2e.school import GAMES, LONG, ROGUE, School
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="the class needs signals"),
+]
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+PLAIN = {
+    "lobby": "#/",
+    "competitions": "#/competitions",
+    "play": "#/play",
+    "instructor": "#/instructor",
+    "nowhere": "#/nowhere/at/all",
+    "no match": "#/m/nothing",
+    "no competition": "#/c/nothing",
+}
+OF_ONE_GAME = {
+    "ace_king_queen": ("cross", "pairing", "rogue"),
+    "gin_rummy": ("bot", "rules"),
+    "high_low": ("standings", "matches"),
+    "three_card_poker": ("bot",),
+    "blackjack": ("verdicts",),
+}
+VIEWS = [
+    *PLAIN,
+    *(f"{game} {view}" for game in GAMES for view in ("competition", "match")),
+    *(f"{game} {view}" for game, views in OF_ONE_GAME.items() for view in views),
+    "live",
+]
+DARK = ("lobby", "play", "gin_rummy match", "ace_king_queen cross", "high_low competition")  # fmt: skip
+TO_MATCH = "a[href^='#/m/']"
+MOST_BYTES = 300_000
+
+STEPS = """async ([button, most]) => {
+  const seen = [];
+  const look = () => seen.push(document.querySelector(".felt").innerHTML.replace(/ id="[^"]*"/g, ""));
+  const where = () => document.querySelector(".where").textContent + document.querySelector(".jump").querySelector("input").value;
+  look();
+  while (seen.length <= most) {
+    const act = document.querySelector(`button[aria-label="${button}"]`);
+    if (act.disabled) break;
+    const before = where();
+    act.click();
+    while (where() === before || !document.querySelector(".felt")) await new Promise((done) => setTimeout(done));
+    look();
+  }
+  return seen;
+}"""
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
+    return axe_source(tmp_path_factory.mktemp("axe"))
+
+
+@pytest.fixture(scope="module")
+def school(
+    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[School]:
+    with School(tmp_path_factory.mktemp("school")) as it:
+        it.played()
+        yield it
+
+
+@pytest.fixture(scope="module")
+def views(school: School) -> dict[str, str]:
+    """The address of every view."""
+    found = dict(PLAIN)
+    for game in GAMES:
+        for view, route in school.views(game).items():
+            found[f"{game} {view}"] = route
+    found["live"] = school.route("m", school.at_table()["ace_king_queen"])
+    return found
+
+
+Open = Callable[..., Look]
+
+
+@pytest.fixture(scope="module")
+def windows(chromium: Browser, school: School, axe: str | None) -> Iterator[Open]:
+    """Windows that are opened once for each size and taste, and closed at the end."""
+    opened: dict[str, Look] = {}
+
+    def window(size: tuple[int, int] = PROJECTOR, **taste: Any) -> Look:
+        key = f"{size} {taste}"
+        if key not in opened:
+            opened[key] = Look(chromium, school.url, size, axe, **taste)
+        return opened[key]
+
+    yield window
+    for look in opened.values():
+        look.close()
+
+
+@pytest.fixture(params=SIZES)
+def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[Look]:
+    """A window of either size, in which nothing may have gone wrong by the end of the test."""
+    it = windows(SIZES[request.param])
+    yield it
+    it.sound("at the end")
+
+
+@pytest.fixture
+def wide(windows: Open) -> Iterator[Look]:
+    """A window on the projector."""
+    it = windows(PROJECTOR)
+    yield it
+    it.sound("at the end")
+
+
+# ---- Every view
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_sound(look: Look, views: dict[str, str], view: str) -> None:
+    with look.expecting("404" if view.startswith("no ") else ""):
+        page = look.to(views[view])
+        look.sound(view)
+
+    assert page.locator("h1").count() == 1
+    assert page.title().endswith("arena")
+
+
+@pytest.mark.parametrize("view", DARK)
+def test_a_view_can_be_read_in_the_dark(
+    windows: Open, views: dict[str, str], view: str
+) -> None:
+    look = windows(PROJECTOR, color_scheme="dark")
+    look.to(views[view])
+
+    look.sound(view)
+
+
+def test_nothing_moves_where_the_reader_asks_for_none(
+    windows: Open, views: dict[str, str]
+) -> None:
+    look = windows(PROJECTOR, reduced_motion="reduce")
+    for view in ("lobby", "live", "gin_rummy match"):
+        page = look.to(views[view])
+        for _ in range(5):
+            assert page.evaluate("() => document.getAnimations().length") == 0, view
+    look.sound("without motion")
+
+
+def test_the_whole_page_is_small(windows: Open, views: dict[str, str]) -> None:
+    look = windows(PROJECTOR, color_scheme="dark")
+    look.to(views["lobby"])
+    plain = look.sizes(compressed=False)
+    for view in views.values():
+        look.to(view)
+    sizes = look.sizes(compressed=True)
+
+    assert sum(plain.values()) < MOST_BYTES, plain
+    assert sum(sizes.values()) < MOST_BYTES, sizes
+    assert any(path.endswith("blackjack.js") for path in sizes), "it saw all of it"
+
+
+# ---- The lobby and the competitions
+
+
+def test_the_lobby_tells_what_goes_on(look: Look, school: School) -> None:
+    page = look.to("#/")
+    competition = page.get_by_role("article").filter(has_text="ace_king_queen-live")
+
+    assert competition.get_by_text("running").is_visible()
+    assert page.get_by_text(LONG).first.is_visible()
+    tables = page.locator(
+        ".panel", has=page.get_by_role("heading", name="At the tables")
+    )
+    tables.get_by_role("link", name="Slow").first.click()
+    page.get_by_role("button", name="Watch live").wait_for()
+
+
+def test_standings_sort_and_say_so(look: Look, views: dict[str, str]) -> None:
+    page = look.to(views["ace_king_queen competition"])
+    head = page.get_by_role("columnheader", name="Score")
+    head.get_by_role("button").click()
+    scores = _column(page, "Score")
+
+    assert head.get_attribute("aria-sort") == "descending"
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) > 5
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert _column(page, "Score") == sorted(scores)
+    assert page.locator("tbody .errorbar").count() == len(scores)
+
+
+def _column(page: Page, title: str) -> list[int]:
+    """The figures of a column, those out of the competition left out."""
+    titles = [
+        text.strip(" ▲▼\n") for text in page.locator("thead th").all_inner_texts()
+    ]
+    cells = page.locator(f"tbody tr > :nth-child({titles.index(title) + 1})")
+    texts = [
+        text.replace("−", "-").replace(",", "") for text in cells.all_inner_texts()
+    ]
+    return [int(text) for text in texts if text.strip()]
+
+
+def test_a_cell_of_the_cross_table_opens_the_pairing_and_that_a_match(
+    look: Look, views: dict[str, str]
+) -> None:
+    page = look.to(views["ace_king_queen cross"])
+    page.get_by_role("link", name=re.compile("^Ada against Ben: ")).click()
+    page.get_by_role("heading", name="Ada against Ben").wait_for()
+    _follow(page, page.locator(TO_MATCH).first)
+    page.get_by_label("Step through the match").wait_for()
+
+    assert {"Ada", "Ben"} <= set(page.locator(".versus-names bdi").all_inner_texts())
+
+
+def _follow(page: Page, link: Locator) -> None:
+    """Open a link of a few figures, whose box has a part for those who hear the page: a driver's pointer does not find its middle."""
+    link.focus()
+    page.keyboard.press("Enter")
+
+
+def test_the_cross_table_is_gone_through_with_arrows(
+    wide: Look, views: dict[str, str]
+) -> None:
+    page = wide.to(views["ace_king_queen cross"])
+    page.locator("a[data-at='0 1']").focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Home", "Enter"):
+        page.keyboard.press(key)
+
+    page.get_by_role("heading", name=" against ").wait_for()
+
+
+def test_the_bracket_leads_to_its_tables(look: Look, views: dict[str, str]) -> None:
+    page = look.to(views["high_low competition"])
+    bracket = page.get_by_role("region", name="Bracket")
+
+    assert bracket.get_by_role("region").count() >= 2
+    bracket.locator(TO_MATCH).first.click()
+    page.get_by_label("Step through the match").wait_for()
+    assert page.locator(".versus-names bdi").count() == 4
+
+
+def test_a_bots_page_shows_against_whom_when_and_how_fast(
+    look: Look, views: dict[str, str]
+) -> None:
+    page = look.to(views["gin_rummy bot"])
+
+    assert page.get_by_role("heading", level=1).inner_text().strip() == LONG
+    opponents = page.get_by_role("region", name="Results by opponent")
+    assert opponents.locator("tbody tr").count() >= 5
+    assert page.get_by_role("img", name="Score in all").is_visible()
+    times = page.get_by_role("img", name="How long its decisions took")
+    assert times.locator(".slot").count() >= 1
+
+
+def test_a_student_sees_why_its_bot_is_out(look: Look, views: dict[str, str]) -> None:
+    page = look.to(views["ace_king_queen rogue"])
+    verdict = page.locator(".verdict").first
+
+    assert page.get_by_role("heading", level=1).inner_text().strip() == ROGUE
+    assert "illegal" in verdict.inner_text()
+    assert "all in" in verdict.inner_text(), "what came instead"
+    verdict.get_by_role("link", name="step through the match").click()
+    page.get_by_label("Step through the match").wait_for()
+
+
+# ---- Tables
+
+
+def test_a_live_table_goes_on_while_one_looks(
+    look: Look, views: dict[str, str]
+) -> None:
+    page = look.to(views["live"])
+    told = page.get_by_role("region", name="What happened")
+    before = told.inner_text()
+    page.wait_for_function(
+        "before => document.querySelector('.tale').innerText !== before", arg=before
+    )
+
+    assert page.get_by_role("group", name="Ace-King-Queen table").is_visible()
+    page.get_by_role("timer").first.wait_for()
+    page.get_by_role("button", name="Watch live").click()
+    assert page.get_by_role("button", name="Watch live").get_attribute("aria-pressed") == "false"  # fmt: skip
+
+
+@EACH_GAME
+def test_a_recorded_table_is_stepped_through_and_back(
+    wide: Look, views: dict[str, str], game: str
+) -> None:
+    page = wide.to(views[f"{game} match"])
+    page.locator(".felt").wait_for()
+    page.get_by_role("button", name="Last").click()
+    page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
+    most = 10_000 if game == "ace_king_queen" else 80
+    back = page.evaluate(STEPS, ["Back", most])
+    forth = page.evaluate(STEPS, ["Step", len(back) - 1])
+
+    assert len(back) > 10
+    assert forth == back[::-1]
+    is_begun = page.get_by_role("button", name="First").is_disabled
+    page.get_by_role("button", name="First").click()
+    page.get_by_role("button", name="First").and_(page.locator(":disabled")).wait_for()
+    assert is_begun()
+
+
+def test_a_table_is_stepped_with_keys_and_linked_to(
+    look: Look, views: dict[str, str], chromium: Browser, school: School
+) -> None:
+    page = look.to(views["high_low match"])
+    page.locator(".felt").wait_for()
+    for key in ("n", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    page.get_by_role("button", name="Copy link to this moment").click()
+    page.get_by_text("copied").wait_for()
+    link = page.evaluate("() => navigator.clipboard.readText()")
+    shown = page.locator(".felt").inner_text()
+    other = Look(chromium, school.url, look.size)
+    other.page.goto(link)
+    other.page.locator(".felt").wait_for()
+
+    assert link.endswith("/2/2")
+    assert other.page.locator(".felt").inner_text() == shown
+    other.sound("the link")
+    other.close()
+
+
+# ---- To play
+
+
+@EACH_GAME
+def test_a_round_is_played_by_clicking(look: Look, game: str) -> None:
+    person = sit_down(look, game, f"Pia {look.size[0]} {game}")
+    looked_at = False
+    while person.may_move():
+        if not looked_at:
+            look.sound(f"a question in {game}")
+            looked_at = True
+        person.move()
+
+    look.sound(f"a round that is over in {game}")
+    before = person.shown()
+    person.go_on.click()
+    person.changed(before)
+    person.moves.or_(person.go_on).or_(person.result).first.wait_for()
+    person.stand_up()
+
+
+def test_a_match_is_played_by_keyboard_alone(windows: Open) -> None:
+    look = windows(PROJECTOR, reduced_motion="reduce")
+    page = look.to("#/")
+    _tab_to(page, "Play", "Enter")
+    page.get_by_label("Your name").wait_for()
+    _tab_to(page, "Ace-King-Queen", "Space")
+    _tab_to(page, "Your name", "Control+A")
+    page.keyboard.type("Kim of the keys")
+    _tab_to(page, "Hands", "Control+A")
+    page.keyboard.type("2")
+    _tab_to(page, "Sit down", "Enter")
+    person = Person(page)
+    while person.may_move() or person.go_on.is_visible():
+        before = person.shown()
+        keys = person.turn.locator("[aria-keyshortcuts]")
+        is_move = person.moves.count() > 0
+        page.keyboard.press(keys.first.get_attribute("aria-keyshortcuts") or "" if is_move else "Enter")  # fmt: skip
+        person.changed(before)
+    person.result.wait_for()
+
+    look.sound("the result")
+    _tab_to(page, "Step through the record", "Enter")
+    page.get_by_label("Step through the match").wait_for()
+    page.locator(".felt").wait_for()
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Step").and_(page.locator(":disabled")).wait_for()
+    look.sound("the record of what was played")
+
+
+def _tab_to(page: Page, name: str, key: str) -> None:
+    """Go on with Tab until something of that name has the focus, and press a key there."""
+    named = """() => {
+      const on = document.activeElement;
+      return (on.labels?.[0]?.innerText ?? on.innerText ?? "").trim();
+    }"""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(named).startswith(name):
+            return page.keyboard.press(key)
+    raise AssertionError(f"{name} cannot be reached with Tab")
+
+
+def test_what_the_arena_refuses_is_said_where_it_was_asked(look: Look) -> None:
+    page = look.to("#/play/blackjack")
+    page.get_by_label("Your name").fill("Ada")
+    page.get_by_role("button", name="Sit down").click()
+
+    refusal = page.get_by_role("alert")
+    refusal.wait_for()
+    assert "Ada" in refusal.inner_text() or "token" in refusal.inner_text()
+
+
+def test_a_lost_connection_comes_back_to_the_same_table(wide: Look) -> None:
+    person = sit_down(wide, "ace_king_queen", "Lea")
+    while not person.may_move():
+        person.go_on.click()
+    question = person.turn.inner_text()
+    wide.page.reload()
+    person.moves.first.wait_for()
+
+    assert person.turn.inner_text() == question
+    person.stand_up()
+
+
+# ---- The instructor
+
+
+def test_an_instructor_has_all_of_it_done(
+    chromium: Browser, school: School, axe: str | None
+) -> None:
+    look = Look(chromium, school.url, PHONE, axe)
+    page = look.to("#/instructor")
+    page.get_by_label("Token").fill("a word that is none")
+    with look.expecting("."):
+        page.get_by_role("button", name="Enter").click()
+        page.get_by_text("expected a token").wait_for()
+    page.get_by_label("Token").fill(school.instructor)
+    page.get_by_role("button", name="Enter").click()
+    page.get_by_role("heading", name="Competitions that are on").wait_for()
+    look.sound("the instructor's desk")
+
+    page.get_by_role("button", name="Pause ace_king_queen-live").click()
+    page.get_by_role("button", name="Resume ace_king_queen-live").click()
+    page.get_by_role("button", name="Pause ace_king_queen-live").wait_for()
+
+    before = school.at_table()["ace_king_queen"]
+    page.get_by_label("The match's id").fill(before)
+    page.get_by_role("button", name="Void it…").click()
+    look.sound("a question that is asked first")
+    page.get_by_role("dialog").get_by_role("button", name="Void it").click()
+    school.until(lambda: school.at_table()["ace_king_queen"] != before, "another match")
+
+    page.get_by_label("What").select_option("blackjack")
+    page.get_by_label("Settings of the game").fill("hands = 5")
+    page.get_by_role("button", name="Start", exact=True).click()
+    school.until(lambda: school.started() == len(GAMES) + 2, "one competition more")
+
+    page.get_by_label("or as text").fill("name,team\nZoë,blue")
+    page.get_by_role("button", name="Put on the roster").click()
+    page.get_by_role("button", name="Show them here").click()
+    assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
+
+    page.get_by_role("button", name="See it").click()
+    page.get_by_label("what the arena has told").get_by_text(ROGUE).first.wait_for()
+    look.sound("the log")
+
+    page.get_by_label("Bot", exact=True).fill("Slow Sue")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    school.until(lambda: "Slow Sue" in school.out("ace_king_queen-live"), "a verdict")
+    look.close()
