@@ -10,6 +10,9 @@ import pytest
 from hypothesis import settings
 
 from tests import validating
+from tests.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -11,7 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["ROOT", "Running", "alive", "below", "free_port", "printed", "run", "start"]
+__all__ = [
+    "ROOT",
+    "Running",
+    "alive",
+    "below",
+    "below_other_tests",
+    "free_port",
+    "printed",
+    "run",
+    "start",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 _PPID, _STARTED = 1, 19  # fields of /proc/PID/stat behind the name
@@ -54,10 +65,13 @@ def printed(*words: str) -> Any:
 
 
 def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on just now, and that no system gives to who asks for any: other tests may run beside this one."""
+    while True:
+        # Hypothesis makes `random` itself the same in every process.
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def below(pid: int) -> set[Running]:
@@ -74,6 +88,13 @@ def below(pid: int) -> set[Running]:
         found.update(mine)
         waiting += [one.pid for one in mine]
     return found
+
+
+def below_other_tests() -> set[Running]:
+    """All processes of the tests that run beside this one, by pytest's `-n`. Linux only."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return set()
+    return below(os.getppid()) - below(os.getpid())
 
 
 def alive(processes: set[Running]) -> dict[int, str]:

@@ -69,10 +69,16 @@ class Trial:
         game: what it plays.
         language: what it is written in.
         rounds: how many `arena check` plays; None for as many as it does by itself.
+        make_flags: what `make` is told beside its file, as `MAKEFLAGS`.
     """
 
     def __init__(
-        self, folder: Path, game: str, language: Language, rounds: int | None = None
+        self,
+        folder: Path,
+        game: str,
+        language: Language,
+        rounds: int | None = None,
+        make_flags: str = "",
     ) -> None:
         self.folder = folder
         self.game = game
@@ -80,6 +86,7 @@ class Trial:
         self._environment = os.environ | {
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "MAKEFLAGS": make_flags,
         }
         made = self._run(
             f"arena new {game} --lang {language} --json {shlex.quote(str(folder))}",

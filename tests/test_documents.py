@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -55,6 +54,7 @@ from protocol.messages import (
 )
 from protocol.session import Session
 from protocol.strategy import house_bots
+from tests.serving import free_port
 
 ROOT = Path(__file__).parent.parent
 READMES = {
@@ -64,6 +64,7 @@ READMES = {
         "protocol/README.md",
         "bots/README.md",
         "arena/README.md",
+        "arena/web/README.md",
     )
 }
 WIRE = READMES["protocol/README.md"]
@@ -154,12 +155,12 @@ def test_no_block_is_left_out(name: str) -> None:
 @EACH_README
 def test_the_code_runs(name: str, tmp_path: Path) -> None:
     needs_the_arena_command()
-    with free_port() as port:
-        environment = os.environ | {
-            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
-            "ARENA_PORT": str(port),
-            "ARENA_URL": f"ws://127.0.0.1:{port}",
-        }
+    port = free_port()
+    environment = os.environ | {
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "ARENA_PORT": str(port),
+        "ARENA_URL": f"ws://127.0.0.1:{port}",
+    }
     for block in blocks(READMES[name]):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
@@ -181,12 +182,6 @@ def needs_the_arena_command() -> None:
     if not shutil.which("arena", path=str(BIN)):
         assert not os.environ.get("CI"), f"no arena command in {BIN}"
         pytest.skip(f"no arena command in {BIN}: the package is not installed")
-
-
-@contextmanager
-def free_port() -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        yield listening.getsockname()[1]
 
 
 def run(
@@ -267,7 +262,7 @@ def setup_lines() -> list[str]:
 def test_there_are_two_lines_that_set_it_up() -> None:
     assert [line.rpartition("&& ")[2] for line in setup_lines()] == [
         ".venv/bin/arena demo",
-        ".venv/bin/python -m pytest",
+        ".venv/bin/python -m pytest -n 2",
     ]
 
 
@@ -301,8 +296,9 @@ def test_the_demo_can_be_set_up_in_a_bare_checkout(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for game in GAMES.values():
         assert game.vocabulary.title in done.stdout
-    for kind in (Ending.ILLEGAL, Ending.CRASH, Ending.TIMEOUT):
-        assert kind.value in done.stdout
+    out = re.findall(rf"^(\S+) .*\(({'|'.join(Ending)})\)$", done.stdout, re.MULTILINE)
+    assert sorted(kind for _, kind in out) == ["crash", "illegal", "timeout"]
+    assert all("rogue" in bot for bot, _ in out)
 
 
 def copy_checkout(folder: Path) -> None:
@@ -816,9 +812,10 @@ def test_every_table_of_the_database_is_there() -> None:
 
 def test_every_module_of_the_arena_has_its_place() -> None:
     told = words(READMES["arena/README.md"].partition("## How it is built")[2])
+    told |= words(READMES["arena/web/README.md"])
     modules = {
         file.relative_to(ROOT).as_posix()
-        for pattern in ("[!_]*.py", "check/[!_]*.py")
+        for pattern in ("[!_]*.py", "check/[!_]*.py", "web/[!_]*.py")
         for file in (ROOT / "arena").glob(pattern)
     }
 

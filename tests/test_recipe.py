@@ -28,7 +28,7 @@ SECTIONS = {
 
 
 def test_the_recipe_names_the_files() -> None:
-    assert len(PATHS) == 9
+    assert len(PATHS) == 10
 
 
 def test_the_five_games_are_these() -> None:

@@ -1,15 +1,15 @@
-"""The demo: separate processes, three rogues, five games."""
+"""The demo: separate processes, three rogues, five games; the whole of it is played in a bare checkout, by tests/test_documents.py."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from arena.cli import main
 from arena.demo import Contest, demo
 from arena.director import Competition
 from arena.games import GAMES
@@ -17,9 +17,6 @@ from arena.match import replay
 from arena.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending
-
-if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
 
 pytestmark = pytest.mark.e2e
 
@@ -40,6 +37,11 @@ SMALL = (
         bots=("random", "simple", "rogue-stall"),
         settings={"max_rounds": 3},
     ),
+)
+
+OTHERS = (
+    Contest(game="high_low", bots=("random", "timid") * 2, settings={"gap": 40}),
+    Contest(game="blackjack", bots=("simple", "counting"), settings={"hands": 20}),
 )
 
 
@@ -100,13 +102,19 @@ def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
         asyncio.run(demo(store, field))
 
 
-def test_the_command(start: Callable[..., Program], tmp_path: Path) -> None:
+def test_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "kept.db"
-    status, out, err = start("arena", "demo", "--json", "--keep", str(path)).ends()
+    monkeypatch.setattr("arena.cli.demo.demo", partial(demo, field=(*SMALL, *OTHERS)))
+    status = main(["demo", "--json", "--keep", str(path)])
+    out, err = capsys.readouterr()
 
     assert status == 0, err
     competitions = json.loads(out)["competitions"]
-    assert [competition["game"] for competition in competitions] == list(GAMES)
+    assert {competition["game"] for competition in competitions} == set(GAMES)
     verdicts = [v for competition in competitions for v in competition["verdicts"]]
     assert sorted(verdict["kind"] for verdict in verdicts) == [
         "crash",

@@ -43,7 +43,7 @@ pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "bots" / "examples"
-BUILD_S = 120.0  # C++ takes ten seconds, on a loaded machine some times that
+BUILD_S = 240.0  # C++ takes ten seconds, on a loaded machine many times that
 TIMEOUT_S = 120.0  # of all competitions or all checks, which take some seconds
 CHECKS_AT_ONCE = 6  # part of a check is waiting
 ROUNDS = 20  # of each game, in a check

@@ -23,6 +23,7 @@ from arena.launch import Launched, Launcher, Program, bot_command, read_program
 from arena.verdict import Finding
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
+from tests.serving import below_other_tests
 
 pytestmark = [
     pytest.mark.e2e,
@@ -83,14 +84,15 @@ def needs_isolation() -> None:
 
 
 def living(name: str) -> list[int]:
-    """All processes that were started for a bot, its keeper too, wherever they have gone."""
+    """All processes that were started for a bot, its keeper too, wherever they have gone; not for one of a test beside this one."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             if f"ARENA_NAME={name}".encode() in variables:
                 found.append(int(pid))
-    return found
+    others = {process.pid for process in below_other_tests()}
+    return [pid for pid in found if pid not in others]
 
 
 def until(condition: Callable[[], object], what: str) -> None:

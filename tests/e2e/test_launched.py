@@ -35,6 +35,7 @@ from arena.plan import plan_of
 from arena.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.hogs import bot, spy
+from tests.serving import below_other_tests
 
 pytestmark = [
     pytest.mark.e2e,
@@ -122,14 +123,15 @@ def line_of(language: str, words: list[str], deed: str) -> str:
 
 
 def living(name: str) -> list[int]:
-    """All processes that were started for a bot, its keeper too, wherever they have gone."""
+    """All processes that were started for a bot, its keeper too, wherever they have gone; not for one of a test beside this one."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             if f"ARENA_NAME={name}".encode() in variables:
                 found.append(int(pid))
-    return found
+    others = {process.pid for process in below_other_tests()}
+    return [pid for pid in found if pid not in others]
 
 
 def are_gone(*names: str) -> bool:

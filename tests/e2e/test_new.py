@@ -32,6 +32,9 @@ OTHERS = {
 }
 EACH = [*OTHERS.items(), *((Language.PYTHON, game) for game in GAMES)]
 
+MAKE_FLAGS = r"-j2 -- CXXFLAGS=-std=c++20\ -O0\ -Wall\ -Wextra"
+"""Without what C++ is made fast by: it would take ten seconds more, and nothing here is about speed."""
+
 Outcomes: TypeAlias = dict[tuple[Language, str], "Future[None]"]
 
 
@@ -52,7 +55,7 @@ def trial(tmp_path: Path) -> Callable[..., Trial]:
 
 
 def use(folder: Path, language: Language, game: str) -> None:
-    mine = Trial(folder / f"{language}-{game}", game, language, rounds=ROUNDS)
+    mine = Trial(folder / f"{language}-{game}", game, language, ROUNDS, MAKE_FLAGS)
     for step in ("build", "test", "try", "check"):
         mine.step(step)
 
