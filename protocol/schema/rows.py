@@ -17,8 +17,6 @@ __all__ = ["Row", "in_words", "rows_of", "said"]
 Row: TypeAlias = tuple[str, ...]
 """The cells of a table's row."""
 
-_LONG = 6  # an enumeration of more words has a table of its own
-
 _PLURALS = {
     "card": "cards",
     "integer": "integers",
@@ -104,12 +102,7 @@ def _referred(name: str) -> str:
         return "card"
     if name == "value":
         return "anything"
-    words = schema.get("oneOf", [])
-    if not words:
-        return "map"
-    if len(words) > _LONG:
-        return "a word"
-    return ", ".join(f"`{json.dumps(word['const'])}`" for word in words)
+    return "a word" if "oneOf" in schema else "map"
 
 
 def _list(form: Schema) -> str:
