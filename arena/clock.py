@@ -8,11 +8,16 @@ measures, and the arena's own lag while the question was out. Who measures, and 
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, inf
 
 from protocol.messages import Limits
 
 __all__ = ["TICK_S", "Clock", "Lag", "Link", "charged_from"]
+
+_STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
+_CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
+_AFTER_STALL_S = 5.0
+"""For so long after a stall a close may follow from it: clients give up at their next look, not at the moment of the stall."""
 
 _PINGS = 3  # the least that a floor is taken from: one alone may have been lucky
 _MOST_CREDIT_MS = 150.0  # pongs can be held back, and this is what that is worth
@@ -89,17 +94,27 @@ class Lag:
     it is already: an answer that has waited in the socket is often looked at before the tick is.
     """
 
-    __slots__ = ("_due", "_total_s")
+    __slots__ = ("_due", "_stalled_until", "_total_s")
 
     def __init__(self, now: float) -> None:
         self._total_s = 0.0
         self._due = now + TICK_S + _SLACK_S
+        self._stalled_until = -inf
 
     def tick(self, now: float) -> None:
         """The loop has come round."""
+        late_s = now - self._due
+        is_catching_up = late_s >= _CATCHING_UP_S and self.follows_stall(now)
+        if late_s >= _STALL_S or is_catching_up:
+            self._stalled_until = now
         self._total_s = self.total_s(now)
         self._due = now + TICK_S + _SLACK_S
 
     def total_s(self, now: float) -> float:
         """All lateness up to now, in seconds; it never falls."""
         return self._total_s + max(0.0, now - self._due)
+
+    def follows_stall(self, now: float) -> bool:
+        """Whether what happens now may be the consequence of the arena's having stood still (J7)."""
+        is_stalled = now - self._due >= _STALL_S
+        return is_stalled or now - self._stalled_until <= _AFTER_STALL_S

@@ -244,3 +244,36 @@ def test_J7_a_question_is_late_once_it_has_waited_for_all_that_waited_and_itself
     begins = charged_from(asked_at, last_answer, waiting, decision_ms)
 
     assert asked_at <= begins <= asked_at + waiting * decision_ms / 1000
+
+
+def test_J7_a_close_follows_a_stall_until_five_seconds_after_its_end() -> None:
+    lag = Lag(0.0)
+    lag.tick(0.012)
+
+    assert not lag.follows_stall(0.02)
+    assert lag.follows_stall(2.0)  # the loop has not even come round
+
+    lag.tick(2.0)
+
+    assert lag.follows_stall(6.9)
+
+
+def test_J7_what_waited_during_a_stall_is_read_before_its_five_seconds_begin() -> None:
+    lag = Lag(0.0)
+    for now in (10.0, 10.5, 11.0):  # late, as so much is read
+        lag.tick(now)
+
+    assert lag.follows_stall(15.9)
+
+    for step in range(1, 520):
+        lag.tick(11.0 + step / 100)
+
+    assert not lag.follows_stall(16.2)
+
+
+def test_J7_a_loop_that_is_only_busy_does_not_stand_still() -> None:
+    lag = Lag(0.0)
+    for step in range(1, 100):
+        lag.tick(step / 2)
+
+        assert not lag.follows_stall(step / 2)
