@@ -24,7 +24,7 @@ from protocol.vocabulary import News
 
 if TYPE_CHECKING:
     from arena.conduct import Table
-    from arena.player import Player
+    from arena.player import Loss, Player
 
 __all__ = ["NOTE_BYTES", "Bill", "Chair"]
 
@@ -67,6 +67,7 @@ class Chair:
         asked: how many there have been.
         asked_at: when the frame with it was written, or the invitation.
         limits: of time, of whoever sits here.
+        grace_s: for how long its connection may still be lost in this match, in seconds.
         look_s: whatever is answered by then is in time and costs nothing, so that only then a look at the clock is due.
         lag_s: the arena's lag in all at that moment.
         waiting: how many other questions the bot had then.
@@ -82,6 +83,7 @@ class Chair:
         "asked_at",
         "bill",
         "clock",
+        "grace_s",
         "id",
         "invitation",
         "lag_s",
@@ -105,6 +107,7 @@ class Chair:
         self.limits = limits
         self.look_s = min(limits.decision_ms, limits.hard_ms, limits.start_ms) / 1000
         self.clock = Clock(limits)
+        self.grace_s = limits.grace_ms / 1000
         self.news: list[News] = []
         self.nonce: str | None = None
         self.notes_left = NOTE_BYTES
@@ -129,7 +132,7 @@ class Chair:
         assert self.invitation is not None, "chairs are invited at once"
         self.player.send(self.invitation)
         if self.ask is not None:
-            self.player.send(self.ask)  # its time runs on from the first time
+            self.player.send(self.ask)  # its time goes on when that is written
 
     def past(self, first: int) -> Iterator[Past | None]:
         """What has been asked here after the first so many questions, with its answers."""
@@ -146,9 +149,37 @@ class Chair:
 
     # --- time ---
 
+    def grace_left_s(self, loss: Loss, now: float, lag_s: float) -> float:
+        """For how long the connection may still be lost before this seat is out; negative if that is over (J7)."""
+        whole_s = self.limits.grace_ms / 1000
+        left_s = whole_s if loss.by_arena else self.grace_s
+        return left_s - self._lost_s(loss, now, lag_s)
+
+    def go_on(self, loss: Loss, now: float, lag_s: float) -> None:
+        """The connection is there again: the clock goes on, and the grace is less by what the loss has used."""
+        if not loss.by_arena:
+            self.grace_s -= self._lost_s(loss, now, lag_s)
+        if self.asked_at < loss.since:
+            self.asked_at += now - loss.since
+            self.lag_s += lag_s - loss.lag_s
+        else:
+            self.asked_at, self.lag_s = now, lag_s
+
+    def stands_at(self, now: float) -> float:
+        """What this seat's clock shows: the present, unless it stands as the connection is lost."""
+        loss = self.player.loss
+        return now if loss is None else max(loss.since, self.asked_at)
+
+    def _lost_s(self, loss: Loss, now: float, lag_s: float) -> float:
+        """What a loss has used of the grace so far: not the time in which the arena stood still, nor what was before the match."""
+        return max(
+            0.0, now - max(loss.since, self.table.opened_at) - (lag_s - loss.lag_s)
+        )
+
     def measure(self, now: float, lag: Lag) -> Bill:
         """What the decision that is waited for has taken so far."""
         player, limits = self.player, self.limits
+        now = self.stands_at(now)
         lag_ms = max(0.0, lag.total_s(now) - self.lag_s) * 1000
         credit_ms = player.floor_ms + lag_ms
         if self.nonce is None:

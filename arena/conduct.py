@@ -55,6 +55,10 @@ MOST_VOIDS = 3
 """How often a match is played again; then it waits for the instructor (J5)."""
 
 
+_LINK_S = 2.0  # between looks at the link of a bot that thinks for long (J7)
+_SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
+_AGAIN_S = 0.25  # between looks at a bot whose connection is lost
+
 OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
 
 
@@ -117,6 +121,7 @@ class Conduct:
         on_verdict: told of every elimination.
 
     Attributes:
+        on_lost: told of a player whose connection is lost, and since when.
         lag: how late the loop has been; `tick` measures it.
         decisions: how many answers have been played.
     """
@@ -131,6 +136,7 @@ class Conduct:
         self.lag = Lag(clock())
         self._clock = clock
         self.on_verdict = on_verdict
+        self.on_lost: Callable[[Player, float], None] = lambda player, since: None
         self._tables: dict[str, Table] = {}
         self._deadlines: list[tuple[float, int, Chair]] = []
         self._numbers = 0
@@ -277,14 +283,24 @@ class Conduct:
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
+            if self._is_away(chair.player, now):
+                self._look(chair, now + _AGAIN_S)
+                continue
             due = chair.look_at(now, self.lag)
             if due > now:
-                self._look(chair, due)
+                self._look(chair, min(due, now + _LINK_S))
             else:
                 chair.charge(now, self.lag)
                 self._blame(chair, chair.too_late(), now)
 
     # --- within ---
+
+    def _is_away(self, player: Player, now: float) -> bool:
+        """Whether a bot's clocks stand, as its connection is lost, or it is too early to say that it is not (J7)."""
+        since = player.look(now)
+        if since is not None and now - since >= _SILENT_S:
+            self.on_lost(player, since)
+        return since is not None or player.loss is not None
 
     def _play_on(self, table: Table) -> None:
         """The rules have taken a step: pass on what they told, and ask what they wait for."""
@@ -351,6 +367,7 @@ class Conduct:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
         table, player = chair.table, chair.player
         waits = chair.ask is not None or chair.nonce is None
+        now = chair.stands_at(now)
         bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
         connection, process = player.connection, player.process
         question = None if chair.ask is None else chair.ask.question

@@ -24,6 +24,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from arena.timers import Timer, Timers
 from arena.web.entrance import Entrance
 from arena.wire import OnRequest, Owner, Wire
 from protocol.codec import Encoding
@@ -32,10 +33,10 @@ from protocol.messages import Limits
 
 __all__ = ["Connection", "Owner", "Wire", "min_rtt_ms"]
 
-_TCP_INFO_BYTES, _MIN_RTT_AT = (
-    256,
-    148,
-)  # of Linux's struct tcp_info: tcpi_min_rtt, in µs
+_TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, whose fields stand at:
+_UNACKED_AT = 24  # tcpi_unacked, segments that were sent
+_LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago
+_MIN_RTT_AT = 148  # tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
@@ -58,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
     Args:
         owner: what is told.
         limits: what the peer is held to.
+        timers: keep its deadlines.
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
         tls: what the connection is encrypted with.
@@ -68,6 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         self,
         owner: Owner,
         limits: Limits,
+        timers: Timers,
         buffer: memoryview,
         tls: ssl.SSLContext | None = None,
         requested: OnRequest | None = None,
@@ -88,7 +91,8 @@ class Connection(asyncio.BufferedProtocol):
         self._opcode = Opcode.TEXT
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._deadline: asyncio.TimerHandle | None = None  # for `hello`, or to close
+        self._timers = timers
+        self._deadline: Timer | None = None  # for `hello`, or to close
         self._handshaking: asyncio.Task[None] | None = None
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
         self._blamed = self._closing = False
@@ -99,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = True  # a stranger, or closing: what it says takes our time
         self._late_bytes = 0  # read since we close
         self._has_little_to_say = False
+        self._acknowledged_at = 0.0  # the latest look at which all was that we had sent
 
     # --- what the owner calls ---
 
@@ -146,6 +151,20 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return None
         return min_rtt_ms(self._transport.get_extra_info("socket"))
+
+    def silent_since(self, now: float) -> float | None:
+        """Since when the peer's machine has acknowledged nothing of what was sent; None if it has, or the kernel does not tell."""
+        if self._transport is None:
+            return None
+        tcp = self._transport.get_extra_info("socket")
+        info = _tcp_info(tcp, _UNACKED_AT, _LAST_ACK_AT)
+        if info is None:
+            return None
+        segments, ago_ms = info
+        if segments == 0:
+            self._acknowledged_at = now
+            return None
+        return max(self._acknowledged_at, now - ago_ms / 1000)
 
     def cut(self) -> None:
         """Drop the socket without a word."""
@@ -338,7 +357,7 @@ class Connection(asyncio.BufferedProtocol):
             self._deadline.cancel()
             self._deadline = None
         if seconds is not None:
-            self._deadline = self._loop.call_later(seconds, self.cut)
+            self._deadline = self._timers.after(seconds, self.cut)
 
     def _dispatch(self, arrived: float) -> None:
         for event in self._websocket.events_received():
@@ -444,12 +463,18 @@ def _pause(transport: asyncio.Transport) -> None:
 
 def min_rtt_ms(tcp: socket.socket) -> float | None:
     """The least round trip that the kernel has seen on a TCP connection, where it tells: evidence, never a rule (design §5)."""
+    info = _tcp_info(tcp, _MIN_RTT_AT)
+    # ~0: not measured yet
+    return None if info is None or info[0] == 2**32 - 1 else info[0] / 1000
+
+
+def _tcp_info(tcp: socket.socket, *offsets: int) -> tuple[int, ...] | None:
+    """Some fields of what the kernel knows of a connection; None where it does not tell."""
     option = getattr(socket, "TCP_INFO", None)
     if option is None or sys.platform != "linux":
         return None
     try:
         info = tcp.getsockopt(socket.IPPROTO_TCP, option, _TCP_INFO_BYTES)
-        (least_us,) = struct.unpack_from("=I", info, _MIN_RTT_AT)
+        return tuple(struct.unpack_from("=I", info, at)[0] for at in offsets)
     except (OSError, struct.error):  # closed, not TCP, or an old kernel
         return None
-    return None if least_us == 2**32 - 1 else least_us / 1000  # ~0: not measured yet

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -155,13 +156,15 @@ class Crew:
             self._admission.forget(name)
             del self._ours[name]
             raise
-        self._loop.call_later(_LAUNCH_S, self._awaited, name, ours)
+        self._gateway.timers.after(_LAUNCH_S, partial(self._awaited, name, ours))
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
             self._gateway.vouch(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
-            await Pipe.open(self._gateway, self._limits, address, *fds)
+            await Pipe.open(
+                self._gateway, self._limits, self._gateway.timers, address, *fds
+            )
 
     async def call_house(self, game: str, name: str, bot: str, tables: int = 1) -> None:
         """Start a house bot, once nothing is left of one of that name.

@@ -28,6 +28,7 @@ from arena.plan import WAIT_S, Form, Plan
 from arena.player import Player
 from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
 from arena.stage import RunningStage, Stopped
+from arena.timers import Timer
 from arena.verdict import Finding, advice
 from arena.written import ARENA, Act, State
 from protocol.errors import ArenaError, UsageError
@@ -386,6 +387,10 @@ class Competition:
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
         return max(self.plan.wait_s, WAIT_S)
+
+    def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Call in so many seconds in which the arena has not stood still."""
+        return self._gateway.timers.after(delay_s, call)
 
     def known(self, pairing: Pairing) -> Result | None:
         """Its result, if there is one."""

@@ -13,6 +13,7 @@ import contextlib
 from typing import Final
 
 from arena.connection import Owner
+from arena.timers import Timer, Timers
 from protocol.codec import Encoding
 from protocol.errors import Oversize
 from protocol.messages import CLOSE_PROTOCOL, Limits
@@ -30,7 +31,7 @@ class Pipe:
     close_reason: Final = ""
     min_rtt_ms: Final = None
 
-    def __init__(self, owner: Owner, limits: Limits, peer: str) -> None:
+    def __init__(self, owner: Owner, limits: Limits, timers: Timers, peer: str) -> None:
         self.peer = self.address = peer
         self.encoding: Encoding | None = Encoding.JSON
         self.has_link = False
@@ -39,27 +40,35 @@ class Pipe:
         self.useless = 0
         self._owner = owner
         self._limits = limits
+        self._timers = timers
         self._loop = asyncio.get_running_loop()
         self._partial = bytearray()  # of a line
         self._inward: asyncio.ReadTransport | None = None
         self._outward: asyncio.WriteTransport | None = None
-        self._hello_by: asyncio.TimerHandle | None = None
-        self._closed_by: asyncio.TimerHandle | None = None
+        self._hello_by: Timer | None = None
+        self._closed_by: Timer | None = None
 
     @classmethod
     async def open(
-        cls, owner: Owner, limits: Limits, peer: str, stdin_fd: int, stdout_fd: int
+        cls,
+        owner: Owner,
+        limits: Limits,
+        timers: Timers,
+        peer: str,
+        stdin_fd: int,
+        stdout_fd: int,
     ) -> Pipe:
         """Take over our ends of a bot's pipes, and close them in the end.
 
         Args:
             owner: what is told.
             limits: what the bot is held to.
+            timers: keep its deadlines.
             peer: who it is, for people.
             stdin_fd: what is written here the bot reads.
             stdout_fd: what the bot writes is read here.
         """
-        pipe = cls(owner, limits, peer)
+        pipe = cls(owner, limits, timers, peer)
         loop = pipe._loop
         with contextlib.ExitStack() as undo:
             writer = undo.enter_context(open(stdin_fd, "wb", buffering=0))
@@ -72,6 +81,10 @@ class Pipe:
         return pipe
 
     # --- what the owner calls ---
+
+    def silent_since(self, now: float) -> float | None:
+        """Never: there is no network in between."""
+        return None
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write one frame as a line; nothing happens if the connection is closing. A bot that does not read is cut."""
@@ -119,7 +132,7 @@ class Pipe:
     def _opened(self, inward: asyncio.ReadTransport) -> None:
         self._inward = inward
         self.is_open = True
-        self._hello_by = self._loop.call_later(self._limits.hello_ms / 1000, self.cut)
+        self._hello_by = self._timers.after(self._limits.hello_ms / 1000, self.cut)
         self._owner.connected(self)
 
     def _received(self, data: bytes) -> None:
@@ -172,7 +185,7 @@ class Pipe:
     def _cut_later(self) -> None:
         """Give the bot some time to end; it does not get more by sending more."""
         if self._closed_by is None:
-            self._closed_by = self._loop.call_later(_CLOSE_S, self.cut)
+            self._closed_by = self._timers.after(_CLOSE_S, self.cut)
 
 
 class _Inward(asyncio.Protocol):

@@ -6,6 +6,7 @@ import math
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from arena.clock import Link
@@ -18,7 +19,7 @@ from protocol.session import Session
 if TYPE_CHECKING:
     from arena.chair import Chair
 
-__all__ = ["Player", "Process"]
+__all__ = ["Loss", "Player", "Process"]
 
 _FRAME_BYTES = 128 * 1024
 """No batch is longer: WebSocket libraries refuse more than 1 MiB, or 256 KiB as Perl's Mojolicious, and a slow bot can start on the first."""
@@ -27,7 +28,26 @@ _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
 _STEP_BYTES = 128  # what a step that is not told counts as
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
+_LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
+_LOOK_PINGS = 16  # that may be unanswered, as one who thinks reads nothing
 _SILENCE_S = 60.0  # an idle bot that has not answered a ping for so long is not there
+
+
+@dataclass(slots=True, eq=False)
+class Loss:
+    """A connection that is lost, from then until the pending questions are written again (J7).
+
+    Attributes:
+        since: when it was lost, on the loop's clock.
+        lag_s: the arena's lag in all at that moment.
+        is_silent: whether the connection is still open, but the peer's machine acknowledges nothing.
+        by_arena: whether a stall of the arena brought it about; then no seat's grace is used up.
+    """
+
+    since: float
+    lag_s: float
+    is_silent: bool
+    by_arena: bool
 
 
 class Process(Protocol):
@@ -69,6 +89,7 @@ class Player:
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         cpu_ms: what its processes had used at that moment, if they are ours.
         link: how quick its connection is at best.
+        loss: that of its connection, while it is lost.
     """
 
     def __init__(
@@ -95,7 +116,7 @@ class Player:
         self.last_answer = 0.0
         self.cpu_ms = 0.0
         self.link = Link()
-        self.lost_at: float | None = None
+        self.loss: Loss | None = None
         self.leaving = False
         self._floor_ms = 0.0
         self._cpu_read_at = -math.inf
@@ -109,6 +130,9 @@ class Player:
         self._ping: tuple[bytes, float] | None = None
         self._ping_counts = False
         self._ping_due = 0.0
+        self._looked_at = 0.0  # whether the peer's machine is there
+        self._look_pings: deque[bytes] = deque(maxlen=_LOOK_PINGS)
+        self._is_repeated = False
         self._mark_dirty = mark_dirty
 
     @property
@@ -119,7 +143,8 @@ class Player:
     @property
     def is_free(self) -> bool:
         """Whether another match can be opened with it now."""
-        return self.is_here and not self.leaving and len(self.chairs) < self.tables
+        can_hear = self.is_here and self.loss is None
+        return can_hear and not self.leaving and len(self.chairs) < self.tables
 
     @property
     def floor_ms(self) -> float:
@@ -173,6 +198,8 @@ class Player:
         connection = self.connection
         if connection is None:
             return
+        if self._is_repeated:
+            self.regained(now, lag_s)
         if not self._batch or len(outbox) == 1:
             for part in outbox:
                 connection.send(part, self._encoding)
@@ -211,8 +238,27 @@ class Player:
             connection.ping(payload)
         return True
 
+    def look(self, now: float) -> float | None:
+        """Look whether the peer's machine is there while the bot thinks; since when it is silent, if it is (J7).
+
+        A ping goes out every `_LOOK_S`, so that there is something to be acknowledged: by the kernel, whatever the bot does.
+        """
+        connection = self.connection
+        if connection is None or not connection.has_link or self.loss is not None:
+            return None
+        silent_since = connection.silent_since(now)
+        if now - self._looked_at >= _LOOK_S:
+            self._looked_at = now
+            payload = secrets.token_bytes(16)
+            self._look_pings.append(payload)
+            connection.ping(payload)
+        return silent_since
+
     def ponged(self, payload: bytes, now: float) -> bool:
         """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
+        if payload in self._look_pings:
+            self._look_pings.remove(payload)
+            return True
         if self._ping is None or payload != self._ping[0]:
             return False
         self.heard_welcome()  # it was sent before the ping
@@ -224,20 +270,44 @@ class Player:
 
     # --- losing the connection and coming back ---
 
-    def disconnected(self, now: float) -> None:
+    def lost(self, since: float, lag_s: float, by_arena: bool = False) -> Loss:
+        """The connection is lost, or its peer has been silent, since then: the clocks of its seats stand.
+
+        Args:
+            since: a time of the loop's clock.
+            lag_s: the arena's lag in all by now.
+            by_arena: whether a stall of the arena brought it about.
+        """
+        is_silent = self.connection is not None
+        if self.loss is None:
+            self.loss = Loss(since, lag_s, is_silent, by_arena)
+        self.loss.is_silent = is_silent  # else it was silent first, and is closed now
+        return self.loss
+
+    def regained(self, now: float, lag_s: float) -> None:
+        """It is there again and has its questions: its clocks go on where they stood, and its grace is less by what it took."""
+        self._is_repeated = False
+        loss, self.loss = self.loss, None
+        if loss is None:
+            return
+        self.last_answer += now - loss.since
+        for chair in self.chairs.values():
+            chair.go_on(loss, now, lag_s)
+
+    def disconnected(self) -> None:
         """The connection is gone; the chairs stay."""
         self.connection = None
-        self.lost_at = now
         self._outbox = []
         self._asked = []
         self._telling = None
         self._ping = None
+        self._look_pings.clear()
+        self._is_repeated = False
         self.session.disconnected()
 
     def resumed(self, hello: Hello, connection: Wire) -> None:
         """The same bot is back over another connection; its next messages are those that it may have missed."""
         self.connection = connection
-        self.lost_at = None
         self._former_secret = hello.resume or ""
         self.secret = new_secret()
         self._floor_ms = self.floor_ms
@@ -269,6 +339,8 @@ class Player:
             self._telling = self._past(first)
             self._mark_dirty(self)
             return
+        self._is_repeated = True
+        self._mark_dirty(self)  # also if there is nothing to be repeated
         overs = tuple(self._overs)
         self._overs.clear()
         for over in overs:

@@ -90,7 +90,10 @@ class Reception:
 
     def left(self, connection: Wire) -> None:
         """A connection is gone, whoever's it was."""
-        self.strangers.gone(connection)
+        if self._conduct.lag.follows_stall(self._loop.time()):
+            self.strangers.known(connection)  # it was we who did not answer
+        else:
+            self.strangers.gone(connection)
         self.desk.left(connection)
         self._vouched.pop(connection.address, None)
 
@@ -159,8 +162,11 @@ class Reception:
         former = player.connection
         if former is not None:
             self.of.pop(former, None)
+            now = self._loop.time()
+            since = former.silent_since(now) or now
             former.close(CLOSE_REPLACED, "the session goes on over another connection")
-            player.disconnected(self._loop.time())
+            player.disconnected()
+            self._conduct.on_lost(player, since)
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
         player.repeat(hello.from_)

@@ -44,7 +44,7 @@ PAUSE_S = 5.0
 """How long a bot on a ladder rests between two matches, if nobody says otherwise."""
 MOST_MATCHES = 100_000
 """Of the same bots, in one competition."""
-LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms")
+LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms")
 """The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -19,6 +19,7 @@ from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
 from arena.match import MatchResult, Result
 from arena.player import Player
 from arena.schedule import Outcome, Outcomes, Pairing
+from arena.timers import Timer
 from protocol.messages import Ending, Verdict
 
 __all__ = ["Referee", "RunningStage", "Stopped"]
@@ -61,6 +62,9 @@ class Referee(Protocol):
     def awaited(self, name: str) -> float:
         """A bot is away and its matches wait; for how long, in seconds."""
 
+    def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Call in so many seconds in which the arena has not stood still."""
+
     def forfeit(
         self, pairing: Pairing, seat: int, also: Sequence[int] = ()
     ) -> MatchResult:
@@ -102,7 +106,7 @@ class RunningStage:
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
-        self._expected: dict[str, asyncio.TimerHandle] = {}
+        self._expected: dict[str, Timer] = {}
         self._left: dict[str, tuple[float, float]] = {}
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
@@ -266,7 +270,9 @@ class RunningStage:
             idle = self._done.done() or self._referee.is_paused
             if name not in self._expected and not idle:
                 wait_s = self._patience_s(name)
-                self._expected[name] = self._loop.call_later(wait_s, self._absent, name)
+                self._expected[name] = self._referee.after(
+                    wait_s, partial(self._absent, name)
+                )
             return 0
         timer = self._expected.pop(name, None)
         if timer is not None:

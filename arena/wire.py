@@ -49,6 +49,13 @@ class Wire(Protocol):
     def min_rtt_ms(self) -> float | None:
         """The least round trip that the kernel has seen, where there is one and it tells."""
 
+    def silent_since(self, now: float) -> float | None:
+        """Since when the peer's machine has acknowledged nothing of what was sent; None if it has, or if nobody can tell.
+
+        Args:
+            now: the time of the loop's clock, in seconds.
+        """
+
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write one frame; nothing happens if the connection is closing."""
 

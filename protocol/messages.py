@@ -25,6 +25,7 @@ __all__ = [
     "CLOSE_REFUSED",
     "CLOSE_REPLACED",
     "CLOSE_RESTART",
+    "KEEPALIVE_REASONS",
     "LAUNCHED_LIMITS",
     "VERSION",
     "Action",
@@ -61,6 +62,8 @@ CLOSE_OVERSIZE = 1009
 """The arena: the frame was too large; `refused` has said so."""
 CLOSE_CRASHED = 1011
 """Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict."""
+KEEPALIVE_REASONS = ("keepalive", "ping timeout", "pong timeout", "heartbeat")
+"""In the reason of a 1011 from a bot, in any case: its library has given the link up, which is a lost connection and no crash (J7)."""
 CLOSE_RESTART = 1012
 """The arena stops in the middle of a competition and will go on: come back."""
 CLOSE_REPLACED = 4000
@@ -97,9 +100,9 @@ class Ending(StrEnum):
         memory: its processes hold more than `memory_mib`; only a bot that the arena has started, as the next two.
         processes: it has more than `processes`.
         cpu: a decision took too much CPU time; too long by the clock on the wall is `timeout`.
-        crash: its process ended, with whatever status, or it closed with 1011.
+        crash: its process ended, with whatever status, or it closed with 1011, unless its library says that a keepalive failed.
         absent: did not come, or was not `ready` in time.
-        disconnect: left with `goodbye` in the middle of a match, or lost its connection for too long.
+        disconnect: left with `goodbye` in the middle of a match, or lost its connection for longer than `grace_ms` in all.
         removed: the instructor took it out, or revoked its token; it counts like an offence.
     """
 
@@ -150,7 +153,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         hard_ms: no single decision may take longer.
         wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its other times are CPU time.
         start_ms: from `match` to `ready`, the credit apart.
-        grace_ms: a connection may be lost for so long; the clock runs on meanwhile.
+        grace_ms: a connection may be lost for so long, per match and seat in all; the clock stands meanwhile.
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
         buffer_bytes: how much may wait for a bot that reads slowly before it is an offender.
@@ -165,11 +168,11 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     # The one place where the defaults stand (design §5).
     decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
-    bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 10_000
-    hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 5_000
+    bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
+    hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
     wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
     start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
-    grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 10_000
+    grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000
     hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
     buffer_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 8 << 20

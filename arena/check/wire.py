@@ -20,6 +20,7 @@ from websockets.http11 import Request
 from arena.connection import Connection
 from arena.listening import Listening
 from arena.pipe import Pipe
+from arena.timers import Timers
 from arena.verdict import Finding
 from arena.wire import Wire
 from protocol.codec import Encoding
@@ -214,6 +215,7 @@ class Desk:
         self.url = ""
         # Whoever waits for `hello` here says so itself, before the connection is cut.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
+        self._timers = Timers(asyncio.get_running_loop())
         self._listening = Listening()
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._wires: set[Wire] = set()
@@ -226,7 +228,7 @@ class Desk:
         """
 
         def make() -> _Socket:
-            return _Socket(self, self._limits, self._buffer)
+            return _Socket(self, self._limits, self._timers, self._buffer)
 
         port = await self._listening.open(make, host, port)
         shown = f"[{host}]" if ":" in host else host
@@ -235,7 +237,8 @@ class Desk:
     async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
         """Take over our ends of a `stdio` program's pipes."""
         peer = f"stdio:{name}"
-        lines = await _Lines.open(self, self._limits, peer, stdin_fd, stdout_fd)
+        fds = stdin_fd, stdout_fd
+        lines = await _Lines.open(self, self._limits, self._timers, peer, *fds)
         assert isinstance(lines, _Lines), "it makes one of its own class"
         return lines
 

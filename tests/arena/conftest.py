@@ -62,6 +62,7 @@ class Wire:
         self.encoding = encoding
         self.room = room
         self.pings: list[bytes] = []
+        self.silent: float | None = None  # since when
         self.frames: list[bytes] = []
         self.games: dict[str, str] = {}
 
@@ -75,6 +76,9 @@ class Wire:
 
     def ping(self, payload: bytes) -> None:
         self.pings.append(payload)
+
+    def silent_since(self, now: float) -> float | None:
+        return self.silent
 
     def read(self) -> list[ArenaMessage]:
         """The messages in all frames that were written since the last call."""
@@ -157,7 +161,8 @@ class Bot:
 
     def goes(self) -> None:
         """The connection is lost."""
-        self.player.disconnected(self.clock())
+        self.player.disconnected()
+        self.player.lost(self.clock(), self.lag_s())
 
     def comes_back(self, first: int | None = None, room: float = math.inf) -> None:
         """It resumes its session over another connection, having forgotten all but the first questions of every match."""

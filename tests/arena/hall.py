@@ -23,6 +23,7 @@ from arena.plan import Form, Plan, plan_of
 from arena.player import Player
 from arena.schedule import Outcome, Pairing
 from arena.store import Act, Played, State, Store
+from arena.timers import Timers
 from arena.verdict import Finding
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
@@ -324,7 +325,11 @@ class Hall:
     ) -> Competition:
         """A competition that begins, or one that goes on with what was `earlier`."""
         state = {name: plan.pop(name, ()) for name in ("earlier", "acts", "verdicts")}
-        gateway = SimpleNamespace(players=self.players, conduct=self.house.conduct)
+        gateway = SimpleNamespace(
+            players=self.players,
+            conduct=self.house.conduct,
+            timers=Timers(asyncio.get_running_loop()),
+        )
         ledger = Ledger(
             competition,
             self.plan(*names, game=game, **plan),

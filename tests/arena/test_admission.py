@@ -108,7 +108,7 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
 def test_a_name_of_one_that_has_left_nothing_behind_is_free(
     door: Door, house: House
 ) -> None:
-    door.comes("ann").disconnected(house.now)
+    door.comes("ann").disconnected()
 
     assert door.asks("ann") == ("ann", None)
 
@@ -130,7 +130,7 @@ def test_so_many_connections_may_be_open_with_one_token(
     assert door.asks("dora", token="another") == ("dora", None)
     assert door.asks("dora") == ("dora", None)
 
-    ben.disconnected(house.now)
+    ben.disconnected()
 
     assert door.asks("dora", token="class") == ("dora", None)
 
@@ -295,7 +295,7 @@ def test_a_session_is_not_resumed_unless_all_fits(
 ) -> None:
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
-    ann.disconnected(house.now)
+    ann.disconnected()
     ann.resumed(hello("ann", resume=former), ben.connection)  # type: ignore[arg-type]
     ann.heard_welcome()
     wrong = {
@@ -319,7 +319,7 @@ def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
     for _ in range(2):
-        ann.disconnected(house.now)
+        ann.disconnected()
         again = hello("ann", resume=former)
         ann.resumed(again, ben.connection)  # type: ignore[arg-type]
 

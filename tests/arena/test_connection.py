@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from arena.connection import Connection
+from arena.timers import Timers
 from arena.wire import Owner, Wire
 from protocol.messages import Limits
 
@@ -52,7 +53,9 @@ class Door:
 def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
     async def scenario() -> None:
         door = cast(Owner, Door(serves=serves))
-        connection = Connection(door, Limits(), cast(Any, memoryview(bytearray(64))))
+        timers = Timers(asyncio.get_running_loop())
+        buffer = cast(Any, memoryview(bytearray(64)))
+        connection = Connection(door, Limits(), timers, buffer)
         transport, loop = Eager(), asyncio.get_running_loop()
         loop.call_soon(connection.connection_made, transport)  # as asyncio does
         loop.call_soon(transport.begin)
@@ -95,7 +98,9 @@ class Gone(Eager):
 def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
     async def scenario() -> None:
         door = cast(Owner, Door(serves=False))
-        connection = Connection(door, Limits(), cast(Any, memoryview(bytearray(64))))
+        timers = Timers(asyncio.get_running_loop())
+        buffer = cast(Any, memoryview(bytearray(64)))
+        connection = Connection(door, Limits(), timers, buffer)
         transport = Gone()
         connection.connection_made(transport)
 

@@ -14,6 +14,7 @@ import pytest
 from arena import pipe as pipes
 from arena.connection import Wire
 from arena.pipe import Pipe
+from arena.timers import Timers
 from protocol.codec import Encoding
 from protocol.errors import Oversize, ProtocolError
 from protocol.messages import Limits
@@ -123,7 +124,8 @@ async def connected(limits: Limits) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
     stdin, to_bot = os.pipe()
     from_bot, stdout = os.pipe()
     owner, bot = Owner(), Bot(stdin, stdout)
-    pipe = await Pipe.open(owner, limits, "ann", to_bot, from_bot)
+    timers = Timers(asyncio.get_running_loop())
+    pipe = await Pipe.open(owner, limits, timers, "ann", to_bot, from_bot)
     try:
         yield owner, pipe, bot
     finally:
@@ -428,9 +430,9 @@ def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
         stdin, to_bot = os.pipe()
         (tmp_path / "file").touch()
         file = os.open(tmp_path / "file", os.O_RDONLY)
-        owner = Owner()
+        owner, timers = Owner(), Timers(asyncio.get_running_loop())
         with pytest.raises(ValueError, match="Pipe transport is for pipes"):
-            await Pipe.open(owner, LIMITS, "ann", to_bot, file)
+            await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
         for descriptor in (to_bot, file):
             with pytest.raises(OSError, match="descriptor"):
                 os.fstat(descriptor)

@@ -875,8 +875,9 @@ def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
             await back.vanish()
             await arena.until(lambda: arena.gateway.players["ann"].connection is None)
         gone = arena.gateway.players["ann"]
+        assert gone.loss is not None
         async with arena.bot("ann") as fresh:
-            arena.gateway._grace_over(gone, gone.secret)  # it has nothing to do with it
+            arena.gateway._grace_over(gone, gone.loss)  # it has nothing to do with it
             arena.open("blackjack", "ann", hands=1)
             await fresh.play()
 

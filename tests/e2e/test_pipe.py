@@ -70,7 +70,8 @@ async def program(
     process.stdout.close()
     try:
         gateway = arena.gateway
-        pipe = await Pipe.open(gateway, gateway.limits, name, stdin_fd, stdout_fd)
+        fds = stdin_fd, stdout_fd
+        pipe = await Pipe.open(gateway, gateway.limits, gateway.timers, name, *fds)
         yield pipe, process
         pipe.close(1000)
         await asyncio.to_thread(process.wait, 10)

@@ -425,7 +425,7 @@ def test_who_vanishes_while_another_thinks_is_missed(
             assert result.winner == 0
             verdict = the(found)
             assert (verdict.kind, verdict.bot) == ("disconnect", "ann")
-            assert verdict.text.endswith("did not come back within 300 ms")
+            assert "did not come back within 300 ms" in verdict.text
             assert verdict.asked is None
             await ben.answer(ask)  # too late to matter, and no offence
             over = await ben.hears("over")

@@ -61,7 +61,9 @@ class Transport(asyncio.Transport):
 
 def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
     async def main() -> list[bytes]:
-        socket = _Socket(Desk(Limits()), Limits(), memoryview(bytearray(16)))
+        socket = _Socket(
+            desk := Desk(Limits()), Limits(), desk._timers, memoryview(bytearray(16))
+        )
         transport = Transport()
         socket._transport = transport
         writing = asyncio.create_task(

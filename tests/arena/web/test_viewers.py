@@ -65,6 +65,9 @@ class Socket:
         assert frame_bytes == 64 * 1024
         assert buffer_bytes == 512 * 1024
 
+    def silent_since(self, now: float) -> float | None:
+        return None
+
     def send(self, frame: bytes, encoding: Encoding) -> None:
         assert encoding is Encoding.JSON
         self.heard.append(json.loads(frame))
