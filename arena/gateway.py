@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
 
 import msgspec
 
@@ -21,8 +20,9 @@ from arena.conduct import FAULT, Conduct
 from arena.connection import Connection, Wire
 from arena.desk import OnInstruct
 from arena.listening import Listening
+from arena.losses import Losses
 from arena.outboxes import Outboxes
-from arena.player import Loss, Player
+from arena.player import Player
 from arena.reception import Reception
 from arena.timers import Timers
 from arena.verdict import Finding
@@ -102,7 +102,8 @@ class Gateway:
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop, conduct.lag.total_s)
-        conduct.on_lost = self._begin_loss
+        self._losses = Losses(conduct, limits, self.timers, self._gone)
+        conduct.on_lost = self._losses.begin
         self._outboxes = Outboxes(
             conduct.lag.total_s, lambda: self.on_change(), self._failed_to_write
         )
@@ -200,7 +201,7 @@ class Gateway:
         """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
         player = self._of.get(connection)
         if player is not None and player.loss is not None:
-            self._end_silence(player, arrived)
+            self._losses.end_silence(player, arrived)
         if player is None:
             self.reception.heard(connection, message)
         elif player.session.note(message):
@@ -233,7 +234,7 @@ class Gateway:
         """A ping has come back, or something that pretends to be one."""
         player = self._of.get(connection)
         if player is not None and player.loss is not None:
-            self._end_silence(player, arrived)
+            self._losses.end_silence(player, arrived)
         if player is not None and player.ponged(payload, arrived):
             player.probe(arrived)
         else:
@@ -298,7 +299,7 @@ class Gateway:
             reason = one_line(connection.close_reason) or "it gave no reason"
             self._dismiss(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
         elif not player.leaving:
-            self._begin_loss(player, self._loop.time())
+            self._losses.begin(player, self._loop.time())
         self.on_change()
 
     def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
@@ -366,10 +367,8 @@ class Gateway:
             player.connection.close(CLOSE_REFUSED, text)
         self.on_change()
 
-    # --- lost connections (J7) ---
-
     def _has_crashed(self, connection: Wire, player: Player) -> bool:
-        """Whether a close says that the bot has crashed; of one that we have launched, its exit says more."""
+        """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
         reason = connection.close_reason.casefold()
         return (
             connection.close_code == CLOSE_CRASHED
@@ -378,53 +377,8 @@ class Gateway:
             and not self.conduct.lag.follows_stall(self._loop.time())
         )
 
-    def _begin_loss(self, player: Player, since: float) -> None:
-        """A player's connection is lost, or its machine has been silent since then: its clocks stand, and its grace is used."""
-        is_known = player.loss is not None
-        now = self._loop.time()
-        lag = self.conduct.lag
-        loss = player.lost(since, lag.total_s(now), lag.follows_stall(now))
-        if not is_known:
-            self._await_return(player, loss)
-
-    def _end_silence(self, player: Player, now: float) -> None:
-        """Something came over a connection that had been silent: nothing of what was sent is lost."""
-        if player.loss is not None and player.loss.is_silent:
-            player.regained(now, self.conduct.lag.total_s(now))
-
-    def _await_return(self, player: Player, loss: Loss) -> None:
-        """Look again when the first grace is over: a seat's, or that of the session."""
-        left_s = [left for left in self._grace_left_s(player, loss) if left > 0]
-        self.timers.after(
-            min(left_s, default=0.0), partial(self._grace_over, player, loss)
-        )
-
-    def _grace_left_s(self, player: Player, loss: Loss) -> Iterator[float]:
-        """What is left of the session's grace, and of each seat's."""
-        now = self._loop.time()
-        lag_s = self.conduct.lag.total_s(now)
-        yield self.limits.grace_ms / 1000 - (now - loss.since) + lag_s - loss.lag_s
-        for chair in player.chairs.values():
-            yield chair.grace_left_s(loss, now, lag_s)
-
-    def _grace_over(self, player: Player, loss: Loss) -> None:
-        """Some grace of a player that has not come back is over: it is out of those matches, and without any it is gone."""
-        if player.loss is not loss or player.leaving:
-            return
-        session_s, *left_s = self._grace_left_s(player, loss)
-        chairs = tuple(player.chairs.values())
-        over = [chair for chair, left in zip(chairs, left_s, strict=True) if left <= 0]
-        grace_ms = over[0].limits.grace_ms if over else self.limits.grace_ms
-        text = f"lost its connection and did not come back within {grace_ms:,} ms"
-        finding = Finding(
-            kind=Ending.DISCONNECT,
-            text=f"{text} in all" if over else text,
-            mechanism=Mechanism.SESSION,
-        )
-        if session_s > 0 or len(over) < len(chairs):
-            self.conduct.offence(player, finding, {chair.table for chair in over})
-            self._await_return(player, loss)
-            return
+    def _gone(self, player: Player, finding: Finding) -> None:
+        """A player has not come back in time."""
         connection = player.connection
         self._dismiss(player, finding)
         if connection is not None:  # which nothing has come over for so long

@@ -61,7 +61,7 @@ CLOSE_PROTOCOL = 1002
 CLOSE_OVERSIZE = 1009
 """The arena: the frame was too large; `refused` has said so."""
 CLOSE_CRASHED = 1011
-"""Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict."""
+"""Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict, unless a keepalive failed."""
 KEEPALIVE_REASONS = ("keepalive", "ping timeout", "pong timeout", "heartbeat")
 """In the reason of a 1011 from a bot, in any case: its library has given the link up, which is a lost connection and no crash (J7)."""
 CLOSE_RESTART = 1012

@@ -229,16 +229,17 @@ def many(table: Table) -> list[ArenaMessage]:
     nothing = (0,) * len(invitation.seats)
     gone = Termination(Ending.VOID, None, "another seat did not come")
     messages: list[ArenaMessage] = []
-    left = _ARRAY_BYTES - 2 * len(encode(invitation, Encoding.JSON))
-    while left > 0:
+    left = _ARRAY_BYTES - len(encode(invitation, Encoding.JSON)) - len("[]")
+    while True:
         match = f"{table.run}-{_FAR + len(messages) // 2}.{invitation.seat}"
         pair = (
             msgspec.structs.replace(invitation, match=match),
             Over(match, (), nothing, gone, None),
         )
         left -= sum(len(encode(message, Encoding.JSON)) + 1 for message in pair)
+        if left < 0:
+            return messages
         messages += pair
-    return messages
 
 
 async def tables(sitting: Sitting) -> str:

@@ -201,6 +201,11 @@ class Arena:
         async with self._changed:
             await self._changed.wait_for(holds)
 
+    def plays(self, name: str) -> bool:
+        """Whether a bot of that name is connected."""
+        player = self.gateway.players.get(name)
+        return player is not None and player.connection is not None
+
     async def still_plays(self) -> None:
         """Two more bots play a match here, whatever has happened before."""
         async with self.bot("well 1") as one, self.bot("well 2") as two:

@@ -17,10 +17,11 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from arena.clock import Lag
 from arena.games import GAMES
 from arena.match import replay
 from arena.verdict import Finding
-from protocol.messages import Ending, Mechanism
+from protocol.messages import Ending, Mechanism, Verdict
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Arena, Raw
@@ -837,6 +838,124 @@ def test_a_clean_close_in_a_match_is_a_lost_connection_too(in_arena: Run) -> Non
     in_arena(scenario, grace_ms=200)
 
 
+async def crash_codes(arena: Arena, reason: str) -> Verdict | None:
+    """A bot closes with 1011 while it is asked, and comes back if it may; the verdict on it."""
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+        bens = asyncio.create_task(ben.play())
+        await ann.ready()
+        await ann.hears("ask")
+        await ann.websocket.close(1011, reason)
+        await arena.until(lambda: not arena.plays("ann"))
+        if not table.is_over:
+            async with arena.stranger("ann") as back:
+                await back.hello(resume=ann.session)
+                await back.play()
+        await bens
+        return (await arena.result(table))[1]
+
+
+@pytest.mark.parametrize("reason", ["", "ZeroDivisionError: division by zero"])
+def test_J2_a_bot_that_closes_with_1011_has_crashed(in_arena: Run, reason: str) -> None:
+    async def scenario(arena: Arena) -> None:
+        verdict = await crash_codes(arena, reason)
+
+        assert verdict is not None
+        assert verdict.kind is Ending.CRASH
+
+    in_arena(scenario)
+
+
+@pytest.mark.parametrize("reason", ["keepalive ping timeout", "Ping timeout: no pong"])
+def test_J7_a_keepalive_that_failed_is_a_lost_connection(
+    in_arena: Run, reason: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        assert await crash_codes(arena, reason) is None
+
+    in_arena(scenario)
+
+
+def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        monkeypatch.setattr(Lag, "follows_stall", lambda lag, now: True)
+        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+            bens = asyncio.create_task(ben.play())
+            await ann.ready()
+            await ann.hears("ask")
+            [chair] = arena.gateway.players["ann"].chairs.values()
+            grace_s = chair.grace_s
+            await ann.websocket.close(1011)
+            await arena.until(lambda: not arena.plays("ann"))
+            async with arena.stranger("ann") as back:
+                await back.hello(resume=ann.session)
+                await back.hears("match")
+
+                assert chair.grace_s == grace_s
+
+                await back.play()
+            await bens
+
+            assert (await arena.result(table))[1] is None
+
+    in_arena(scenario)
+
+
+def test_J3_many_tables_on_one_lost_connection_are_one_offence(in_arena: Run) -> None:
+    async def scenario(arena: Arena) -> None:
+        offences = []
+        arena.gateway.on_offence = lambda name, finding: offences.append(
+            (name, finding.kind)
+        )
+        async with AsyncExitStack() as stack:
+            ann = await stack.enter_async_context(arena.stranger("ann"))
+            await ann.hello(tables=8)
+            tables = [arena.open("blackjack", "ann", hands=4) for _ in range(8)]
+            for _ in tables:
+                await ann.ready()
+            await ann.vanish()
+            for table in tables:
+                _, verdict = await arena.result(table)
+                assert verdict is not None
+                assert verdict.kind is Ending.DISCONNECT
+                assert "within 200 ms in all" in verdict.text
+
+        assert offences == [("ann", Ending.DISCONNECT)]
+
+    in_arena(scenario, grace_ms=200)
+
+
+def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
+    in_arena: Run,
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        async with AsyncExitStack() as stack:
+            ann = await stack.enter_async_context(arena.stranger("ann"))
+            await ann.hello(tables=2)
+            short, long = (arena.open("blackjack", "ann", hands=1) for _ in range(2))
+            short.chairs[0].grace_s = 0.1  # the rest was used before
+            await ann.ready()
+            await ann.ready()
+            await ann.vanish()
+            _, verdict = await arena.result(short)
+
+            assert verdict is not None
+            assert verdict.kind is Ending.DISCONNECT
+
+            back = await stack.enter_async_context(arena.stranger("ann"))
+            await back.hello(resume=ann.session)
+            heard = await back.hears("over")
+            await back.play()
+
+            assert heard["termination"]["kind"] == "disconnect"
+            assert (await arena.result(long))[1] is None
+
+    in_arena(scenario)
+
+
 def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
@@ -877,7 +996,7 @@ def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
         gone = arena.gateway.players["ann"]
         assert gone.loss is not None
         async with arena.bot("ann") as fresh:
-            arena.gateway._grace_over(gone, gone.loss)  # it has nothing to do with it
+            arena.gateway._losses._over(gone, gone.loss)  # it has nothing to do with it
             arena.open("blackjack", "ann", hands=1)
             await fresh.play()
 
