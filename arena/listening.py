@@ -10,6 +10,8 @@ from protocol.errors import Unreachable
 
 __all__ = ["Listening"]
 
+_BACKLOG = 1024  # that the kernel accepts for us: a class comes back at once after a stall
+
 
 class Listening:
     """Any number of addresses."""
@@ -31,7 +33,7 @@ class Listening:
         """
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(make, host, port)
+            server = await loop.create_server(make, host, port, backlog=_BACKLOG)
         except OSError as error:
             why = (
                 "another program uses that port; choose another with --port"
