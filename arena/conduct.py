@@ -300,6 +300,8 @@ class Conduct:
         since = player.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
+        elif since is None and player.loss is not None and player.loss.is_silent:
+            player.regained(now, self.lag.total_s(now))
         return since is not None or player.loss is not None
 
     def _play_on(self, table: Table) -> None:

@@ -10,7 +10,9 @@ from protocol.errors import Unreachable
 
 __all__ = ["Listening"]
 
-_BACKLOG = 1024  # that the kernel accepts for us: a class comes back at once after a stall
+_BACKLOG = (
+    1024  # that the kernel accepts for us: a class comes back at once after a stall
+)
 
 
 class Listening:

@@ -74,6 +74,10 @@ class Losses:
 
     def _over(self, player: Player, loss: Loss) -> None:
         """Some grace is over: the player is out of those matches, all by one offence, and without any others it is gone."""
+        now = self._loop.time()
+        connection = player.connection
+        if loss.is_silent and connection and connection.silent_since(now) is None:
+            self.end_silence(player, now)
         if player.loss is not loss or player.leaving:
             return
         session_s, *left_s = self._left_s(player, loss)

@@ -244,10 +244,10 @@ class Player:
         A ping goes out every `_LOOK_S`, so that there is something to be acknowledged: by the kernel, whatever the bot does.
         """
         connection = self.connection
-        if connection is None or not connection.has_link or self.loss is not None:
+        if connection is None or not connection.has_link:
             return None
         silent_since = connection.silent_since(now)
-        if now - self._looked_at >= _LOOK_S:
+        if self.loss is None and now - self._looked_at >= _LOOK_S:
             self._looked_at = now
             payload = secrets.token_bytes(16)
             self._look_pings.append(payload)

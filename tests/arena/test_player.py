@@ -311,6 +311,32 @@ def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_
     assert chair.grace_s == pytest.approx(1.0 - 20.0)
 
 
+def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    playing(house, ann, ben)
+    silent(ann, house)
+    house.now += 20
+    house.conduct.tick()
+    ann.wire.silent = None
+    house.now += 0.25
+    house.conduct.tick()
+
+    assert ann.player.loss is None
+
+    house.now += 3.9
+    house.conduct.tick()
+
+    assert not house.results
+
+    house.now += 0.25
+    house.conduct.tick()
+    [(_, result, _)] = house.results
+
+    assert result.termination.kind is Ending.TIMEOUT
+
+
 def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: House) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
