@@ -165,7 +165,7 @@ def test_what_it_took_stands_beside_the_limits() -> None:
     assert summary_of(checked(OK, SKIPPED, BAD, report=report)) == [
         "",
         "1,234 decisions: p50 0.1 ms, p99 2.0 ms, max 1,500.0 ms (free up to 1,000 ms, "
-        "never more than 5,000 ms); bank 500 of 10,000 ms used",
+        "never more than 15,000 ms); bank 500 of 20,000 ms used",
         "memory 30 of 512 MiB, processes 2 of 32, CPU 1.2 s",
         "3 steps: 1 ok, 1 failed, 1 skipped",
     ]
