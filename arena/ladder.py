@@ -177,6 +177,12 @@ class Ladder:
             )
         return tuple(rows)
 
+    def __len__(self) -> int:
+        return len(self._climbers)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._climbers
+
     def climber(self, name: str) -> Climber:
         """What is known of a bot; of a stranger the start."""
         return self._climbers.get(name) or Climber()

@@ -390,7 +390,7 @@ RUN = "[[run]]\ngame = "
         (
             RUN + "'akq'\nlimits = { memory_mib = 64 }",
             "[[run]] 1 limits memory_mib: expected it in [limits], for the whole arena; "
-            "here some of: decision_ms, bank_ms, hard_ms, wall_ms, start_ms",
+            "here some of: decision_ms, bank_ms, hard_ms, wall_ms, start_ms, grace_ms",
         ),
         (
             "[serve]\ntls_cert = 'a'",
