@@ -152,7 +152,7 @@ class LadderStage:
         try:
             free = self._free()
             seats = self._climbers.plan.rules.seats
-            if len({stem(name) for name in free}) < seats:  # two of one never meet
+            if len(free) < seats:
                 return
             playing = [pairing.players for pairing, _ in self._tables.values()]
             tables = pairings(free, seats, self._ladder(), playing, rematch)

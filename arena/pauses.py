@@ -1,7 +1,7 @@
 """How long an owner rests on a ladder after its offences (J3).
 
 Everything of that owner rests, as one token may have many names. Each further offence doubles the pause; matches that ran their
-course work offences off, so that bad luck is forgotten. What counts are the records alone, so that a restart changes nothing. Pure.
+course work offences off, and so does time, so that bad luck is forgotten. What counts are the records alone, so that a restart changes nothing. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from arena.access import stem
 from arena.written import Played
 from protocol.messages import Ending
 
-__all__ = ["FIRST_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]
+__all__ = ["FIRST_S", "LAPSE_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]
 
 FIRST_S = 10.0
 """After the first offence: as long as a lost connection may hold a match up on a ladder."""
@@ -20,6 +20,8 @@ LONGEST_S = 900.0
 """After many: an evening has room for a dozen of them."""
 MATCHES_EACH = 10
 """So many matches in a row that ran their course work one offence off."""
+LAPSE_S = 3600.0
+"""So does so much time without an offence: who mends a bot at home need not pay for it next week."""
 _MOST = 8  # offences that count: the eighth reaches LONGEST_S
 
 
@@ -60,7 +62,8 @@ class Pauses:
                 continue
             if owner in offenders:
                 account = self._accounts.setdefault(owner, _Account())
-                account.offences = min(account.offences + 1, _MOST)
+                lapsed = max(0, int((at - account.until) / LAPSE_S))
+                account.offences = min(max(0, account.offences - lapsed) + 1, _MOST)
                 account.completed = 0
                 account.until = at + account.pause_s
             elif account is not None and result.termination.kind is Ending.COMPLETED:

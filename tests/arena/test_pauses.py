@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arena.match import Result
-from arena.pauses import FIRST_S, LONGEST_S, MATCHES_EACH, Pauses
+from arena.pauses import FIRST_S, LAPSE_S, LONGEST_S, MATCHES_EACH, Pauses
 from arena.written import Played
 from protocol.messages import Ending, Termination
 
@@ -86,6 +86,17 @@ def test_J3_completed_matches_in_a_row_work_an_offence_off() -> None:
     pauses.add(played(at + 100, "ann", "eve", by=1))
 
     assert pauses.left_s("eve", at + 100) == 2 * FIRST_S, "its second"
+
+
+def test_J3_an_hour_without_an_offence_takes_one_off() -> None:
+    pauses = Pauses()
+    at = offends(pauses, 4) + 2 * LAPSE_S
+    pauses.add(played(at, "eve", "ann", by=0))
+    assert pauses.left_s("eve", at) == 4 * FIRST_S, "its third"
+
+    later = at + 100 * LAPSE_S
+    pauses.add(played(later, "eve", "ann", by=0))
+    assert pauses.left_s("eve", later) == FIRST_S
 
 
 def test_J3_who_has_worked_everything_off_begins_anew() -> None:
