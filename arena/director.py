@@ -291,10 +291,7 @@ class Competition:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
-            and (
-                name in (player.name for player in self.plays())
-                or name in (row.name for row in self.ledger.rows)
-            )
+            and (name in self.ledger.ladder() or self._is_here(name))
         )
 
     def seat(self, names: Sequence[str]) -> None:
@@ -404,16 +401,30 @@ class Competition:
         """Whether a bot may not play here any more, or its owner."""
         return name in self.ledger.out or stem(name) in self.ledger.out
 
+    def rests_s(self, owner: str) -> float:
+        """How long everything of an owner still rests after its offences, in seconds (J3)."""
+        return self.ledger.pauses.left_s(owner, self._wall())
+
     def plays(self) -> list[Player]:
         """All that are here and play the game, but for people and the house bots of other competitions."""
         others = self._listener.guests_elsewhere(self)
         return [
             player
             for player in self._gateway.players.values()
-            if self.plan.game in player.games
-            and not player.leaving
-            and player.name not in others
+            if self._could_play(player) and player.name not in others
         ]
+
+    def _could_play(self, player: Player) -> bool:
+        return self.plan.game in player.games and not player.leaving
+
+    def _is_here(self, name: str) -> bool:
+        """Whether `plays` has a bot of that name."""
+        player = self._gateway.players.get(name)
+        return (
+            player is not None
+            and self._could_play(player)
+            and name not in self._listener.guests_elsewhere(self)
+        )
 
     def stuck(self, pairing: Pairing) -> None:
         """A match was void three times by faults of the arena (J5).

@@ -12,7 +12,7 @@ give the same ladder. OpenSkill is imported with the first match, so that nobody
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import permutations
 from math import sqrt
@@ -177,6 +177,12 @@ class Ladder:
             )
         return tuple(rows)
 
+    def __len__(self) -> int:
+        return len(self._climbers)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._climbers
+
     def climber(self, name: str) -> Climber:
         """What is known of a bot; of a stranger the start."""
         return self._climbers.get(name) or Climber()
@@ -252,6 +258,7 @@ class _Hall:
         playing: Iterable[tuple[str, ...]],
     ) -> None:
         self._free = {name: tables for name, tables in free.items() if tables > 0}
+        self._owners = Counter(map(stem, self._free))
         self._seen: dict[str, _Seen] = {}
         self._playing: set[Company] = set()
         tables = tuple(playing)
@@ -279,16 +286,21 @@ class _Hall:
                 self._free[name] -= 1
                 if not self._free[name]:
                     del self._free[name]
+                    self._seated(stem(name))
             yield chairs
+
+    def _seated(self, owner: str) -> None:
+        """One of its bots is not free any more."""
+        self._owners[owner] -= 1
+        if not self._owners[owner]:
+            del self._owners[owner]
 
     def _next(self, seats: int, rematch: bool) -> tuple[str, ...]:
         """The next table, not yet seated; empty if there is none."""
-        if len(self._free) < seats:
+        if len(self._owners) < seats:  # else a thousand names of one would be tried
             return ()
         for name in sorted(self._free, key=lambda name: self._seen[name].games):
             others = self._nearest(name)
-            if len(others) < seats - 1:
-                continue
             table = (name, *others[: seats - 1])
             if rematch or not self._is_rematch(table):
                 return table

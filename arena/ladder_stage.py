@@ -1,7 +1,7 @@
 """A ladder while it is open: whoever is free is paired, again and again, until the instructor closes it (K4).
 
 `arena/ladder.py` says who plays whom. Here is when: a bot rests after a match, so that a ladder neither fills the disk nor keeps bots
-from the competitions that have an end. Nobody is waited for, nobody is absent, and what is void is not repeated: the next match comes.
+from the competitions that have an end; after an offence everything of its owner rests, longer each time (`arena/pauses.py`). Nobody is waited for, nobody is absent, and what is void is not repeated: the next match comes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from typing import Protocol
 
+from arena.access import stem
 from arena.conduct import OnOver, Table
 from arena.ladder import Ladder, pairings
 from arena.match import MatchResult
@@ -45,6 +46,9 @@ class Climbers(Protocol):
 
     def is_barred(self, name: str) -> bool:
         """Whether a bot may not play here any more."""
+
+    def rests_s(self, owner: str) -> float:
+        """How long everything of an owner still rests after its offences, in seconds."""
 
     def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
@@ -84,6 +88,8 @@ class LadderStage:
         self._number = first
         self._tables: dict[int, tuple[Pairing, Table]] = {}
         self._rests: set[str] = set()
+        self._owners_rest: set[str] = set()
+        self._left: dict[int, set[str]] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._waits = False
         self._loop = asyncio.get_running_loop()
@@ -127,7 +133,8 @@ class LadderStage:
         """What is being played goes on."""
 
     def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
-        """Go on after a pause."""
+        """Go on after a pause, or without a result that was taken back and may have been an offence."""
+        self._owners_rest.clear()
         self.seat(())
 
     def offended(self, name: str) -> None:
@@ -173,6 +180,7 @@ class LadderStage:
         """Who could play now, and how many matches more; one at a time with rests in between."""
         rests = bool(self._climbers.plan.pause_s)
         playing = {name for one, _ in self._tables.values() for name in one.players}
+        left = self._who_left()
         return {
             player.name: 1 if rests else player.tables - len(player.chairs)
             for player in self._climbers.plays()
@@ -180,7 +188,31 @@ class LadderStage:
             and player.name not in self._rests
             and not (rests and player.name in playing)
             and not self._climbers.is_barred(player.name)
+            and not left.get(stem(player.name), set()) - {player.name}
+            and not self._owner_rests(stem(player.name))
         }
+
+    def _who_left(self) -> dict[str, set[str]]:
+        """By owner, the bots that were away from a match that goes on: else one token with many names could hold all tables up."""
+        owners: dict[str, set[str]] = {}
+        for number, (_, table) in self._tables.items():
+            left = self._left.setdefault(number, set())
+            for chair in table.chairs:
+                if not chair.player.is_here:
+                    left.add(chair.player.name)
+            for name in left:
+                owners.setdefault(stem(name), set()).add(name)
+        return owners
+
+    def _owner_rests(self, owner: str) -> bool:
+        """Whether an owner rests after its offences; who is free is paired when that is over."""
+        if owner in self._owners_rest:
+            return True
+        left_s = self._climbers.rests_s(owner)
+        if left_s:
+            self._owners_rest.add(owner)
+            self._later(left_s, partial(self._owner_rested, owner))
+        return left_s > 0
 
     def _open(self, players: tuple[str, ...]) -> None:
         pairing = Pairing(self._number, players)
@@ -196,6 +228,7 @@ class LadderStage:
         verdict: Verdict | None,
     ) -> None:
         del self._tables[pairing.number]
+        self._left.pop(pairing.number, None)
         self.settled += 1
         try:
             self._climbers.note(pairing, table, result, verdict)
@@ -211,6 +244,10 @@ class LadderStage:
 
     def _rested(self, names: Sequence[str]) -> None:
         self._rests.difference_update(names)
+        self._seat(rematch=False)
+
+    def _owner_rested(self, owner: str) -> None:
+        self._owners_rest.discard(owner)
         self._seat(rematch=False)
 
     def _later(self, delay_s: float, call: Callable[[], None]) -> None:

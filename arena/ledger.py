@@ -14,6 +14,7 @@ import msgspec
 from arena.forms import schedule_of, standings_of
 from arena.ladder import Ladder
 from arena.match import MatchResult, Result
+from arena.pauses import Pauses
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
 from arena.standings import League, RoundRobin
@@ -47,6 +48,7 @@ class Ledger:
         out: who is out (J3), and why.
         verdicts: every elimination with its evidence; of a ladder the latest.
         findings: what was found while a bot sat nowhere, and has not ended a match yet.
+        pauses: of the owners on a ladder.
     """
 
     def __init__(
@@ -275,6 +277,7 @@ class Ledger:
         """Count everything, in the order in which it happened."""
         self.out = {}
         self._standings = standings_of(self.plan)
+        self.pauses = Pauses()
         if self.plan.form is not Form.ELIMINATION:
             for name, ended in self._removed.items():
                 self._strike(name, ended)
@@ -285,9 +288,11 @@ class Ledger:
         pairing = Pairing(played.pairing, played.players)
         if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, played.result))
-        if not self._is_ladder:  # there it is only a loss (J3)
-            for seat in played.result.out:
-                self.out.setdefault(pairing.players[seat], played.result.termination)
+        if self._is_ladder:  # where it is only a loss, and a pause (J3)
+            self.pauses.add(played)
+            return
+        for seat in played.result.out:
+            self.out.setdefault(pairing.players[seat], played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         self.out.setdefault(name, ended)

@@ -6,6 +6,7 @@ number or reads a clock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,24 @@ from arena.rules import Game
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
-__all__ = ["HOUSE_TABLES", "WAIT_S", "Bot", "Form", "Plan", "form_of", "plan_of"]
+__all__ = [
+    "HOUSE_TABLES",
+    "WAIT_S",
+    "Bot",
+    "Form",
+    "Plan",
+    "form_of",
+    "limits_of",
+    "plan_of",
+]
 
 HOUSE_TABLES = 64
 """At how many tables a house bot plays, if the limits allow it: it is quick, and nobody should have to wait for it."""
 WAIT_S = 60.0
 """How long a competition waits for a bot that is away, if nobody says otherwise: for a laptop that starts again."""
+
+_LADDER_GRACE_MS = 10_000
+"""A ladder has no end: a match that is lost there costs little, and its opponent should not wait for long."""
 
 
 class Form(StrEnum):
@@ -111,6 +124,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def form_of(game: Game) -> Form:
     """The form in which a game is played if nobody says otherwise: by its number of seats."""
     return {1: Form.LEAGUE, 2: Form.ROUND_ROBIN}.get(game.seats, Form.ELIMINATION)
+
+
+def limits_of(form: Form, limits: Limits, own: Mapping[str, int] = {}) -> Limits:
+    """The limits of a competition.
+
+    Args:
+        form: of a ladder `grace_ms` is at most 10 s, unless it has one of its own.
+        limits: the arena's.
+        own: those that it has of its own, by field.
+    """
+    bounds: dict[str, Any] = msgspec.structs.asdict(limits)
+    if form is Form.LADDER:
+        bounds["grace_ms"] = min(limits.grace_ms, _LADDER_GRACE_MS)
+    return Limits(**{**bounds, **own})
 
 
 def plan_of(

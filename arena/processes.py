@@ -1,6 +1,6 @@
 """How a system is asked for its processes: what they hold, whose children they are, and the CPU time that they have used.
 
-Two readers behind the same four functions (`Processes`): Linux's /proc, and `psutil` where there is none. They only read, and raise nothing for a
+Two readers behind the same functions (`Processes`): Linux's /proc, and `psutil` where there is none. They only read, and raise nothing for a
 process that has ended meanwhile; what the figures mean for a bot is the business of `arena/sampler.py`.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -27,6 +28,14 @@ __all__ = [
     "probe",
     "reader",
 ]
+
+
+_MEMFD = "/memfd:"  # what the link of such a file begins with, wherever it is looked at
+# Of a mapping of one: its inode, and after lines of which each begins with a capital its share.
+_MAPPED_MEMFD = re.compile(
+    rb"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+) +/memfd:.*(?:\n[A-Z].*)*?\nPss: +(\d+) kB",
+    re.MULTILINE,
+)
 
 
 class Entry(NamedTuple):
@@ -64,8 +73,16 @@ class Processes(Protocol):
     def memory(self, pid: int) -> Memory | None:
         """What it holds."""
 
-    def pss(self, pid: int) -> int | None:
-        """Its fair share of the pages it holds, in bytes; all of them if it may not be seen."""
+    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
+        """Its fair share of the pages it holds, in bytes; all of them if it may not be seen. Files in memory with the inodes
+        `but` do not count.
+        """
+
+    def most_in_files(self) -> int:
+        """What all files in memory on this machine hold together at most, in bytes."""
+
+    def files(self, pid: int) -> Mapping[int, int]:
+        """The files in memory that it has open and that are in no directory: by inode, what each holds in bytes."""
 
     def cpu(self, pid: int) -> Cpu | None:
         """Its CPU time."""
@@ -117,13 +134,36 @@ class LinuxProcesses:
             return None
         return Memory(_kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024)
 
-    def pss(self, pid: int) -> int | None:
+    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
         """Pss; of a process that does not let itself be looked at, VmRSS."""
         rollup = self._of_a_thread(pid, "smaps_rollup", b"Pss:")
         if rollup is not None:
-            return _kib(rollup, b"Pss:") * 1024
+            counted = _mapped_memfds(pid, but) if but else 0
+            return _kib(rollup, b"Pss:") * 1024 - counted
         memory = self.memory(pid)
         return None if memory is None else memory.rss_bytes
+
+    def most_in_files(self) -> int:
+        """Shmem, and all that is swapped, as some of it may be theirs."""
+        machine = _read("/proc/meminfo")
+        if machine is None or b"\nShmem:" not in machine:
+            return sys.maxsize
+        swapped = _kib(machine, b"SwapTotal:") - _kib(machine, b"SwapFree:")
+        return (_kib(machine, b"Shmem:") + swapped) * 1024
+
+    def files(self, pid: int) -> Mapping[int, int]:
+        """What memfd_create(2) made: neither RSS nor PSS has what is written to it and not mapped."""
+        found: dict[int, int] = {}
+        folder = f"/proc/{pid}/fd"
+        with suppress(OSError):  # it has ended, or does not let itself be looked at
+            for number in os.listdir(folder):
+                path = f"{folder}/{number}"
+                with suppress(OSError):  # closed just now
+                    # Only these are asked for more: a file system of the bot's own might never answer.
+                    if os.readlink(path).startswith(_MEMFD):
+                        file = os.stat(path)
+                        found[file.st_ino] = file.st_blocks * 512
+        return found
 
     def cpu(self, pid: int) -> Cpu | None:
         """The process's CPU clock, which counts nanoseconds; what its children took is known in ticks."""
@@ -165,6 +205,17 @@ def _read(path: str) -> bytes | None:
         os.close(file)
 
 
+def _mapped_memfds(pid: int, inodes: Collection[int]) -> int:
+    """A process's share, in bytes, of the pages of those files that it has mapped."""
+    try:
+        with open(f"/proc/{pid}/smaps", "rb") as file:
+            maps = file.read()
+    except OSError:
+        return 0
+    found = (map(int, one.groups()) for one in _MAPPED_MEMFD.finditer(maps))
+    return sum(share * 1024 for inode, share in found if inode in inodes)
+
+
 def _kib(text: bytes, label: bytes) -> int:
     at = text.find(b"\n" + label)
     return int(text[at + 1 + len(label) :].split(None, 1)[0]) if at >= 0 else 0
@@ -202,13 +253,21 @@ class PsutilProcesses:
             return Memory(found.rss, getattr(found, "peak_wset", found.rss))
         return None
 
-    def pss(self, pid: int) -> int | None:
+    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
         """The fair share, or what is not shared, or else all."""
         with suppress(self._psutil.Error):
             found = self._psutil.Process(pid).memory_full_info()
             return int(getattr(found, "pss", found.uss))
         memory = self.memory(pid)
         return None if memory is None else memory.rss_bytes
+
+    def most_in_files(self) -> int:
+        """Not known, and not asked for."""
+        return 0
+
+    def files(self, pid: int) -> Mapping[int, int]:
+        """None are known."""
+        return {}
 
     def cpu(self, pid: int) -> Cpu | None:
         """User and system time; that of children only where the system keeps it."""

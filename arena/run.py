@@ -17,7 +17,7 @@ from arena.access import stem
 from arena.entry import unused
 from arena.forms import check_form
 from arena.games import competition_settings, game_named
-from arena.plan import WAIT_S, Bot, Form, Plan, plan_of
+from arena.plan import WAIT_S, Bot, Form, Plan, limits_of, plan_of
 from arena.rules import Game
 from arena.timetable import Times
 from protocol.ace_king_queen import AceKingQueenSettings
@@ -125,7 +125,6 @@ def plan_for(
     Raises:
         UsageError: settings that do not go together, or cannot be split so.
     """
-    bounds: dict[str, Any] = {**msgspec.structs.asdict(limits), **run.limits}
     chosen = {**games.get(run.game, {}), **run.settings}
     settings = competition_settings(run.rules, chosen)
     return plan_of(
@@ -135,7 +134,7 @@ def plan_for(
         run.form,
         matches=run.matches * run.split,
         with_itself=run.with_itself,
-        limits=Limits(**bounds),
+        limits=limits_of(run.form, limits, run.limits),
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
         teams=teams_of(players, teams or {}),

@@ -5,10 +5,11 @@ all processes once for all bots; what a rule says about a tree is in `judge`, wh
 I/O. How the system is asked is in `arena/processes.py`.
 
 Memory is VmHWM, the kernel's own high-water mark, so that no peak of a process falls between two samples, and PSS for a tree, as processes
-share pages. It is neither rusage, which a child inherits, nor RLIMIT_AS, which ends Go, Node and Java at start.
+share pages, with all that the tree's memfds hold, each once, mapped or not. It is neither rusage, which a child inherits, nor RLIMIT_AS, which ends Go, Node and Java at start.
 
 What it cannot see: a process that starts and ends between two samples and whose parent ignores SIGCHLD leaves no trace of its
-CPU time in /proc; the clock on the wall limits that. Nor can it see files in memory that no process has mapped. It takes at most a tenth of a core: with many processes it samples less often.
+CPU time in /proc; the clock on the wall limits that. Nor can it see memory that no process has mapped and that is in no memfd of /proc/PID/fd:
+a memfd on its way through a socket or in a thread's own table of files, a detached segment of shared memory. A cgroup counts these. It takes at most a tenth of a core: with many processes it samples less often.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from typing import NamedTuple
@@ -77,12 +78,14 @@ class Peak(NamedTuple):
 # ---- Rules
 
 
-def judge(tree: Sequence[ProcessReading], limits: Limits) -> Finding | None:
-    """What a bot's living processes do against its limits, if they do."""
+def judge(
+    tree: Sequence[ProcessReading], limits: Limits, files_bytes: int = 0
+) -> Finding | None:
+    """What a bot's living processes do against its limits, if they do; `files_bytes` are in files, and in nobody's PSS."""
     limit_bytes = limits.memory_mib * MIB
     held = max((process.peak_bytes for process in tree), default=0)
     if held <= limit_bytes:
-        held = _shares(tree) or 0
+        held = (_shares(tree) or 0) + files_bytes
     if held > limit_bytes:
         text = f"memory {ceil(held / MIB)} MiB > {limits.memory_mib} MiB (sampled)"
         return Finding(kind=Ending.MEMORY, text=text, mechanism=Mechanism.SAMPLED)
@@ -226,6 +229,7 @@ class Sampler:
         self._on_finding = on_finding
         self._processes = processes
         self._bots: dict[str, _Bot] = {}
+        self._most_in_files = 0  # of the whole machine, at this sample
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -299,6 +303,7 @@ class Sampler:
         bots = self._bots
         if bots and self._processes is not None:
             table = self._processes.table()
+            self._most_in_files = self._processes.most_in_files()
             for bot in bots.values():
                 self._look_at(bot, table)
         self.samples += 1
@@ -337,10 +342,19 @@ class Sampler:
 
         A child between vfork and exec shares all its parent's memory without having any, for less than a millisecond.
         """
+        assert self._processes is not None, "who samples has a reader"
         rss_bytes = sum(reading.rss_bytes for reading in readings)
+        limit_bytes = self._limits.memory_mib * MIB
+        # With so little in all files on the machine there is no need to look for the bot's.
+        looks = readings if rss_bytes + self._most_in_files > limit_bytes else ()
+        files = dict(
+            file for each in looks for file in self._processes.files(each.pid).items()
+        )
+        files_bytes = sum(files.values())
         finding = None
-        if rss_bytes > self._limits.memory_mib * MIB:  # reading PSS takes milliseconds
-            finding = judge([self._with_pss(each) for each in readings], self._limits)
+        if rss_bytes + files_bytes > limit_bytes:  # reading PSS takes milliseconds
+            shares = [self._with_pss(each, files) for each in readings]
+            finding = judge(shares, self._limits, files_bytes)
         was_suspect, bot.is_suspect = bot.is_suspect, finding is not None
         return finding if was_suspect else None
 
@@ -356,9 +370,12 @@ class Sampler:
             for pid in pids
         ]
 
-    def _with_pss(self, reading: ProcessReading) -> ProcessReading:
+    def _with_pss(
+        self, reading: ProcessReading, but: Collection[int]
+    ) -> ProcessReading:
         assert self._processes is not None, "who samples has a reader"
-        return reading._replace(pss_bytes=self._processes.pss(reading.pid) or 0)
+        share = self._processes.pss(reading.pid, but)
+        return reading._replace(pss_bytes=share or 0)
 
     def _meter(self, bot: _Bot) -> None:
         """Read the CPU time of the processes that are known, the keeper's first; call it with the lock."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from arena.config import Config
 from arena.forms import check_form
 from arena.games import competition_settings
-from arena.plan import Form, Plan, form_of, plan_of
+from arena.plan import Form, Plan, form_of, limits_of, plan_of
 from arena.rules import Game
 from arena.run import PAUSE_S
 from protocol.errors import UsageError
@@ -55,7 +55,7 @@ def plan_by_hand(
         chosen,
         matches=matches or (usual.matches if usual else config.serve.matches),
         with_itself=is_round_robin and game.name == "ace_king_queen",
-        limits=config.limits,
+        limits=limits_of(chosen, config.limits),
         pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,
     )
 

@@ -157,7 +157,7 @@ def _going(one: Competition) -> Going:
     progress, plan = one.progress, one.plan
     players = len(plan.players)
     if plan.form is Form.LADDER:  # whoever has come
-        players = max(players, len(one.ledger.rows))
+        players = max(players, len(one.ledger.ladder()))
     return Going(
         id=one.id,
         run=plan.run,

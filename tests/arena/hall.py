@@ -242,6 +242,7 @@ class Hall:
         self.told: list[Verdict] = []
         self.lines: list[str] = []
         self.matched: list[tuple[str, Outcome]] = []
+        self.wall_s = 0.0
         self._plays: dict[Player, tuple[Bot, Plays]] = {}
 
     @property
@@ -340,7 +341,7 @@ class Hall:
             Competition(
                 ledger,
                 cast(Gateway, gateway),
-                lambda: 0.0,
+                lambda: self.wall_s,
                 call_house or self._call_house,
                 _Heard(self),
                 is_paused=is_paused,

@@ -15,6 +15,7 @@ from arena.forms import schedule_of, standings_of
 from arena.games import GAMES
 from arena.plan import WAIT_S, Form, Plan
 from arena.run import PAUSE_S, Run, Who, plan_for
+from arena.start import plan_by_hand
 from arena.timetable import parse
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -270,6 +271,38 @@ def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
 
     limits = plan_for(the_run(found), changed, found.games, ("ann", "ben")).limits
     assert limits == Limits(bank_ms=5, hard_ms=9)
+
+
+def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_otherwise(
+    read: Read,
+) -> None:
+    found = read("""
+        [limits]
+        grace_ms = 40_000
+        [[run]]
+        game = "akq"
+        [[run]]
+        name = "ladder"
+        game = "akq"
+        form = "ladder"
+        [[run]]
+        name = "patient"
+        game = "akq"
+        form = "ladder"
+        limits = { grace_ms = 60_000 }
+    """)
+    graces = [
+        plan_for(run, found.limits, found.games, ("ann", "ben")).limits.grace_ms
+        for run in found.runs
+    ]
+    assert graces == [40_000, 10_000, 60_000]
+
+    by_hand = plan_by_hand(GAMES["ace_king_queen"], found, form="ladder")
+    assert by_hand.limits == Limits(grace_ms=10_000)
+
+    impatient = Limits(grace_ms=2_000)
+    ladder = plan_for(found.runs[1], impatient, found.games, ("ann", "ben"))
+    assert ladder.limits == impatient
 
 
 RUN = "[[run]]\ngame = "

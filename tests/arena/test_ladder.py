@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena import ladder as ladder_module
 from arena.ladder import Ladder, LadderRow, pairings
 from arena.match import Result
 from arena.schedule import Outcome, Pairing
@@ -467,6 +468,24 @@ def test_K4_who_comes_late_catches_up_and_also_meets_the_old_hands() -> None:
 
     assert met[0] == 90, "since they came it has always been their turn"
     assert met[1] >= met[2]
+
+
+@pytest.mark.parametrize("others", [(), ("ann",)])
+def test_the_names_of_one_owner_are_not_all_tried_when_nobody_else_is_free(
+    monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
+) -> None:
+    tried: list[str] = []
+    nearest = ladder_module._Hall._nearest
+
+    def counted(hall: ladder_module._Hall, name: str) -> list[str]:
+        tried.append(name)
+        return nearest(hall, name)
+
+    monkeypatch.setattr(ladder_module._Hall, "_nearest", counted)
+    names = [*(f"eve/{number}" for number in range(200)), *others]
+    made = list(pairings(free(names), 2, Ladder()))
+
+    assert len(made) == len(tried) == len(others)
 
 
 def test_K4_two_bots_of_one_owner_never_meet() -> None:

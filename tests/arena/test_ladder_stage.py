@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.director import Competition
+from arena.ladder import Ladder
 from arena.plan import Form
 from arena.store import State
 from protocol.errors import StoreFailed, UsageError
@@ -24,7 +27,7 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.director import Competition, Report
+    from arena.director import Report
     from tests.arena.conftest import House
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
@@ -180,21 +183,173 @@ def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     run(scenario)
 
 
-def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on(house: House) -> None:
+def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def scenario() -> None:
+        clock = Clock(monkeypatch)
         hall = Hall(house)
         hall.comes("ann")
         hall.comes("rogue", illegal)
         competition, task = await hall.begin("ann", **LADDER)
-        await until(hall, 3)
-        assert competition.is_in("ann")
+        for count, pause_s in enumerate((10.0, 20.0, 40.0), start=1):
+            assert len(hall.book.matches) == count
+            assert clock.delays == [pause_s]
+            hall.wall_s += pause_s
+            clock.ring(pause_s)
+            await turns()
+        assert competition.is_in("rogue")
         report = await closed(competition, task)
 
         rows = {row.name: row for row in report.standings}
-        assert rows["rogue"].losses == rows["rogue"].played >= 3
-        assert rows["rogue"].offences >= 3
+        assert rows["rogue"].losses == rows["rogue"].played == 4
+        assert rows["rogue"].offences == 4
         assert rows["rogue"].rank == 2
-        assert len(report.verdicts) == rows["rogue"].offences
+        assert len(report.verdicts) == 4
+
+    run(scenario)
+
+
+def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        clock = Clock(monkeypatch)
+        hall = Hall(house)
+        hall.comes("eve/1", illegal)
+        hall.comes("ann", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        assert hall.book.kinds() == {Ending.ILLEGAL: 1}
+
+        hall.comes("eve/2", silent)
+        assert not house.conduct.tables
+        hall.comes("ben", silent)
+        [table] = house.conduct.tables
+        assert {chair.player.name for chair in table.chairs} == {"ann", "ben"}
+
+        hall.comes("cem", silent)
+        hall.wall_s += 10.0
+        clock.ring(10.0)
+        assert len(house.conduct.tables) == 2
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_J3_pauses_outlive_a_restart(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        first = Hall(house)
+        first.comes("ann")
+        first.comes("rogue", illegal)
+        competition, task = await first.begin("ann", **LADDER)
+        await closed(competition, task)
+
+        clock = Clock(monkeypatch)
+        hall = Hall(house)
+        hall.wall_s = 4.0
+        hall.comes("ann")
+        hall.comes("rogue", illegal)
+        earlier = first.book.results()
+        assert len(earlier) == 1
+        competition, task = await hall.begin("ann", earlier=earlier, **LADDER)
+        assert clock.delays == [6.0]
+        hall.wall_s = 10.0
+        clock.ring(6.0)
+        await turns()
+        assert clock.delays == [20.0]
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_J3_an_offence_that_is_taken_back_has_no_pause(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        Clock(monkeypatch)
+        hall = Hall(house)
+        hall.comes("rogue", illegal)
+        hall.comes("ann", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        [offence] = hall.book.results()
+        hall.plays("rogue", silent)
+        assert not house.conduct.tables
+        competition.void(offence.id, act("void", match=offence.id))
+
+        assert len(house.conduct.tables) == 1
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_over(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        eve = hall.comes("eve/1", silent)
+        hall.comes("ann", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        [table] = house.conduct.tables
+        eve.goes()
+        hall.come("eve/2", "ben", plays=silent)
+        assert house.conduct.tables == (table,)
+
+        eve.comes_back()
+        hall.changed()
+        assert house.conduct.tables == (table,), "it may leave again"
+
+        hall.comes("cem", silent)
+        assert len(house.conduct.tables) == 2, "others play"
+        hall.comes("dora", silent)
+        competition.void(table.id, act("void", match=table.id))
+        await turns()
+        seated = {one.player.name for t in house.conduct.tables for one in t.chairs}
+        assert "eve/2" in seated
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_who_has_left_a_match_and_come_back_may_play_another_itself(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        eve = hall.comes("eve/1", silent, tables=2)
+        hall.comes("ann", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        eve.goes()
+        hall.comes("ben", silent)
+        before = len(house.conduct.tables)
+        eve.comes_back()
+        hall.changed()
+
+        assert len(house.conduct.tables) == before + 1
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host asks at every verdict whether its bot still takes part anywhere."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        competition = hall.compete("ann", *(f"bot-{n}" for n in range(50)), **LADDER)
+        looks: list[str] = []
+        for kind, look in ((Ladder, "rows"), (Competition, "plays")):
+            monkeypatch.setattr(kind, look, partial(looks.append, look))
+
+        assert competition.is_in("ann")
+        assert not competition.is_in("stranger")
+        hall.comes("late", silent)
+        assert competition.is_in("late")
+        assert looks == []
 
     run(scenario)
 

@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 
@@ -285,6 +285,10 @@ class Pretended:
         self.entries = {10: Entry(10, 1, "keeper", 5, False)}
         self.held: dict[int, Memory] = {}
         self.shares: dict[int, int] = {}
+        self.opened: dict[int, dict[int, int]] = {}
+        self.mapped: dict[int, int] = {}
+        self.in_files = 0
+        self.asked_files = 0
         self.times: dict[int, tuple[float, float]] = {}
         self.asked_pss = 0
         self.broken = False
@@ -308,9 +312,16 @@ class Pretended:
     def memory(self, pid: int) -> Memory | None:
         return self.held.get(pid)
 
-    def pss(self, pid: int) -> int | None:
+    def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
         self.asked_pss += 1
-        return self.shares.get(pid)
+        return self.shares.get(pid, 0) - (self.mapped.get(pid, 0) if but else 0)
+
+    def most_in_files(self) -> int:
+        return self.in_files
+
+    def files(self, pid: int) -> Mapping[int, int]:
+        self.asked_files += 1
+        return self.opened.get(pid, {})
 
     def cpu(self, pid: int) -> Cpu | None:
         if pid not in self.entries:
@@ -397,9 +408,9 @@ def test_a_tree_is_found_when_two_samples_agree() -> None:
 
 def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
     class Moment(Pretended):
-        def pss(self, pid: int) -> int | None:
+        def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
             self.remove(12)  # it has executed another program, and ended
-            return super().pss(pid)
+            return super().pss(pid, but)
 
     async def main() -> None:
         watched = Watched()
@@ -418,6 +429,60 @@ def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
 
         assert moment.asked_pss == 2
         assert found == []
+
+    asyncio.run(main())
+
+
+def test_what_is_in_files_counts_once_however_many_have_them_open() -> None:
+    async def main() -> None:
+        watched = Watched()
+        watched.processes.add(11, mib=20, pss=15)
+        watched.processes.add(12, 11, mib=20, pss=15)
+        watched.processes.opened = {
+            11: {7: 140 * MIB},
+            12: {7: 140 * MIB, 8: 100 * MIB},
+        }
+        watched.processes.in_files = 240 * MIB
+        watched.sampler.watch("ann", 10)
+
+        assert (await watched.finds())[1] == "memory 270 MiB > 256 MiB (sampled)"
+        watched.sampler.close()
+
+    asyncio.run(main())
+
+
+def test_what_is_in_a_file_and_mapped_counts_once() -> None:
+    async def main() -> None:
+        watched = Watched()
+        watched.processes.add(11, mib=160, pss=160)
+        watched.processes.mapped = {11: 150 * MIB}
+        watched.processes.opened = {11: {7: 150 * MIB}}
+        watched.processes.in_files = 150 * MIB
+        watched.sampler.watch("ann", 10)
+        await watched.samples()
+        watched.sampler.close()
+
+        assert watched.found == []
+        assert watched.processes.asked_pss >= 2
+
+    asyncio.run(main())
+
+
+def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> None:
+    async def main() -> None:
+        watched = Watched()
+        watched.processes.add(11, mib=100)
+        watched.processes.in_files = 156 * MIB
+        watched.sampler.watch("ann", 10)
+        await watched.samples()
+        assert watched.processes.asked_files == 0
+
+        watched.processes.in_files = 157 * MIB
+        await watched.samples()
+        watched.sampler.close()
+
+        assert watched.processes.asked_files > 0
+        assert watched.found == []
 
     asyncio.run(main())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from websockets.asyncio.client import connect
 
 from arena.games import GAMES
 from arena.host import Host
-from arena.plan import plan_of
+from arena.plan import Form, plan_of
 from arena.program import Program
 from arena.store import Store
 from protocol.errors import ArenaError
@@ -147,5 +149,53 @@ def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
             await come(host, "ann")
 
             assert "ann" not in host.ended
+
+    asyncio.run(main())
+
+
+def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> None:
+    """Each of its bots takes a match and drops its connection; at most two did so before the first match had ended."""
+    game = GAMES["ace_king_queen"]
+    limits = Limits(hello_ms=20_000, grace_ms=300)
+    plan = plan_of(
+        game,
+        game.vocabulary.read_settings({"hands": 2}),
+        ("ann", "ben"),
+        Form.LADDER,
+        limits=limits,
+        pause_s=0.01,
+    )
+
+    async def ghosts(host: Host, names: Iterator[int]) -> None:
+        while True:
+            hello = {"type": "hello", "protocol": 1, "games": [game.name]}
+            async with connect(host.url) as websocket:
+                hello["name"] = f"eve/{next(names)}"
+                await websocket.send(json.dumps(hello))
+                while '"match"' not in str(await websocket.recv()):
+                    pass
+                websocket.transport.abort()
+
+    async def main() -> None:
+        with Store(tmp_path / "arena.db") as store:
+            async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
+                names = itertools.count(1)
+                haunts = [asyncio.create_task(ghosts(host, names)) for _ in range(4)]
+                await come(host, *(f"eve/{n}" for n in range(1, 5)))
+                for name in plan.players:
+                    await host.launch((game.name, "honest"), name)
+                await come(host, *plan.players)
+                ladder = host.compete(plan)
+                playing = asyncio.create_task(host.play(ladder))
+                met: Counter[bool] = Counter()
+                while met[True] < 20:
+                    await asyncio.sleep(0.05)
+                    results = store.results(ladder.id)
+                    met = Counter(set(one.players) == {"ann", "ben"} for one in results)
+                    assert met[False] <= 6
+                ladder.close()
+                await playing
+                for haunt in haunts:
+                    haunt.cancel()
 
     asyncio.run(main())

@@ -403,6 +403,7 @@ WORDS = {
     "never-starts": r"did not come within 2,?500 ms",
     "hog": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
     "hog-child": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
+    "hog-file": r"memory [\d,]+ MiB > 128 MiB \((sampled|cgroup)\)",
     "fork-bomb": r"processes \d+ > 16 \((sampled|cgroup)\)",
     "spin": r"[\d,]+ ms of CPU for a decision",
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from arena import sandbox
+from arena import processes, sandbox
 from arena.processes import LinuxProcesses, Processes, PsutilProcesses
 from arena.sampler import MIB, Sampler, tree_of
 from arena.verdict import Finding
@@ -270,6 +270,12 @@ async def holds_too_much(bot: Kept, referee: Referee, least: int = 320) -> None:
     assert 256 < int(held) < 2 * least
 
 
+def need_bubblewrap() -> None:
+    if (why := sandbox.probe()) is not None:
+        assert not os.environ.get("CI"), why
+        pytest.skip(why)
+
+
 Keep = Callable[[list[str]], Kept]
 
 
@@ -338,6 +344,87 @@ def test_memory_that_children_share_counts_once(keep: Keep) -> None:
     run(scenario, keep(python(shared)))
 
 
+# ---- Files in memory
+
+MEMFD = """
+def hoard(mib):
+    file = os.memfd_create("hoard")
+    for _ in range(mib): os.write(file, b'x' * (1 << 20))
+    return file
+"""
+HOARD = FORK + MEMFD + "hoard(150); hoard(170)\n" + SAY + "input()"
+
+
+def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
+    run(holds_too_much, keep([sys.executable, "-c", HOARD]))
+
+
+def test_what_is_written_to_memfds_is_found_in_bubblewrap(
+    keep: Keep, tmp_path: Path
+) -> None:
+    need_bubblewrap()
+    program = [sys.executable, "-c", HOARD]
+    run(holds_too_much, keep(sandbox.wrap(program, scratch=tmp_path)))
+
+
+LOOK = """
+import subprocess, sys
+kept = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+kept.stdout.readline()
+reader = LinuxProcesses()
+found = [reader.files(pid) for pid in reader.table()]
+print(os.getuid(), *sorted(size >> 20 for files in found for size in files.values()))
+kept.communicate(b"go on")
+"""
+
+
+@pytest.mark.parametrize(
+    ("hides", "seen"),
+    [("", ["150", "170"]), ("ctypes.CDLL(None).prctl(4, 0)\n", [])],
+    ids=["as it is", "not dumpable"],
+)
+def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
+    hides: str, seen: list[str]
+) -> None:
+    """As an arena that is not root's, with bubblewrap's namespaces between it and the bot; the manual tells of the second."""
+    need_bubblewrap()
+    if os.getuid():
+        pytest.skip("it takes root to be a user that owns nothing else")
+    wrapped = "--ro-bind / / --proc /proc --unshare-user --unshare-pid --disable-userns"
+    program = "import ctypes\n" + HOARD.replace(SAY, hides + SAY)
+    system = "/usr/bin/python3"  # the tests' own is root's alone
+    done = subprocess.run(
+        [
+            *(tool("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"),
+            *(system, "-c", Path(processes.__file__).read_text() + LOOK),
+            *(tool("bwrap"), *wrapped.split(), "--", system, "-c", program),
+        ],
+        capture_output=True,
+        text=True,
+        cwd="/tmp",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+    assert done.stdout.split() == ["65534", *seen], done.stderr
+
+
+def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(
+    keep: Keep,
+) -> None:
+    program = "file = os.memfd_create('sparse'); os.truncate(file, 1 << 40)\n"
+    run(is_fine, keep(python(program + SAY + "input()")))
+
+
+def test_a_memfd_that_is_mapped_counts_once(keep: Keep) -> None:
+    program = (
+        "import mmap\nfile = hoard(170)\nmapped = mmap.mmap(file, 170 << 20)\n"
+        "sum(mapped[at] for at in range(0, len(mapped), 4096))\n"
+        "os.fork() or time.sleep(60)\n"
+    )
+    run(is_fine, keep(python(MEMFD + program + SAY + "input()")))
+
+
 # ---- Processes
 
 
@@ -375,9 +462,7 @@ def test_zombies_are_no_processes(keep: Keep) -> None:
 
 
 def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
-    if (why := sandbox.probe()) is not None:
-        assert not os.environ.get("CI"), why
-        pytest.skip(why)
+    need_bubblewrap()
     frame = "--dev-bind / / --proc /proc --unshare-user --unshare-pid --die-with-parent"
     program = "for _ in range(7): os.fork() or time.sleep(60)\n" + SAY + "input()"
     bot = keep([tool("bwrap"), *frame.split(), "--", *python(program)])

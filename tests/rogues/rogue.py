@@ -371,6 +371,13 @@ def hogs_memory_in_a_child(bot: Bot, ask: Message) -> None:
     child.wait()
 
 
+def hogs_memory_in_a_file(bot: Bot, ask: Message) -> None:
+    file = os.memfd_create("hoard")
+    for _ in range(_HOG_MIB):
+        os.write(file, b"x" * (1 << 20))
+    time.sleep(_LIFE_S)
+
+
 def bombs(bot: Bot, ask: Message) -> None:
     sleep = "import time; time.sleep(20)"
     children = [
@@ -484,6 +491,7 @@ KINDS: dict[str, Kind] = {
     "never-starts": Kind("absent", before=sleeps, asked=False, launched=True),
     "hog": Kind("memory", hogs_memory, launched=True),
     "hog-child": Kind("memory", hogs_memory_in_a_child, launched=True),
+    "hog-file": Kind("memory", hogs_memory_in_a_file, launched=True),
     "fork-bomb": Kind("processes", bombs, launched=True),
     "spin": Kind("cpu", spins, launched=True),
     # what is no offence
