@@ -198,7 +198,7 @@ class LadderStage:
         for number, (_, table) in self._tables.items():
             left = self._left.setdefault(number, set())
             for chair in table.chairs:
-                if not chair.player.is_here:
+                if chair.player.is_away:
                     left.add(chair.player.name)
             for name in left:
                 owners.setdefault(stem(name), set()).add(name)

@@ -141,10 +141,16 @@ class Player:
         return self.connection is not None and self._telling is None
 
     @property
+    def is_away(self) -> bool:
+        """Whether its connection is lost, or silent, or it is still told what it has missed (J7)."""
+        return self.loss is not None or not self.is_here
+
+    @property
     def is_free(self) -> bool:
         """Whether another match can be opened with it now."""
-        can_hear = self.is_here and self.loss is None
-        return can_hear and not self.leaving and len(self.chairs) < self.tables
+        if self.is_away or self.leaving:
+            return False
+        return len(self.chairs) < self.tables
 
     @property
     def floor_ms(self) -> float:
