@@ -49,10 +49,10 @@ class Outboxes:
         now = self._loop.time()
         lag_s = self._lag_s(now)
         for player in dirty:
-            was_here = player.is_here
+            was_away = player.is_away
             try:
                 player.flush(now, lag_s)
-                if player.is_here and not was_here:  # it has been told all that was
+                if was_away and not player.is_away:  # it knows all that it had missed
                     self._on_here()
             except Exception:
                 log.exception("the arena failed to write to %s", player.name)

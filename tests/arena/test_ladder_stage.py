@@ -325,6 +325,7 @@ def test_who_has_left_a_match_and_come_back_may_play_another_itself(
         hall.comes("ben", silent)
         before = len(house.conduct.tables)
         eve.comes_back()
+        eve.reads()
         hall.changed()
 
         assert len(house.conduct.tables) == before + 1
