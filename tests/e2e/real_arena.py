@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -20,10 +21,22 @@ from websockets.asyncio.client import ClientConnection, connect
 from tests import second_look, serving
 from tests.e2e.conftest import Raw
 
-__all__ = ["Case", "Hand", "Outcome", "RealArena", "Refused", "outcomes_of", "run_of"]
+__all__ = [
+    "REAL",
+    "Case",
+    "Hand",
+    "Outcome",
+    "RealArena",
+    "Refused",
+    "outcomes_of",
+    "run_of",
+]
+
+REAL = "CARD_ARENA_REAL_TIMES" in os.environ
+"""Whether limits are those of `arena serve`, and everybody is away for as long as those ask for; else all is shorter."""
 
 _READY_S = 60.0
-_CASE_S = 40.0  # none takes half of it
+_CASE_S = 120.0 if REAL else 40.0  # none takes half of it
 _DIAL_S = 3.0
 _GAME = "three_card_poker"  # who sits alone at a table waits for nobody else
 
@@ -268,7 +281,7 @@ def outcomes_of(
 def run_of(*players: str, game: str = _GAME, **fields: Any) -> str:
     """A table `[[run]]` whose players are named."""
     fields = {"name": players[0], "game": game, "players": list(players), **fields}
-    fields = {"wait_s": 30, "settings": {"rounds": 3}, **fields}
+    fields = {"wait_s": 60, "settings": {"rounds": 3}, **fields}
     return "\n".join(
         ["[[run]]", *(f"{key} = {_toml(it)}" for key, it in fields.items())]
     )

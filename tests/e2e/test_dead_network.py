@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.real_arena import RealArena, outcomes_of, run_of
+from tests.e2e.real_arena import REAL, RealArena, outcomes_of, run_of
 from tests.network import Network, Unavailable
 from tests.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
 
@@ -26,9 +26,13 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 4_000, "hard_ms": 4_000, "grace_ms": 10_000}
+AWAY_S, OUT_S = 6.0, 12.0
+if REAL:
+    LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
+    LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
+    AWAY_S, OUT_S = 20.0, 32.0
+# Longer than a decision may take and shorter than the grace; and longer than that.
 SOON_S = 0.5  # from the questions to the cut: the first ping that is unanswered must come long before `hard_ms`
-AWAY_S = 6.0  # longer than a decision may take, shorter than the grace
-OUT_S = 12.0  # longer than the grace
 THINK_S = 3.5
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.real_arena import RealArena, Refused, outcomes_of, run_of
+from tests.e2e.real_arena import REAL, RealArena, Refused, outcomes_of, run_of
 
 if TYPE_CHECKING:
     from tests.e2e.real_arena import Outcome
@@ -24,9 +24,12 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 2_000, "hard_ms": 3_000, "grace_ms": 6_000}
-AWAY_S = 4.5  # longer than a decision may take, shorter than the grace
-OUT_S = 7.0  # longer than the grace
-DROP_S = 1.5
+AWAY_S, OUT_S, DROP_S = 4.5, 7.0, 1.5
+if REAL:
+    LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
+    LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
+    AWAY_S, OUT_S, DROP_S = 20.0, 31.0, 7.5
+# Longer than a decision may take and shorter than the grace; longer than the grace; and a part of it.
 MOST_DROPS = 5  # within the grace, and the one that it is over in
 TABLES = 64
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}

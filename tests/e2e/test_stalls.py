@@ -162,12 +162,6 @@ async def returns(hand: Hand) -> None:
     await (await hand.back()).finishes()
 
 
-async def raises(arena: RealArena, name: str) -> None:
-    hand = await arena.bot(name)
-    await hand.asked()
-    await closes(hand, "")
-
-
 async def raises_soon_after(arena: RealArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
@@ -215,7 +209,7 @@ async def keepalive_between_matches(arena: RealArena, name: str) -> PlainBot:
 async def the_other(arena: RealArena, name: str) -> None:
     """Whom that one plays with."""
     await after_the_stall(arena, LATER_S)
-    await (await arena.bot(name, game="ace_king_queen")).play(2)
+    await (await arena.bot(name, game="ace_king_queen")).play()
 
 
 async def loses_twice(arena: RealArena, name: str) -> None:
@@ -236,10 +230,10 @@ LOST = (
     *(raises_soon_after, keepalive_without_a_stall, keepalive_while_idle),
     *(keepalive_in_play, keepalive_between_matches, loses_twice),
 )
-CRASHED = (raises, raises_long_after)
+CRASHED = (raises_long_after,)
 CASES = {case.__name__: case for case in (*LATE, *LOST, *CRASHED, there, the_other)}
 ALONE = (
-    *(grace_in_socket, grace_after, start_in_socket, start_after, raises),
+    *(grace_in_socket, grace_after, start_in_socket, start_after),
     *(raises_soon_after, raises_long_after, keepalive_without_a_stall),
     *(keepalive_in_play, loses_twice),
 )
