@@ -26,12 +26,13 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 4_000, "hard_ms": 4_000, "grace_ms": 10_000}
-AWAY_S, OUT_S = 6.0, 12.0
+AWAY_S, OUT_S = 6.0, 15.0
 if REAL:
     LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
     LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
-    AWAY_S, OUT_S = 20.0, 32.0
-# Longer than a decision may take and shorter than the grace; and longer than that.
+    AWAY_S, OUT_S = 20.0, 35.0
+# Longer than a decision may take and shorter than the grace, also when the kernel's next attempt comes later; and longer than the grace,
+# with the seconds until a ping shows that nobody is there.
 SOON_S = 0.5  # from the questions to the cut: the first ping that is unanswered must come long before `hard_ms`
 THINK_S = 3.5
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
