@@ -8,6 +8,7 @@ import random
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ __all__ = [
     "printed",
     "run",
     "start",
+    "state",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,11 +37,16 @@ class Running(NamedTuple):
     started: int
 
 
-def start(folder: Path, errors: str, *words: str) -> subprocess.Popen[bytes]:
-    """Start `python WORDS` in a folder; what it says to people is added to a file there."""
+def start(
+    folder: Path, errors: str, *words: str, within: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """Start `python WORDS` in a folder; what it says to people is added to a file there.
+
+    `within` is a command that becomes the program, such as `ip netns exec NAME`.
+    """
     with (folder / errors).open("ab") as err:
         return subprocess.Popen(
-            [sys.executable, *words],
+            [*within, sys.executable, *words],
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=err,
@@ -107,6 +114,11 @@ def alive(processes: set[Running]) -> dict[int, str]:
                 words = (Path("/proc") / str(one.pid) / "cmdline").read_bytes()
                 found[one.pid] = words.replace(b"\0", b" ").decode(errors="replace")
     return found
+
+
+def state(pid: int) -> str:
+    """What a process does, in one letter: `T` stands still, `Z` has ended; nothing if it is gone. Linux only."""
+    return next(iter(_stat(pid)), "")
 
 
 def _stat(pid: int) -> list[str]:

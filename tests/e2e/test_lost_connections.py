@@ -1,0 +1,211 @@
+"""A lost connection is not a timeout, and costs its grace (J7): bots that lose theirs, against a real arena.
+
+All play at the same time, each in a run of its own, and each test is about one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.real_arena import REAL, RealArena, Refused, outcomes_of, run_of
+
+if TYPE_CHECKING:
+    from tests.e2e.real_arena import Outcome
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc"),
+]
+
+LIMITS = {"decision_ms": 500, "bank_ms": 2_000, "hard_ms": 3_000, "grace_ms": 6_000}
+AWAY_S, OUT_S, DROP_S = 4.5, 7.0, 1.5
+if REAL:
+    LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
+    LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
+    AWAY_S, OUT_S, DROP_S = 20.0, 31.0, 7.5
+# Longer than a decision may take and shorter than the grace; longer than the grace; and a part of it.
+MOST_DROPS = 5  # within the grace, and the one that it is over in
+TABLES = 64
+LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
+
+
+async def answers_after(arena: RealArena, name: str) -> Any:
+    """Loses its connection while it is asked: the question before and after, and the next one."""
+    hand = await arena.bot(name)
+    before = await hand.asked()
+    hand = await hand.loses(AWAY_S)
+    after = await hand.asked()
+    await hand.answer(after)
+    following = await hand.hears("ask")
+    await hand.answer(following)
+    await hand.finishes()
+    return before, after, following
+
+
+async def starts_again(arena: RealArena, name: str) -> Any:
+    """As above, but it has lost its memory, too: what it is told."""
+    hand = await arena.bot(name)
+    await hand.answer(await hand.asked())
+    before = await hand.hears("ask")
+    hand = await hand.loses(AWAY_S, **{"from": 0})
+    await hand.ready()
+    past = await hand.hears("past")
+    after = await hand.asked()
+    await hand.answer(after)
+    following = await hand.hears("ask")
+    await hand.answer(following)
+    await hand.finishes()
+    return before, past, after, following
+
+
+async def drops_always(arena: RealArena, name: str, for_s: float = DROP_S) -> int:
+    """Loses its connection at every question, until its match is over or it is not let in any more: how often."""
+    hand = await arena.bot(name)
+    dropped: list[str] = []
+    while True:
+        match await hand.hear():
+            case {"type": "match"} as message:
+                await hand.say(type="ready", match=message["match"], nonce="n")
+            case {"type": "ask"} as message if message["ask"] in dropped:
+                await hand.answer(message)
+            case {"type": "ask"} as message:
+                dropped.append(message["ask"])
+                try:
+                    hand = await hand.loses(for_s)
+                except Refused:
+                    return len(dropped)
+            case _:
+                return len(dropped)
+
+
+async def drops_twice(arena: RealArena, name: str) -> int:
+    """Two losses that are short enough, each by itself."""
+    return await drops_always(arena, name, AWAY_S)
+
+
+async def many_tables(arena: RealArena, name: str) -> None:
+    """Is asked at all of its tables, and is away for too long."""
+    hand = await arena.bot(name, tables=TABLES)
+    asked = 0
+    while asked < TABLES:
+        message = await hand.hear()
+        asked += message["type"] == "ask"
+        if message["type"] == "match":
+            await hand.say(type="ready", match=message["match"], nonce="n")
+    with suppress(Refused):
+        await hand.loses(OUT_S)
+
+
+async def beside_them(arena: RealArena, name: str) -> None:
+    """Plays in the same competition, and notices nothing."""
+    await (await arena.bot(name, tables=8)).play(TABLES)
+
+
+async def stands_still(arena: RealArena, name: str) -> None:
+    """Does nothing for as long as others are away, while its kernel is awake."""
+    process = await arena.frozen(name)
+    await asyncio.sleep(AWAY_S)
+    process.send_signal(signal.SIGCONT)
+
+
+async def idle(arena: RealArena, name: str, for_s: float = AWAY_S) -> str:
+    """Loses its connection while it plays nothing: how it is received."""
+    hand = await arena.bot(name, game="blackjack")
+    try:
+        await hand.loses(for_s)
+    except Refused as refused:
+        return str(refused)
+    return "welcome"
+
+
+async def idle_for_long(arena: RealArena, name: str) -> str:
+    return await idle(arena, name, OUT_S)
+
+
+CASES = {
+    case.__name__: case
+    for case in (
+        *(answers_after, starts_again, drops_always, drops_twice, many_tables),
+        *(beside_them, stands_still, idle, idle_for_long),
+    )
+}
+RUNS = [
+    *map(run_of, ("answers_after", "starts_again")),
+    run_of("drops_always", settings={"rounds": 20}),
+    run_of("drops_twice", settings={"rounds": 20}),
+    run_of("many_tables", "beside_them", matches=TABLES, least=2),
+    run_of("stands_still", settings=LONG),
+]
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    folder = tmp_path_factory.mktemp("lost")
+    return outcomes_of(RealArena(folder, LIMITS, RUNS), CASES)
+
+
+def test_J7_the_clock_stands_while_the_connection_is_lost(outcome: Outcome) -> None:
+    assert outcome.words("answers_after") == []
+    before, after, following = outcome.of("answers_after")
+    assert after["ask"] == before["ask"]
+    assert following["bank_ms"] == LIMITS["bank_ms"]
+
+
+def test_J7_the_clock_stands_until_the_transcript_is_told(outcome: Outcome) -> None:
+    assert outcome.words("starts_again") == []
+    before, past, after, following = outcome.of("starts_again")
+    assert past["ask"] != after["ask"] == before["ask"]
+    assert following["bank_ms"] == LIMITS["bank_ms"]
+
+
+def test_J7_who_drops_at_every_question_gains_the_grace_once(outcome: Outcome) -> None:
+    assert outcome.words("drops_always") == ["disconnect"]
+    assert 2 <= outcome.of("drops_always") <= MOST_DROPS
+
+
+def test_J7_two_losses_in_one_match_add_up(outcome: Outcome) -> None:
+    assert outcome.words("drops_twice") == ["disconnect"]
+    assert outcome.of("drops_twice") == 2
+
+
+def test_J7_many_tables_on_one_lost_connection_are_one_offence(
+    outcome: Outcome,
+) -> None:
+    outcome.of("many_tables")
+
+    assert outcome.words("many_tables") == ["disconnect"]
+
+
+def test_J3_nobody_else_is_harmed_by_that(outcome: Outcome) -> None:
+    outcome.of("beside_them")
+    played = [
+        match.kind
+        for match in outcome.book.matches.values()
+        if match.players == ("beside_them",) and match.counts
+    ]
+
+    assert outcome.words("beside_them") == []
+    assert played == ["completed"] * TABLES
+
+
+def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
+    outcome: Outcome,
+) -> None:
+    outcome.of("stands_still")
+
+    assert outcome.words("stands_still") == ["timeout"]
+
+
+def test_J7_who_has_no_match_keeps_its_session_for_the_grace(outcome: Outcome) -> None:
+    assert outcome.of("idle") == "welcome"
+    assert outcome.of("idle_for_long") == "session"
+
+
+def test_the_arena_has_not_raised(outcome: Outcome) -> None:
+    assert "Traceback" not in outcome.said
