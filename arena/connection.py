@@ -35,7 +35,8 @@ __all__ = ["Connection", "Owner", "Wire", "min_rtt_ms"]
 
 _TCP_INFO_BYTES = 256  # room for Linux's struct tcp_info, whose fields stand at:
 _UNACKED_AT = 24  # tcpi_unacked, segments that were sent
-_LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago
+_LAST_DATA_AT = 52  # tcpi_last_data_recv, ms ago
+_LAST_ACK_AT = 56  # tcpi_last_ack_recv, ms ago; data need not count as one
 _MIN_RTT_AT = 148  # tcpi_min_rtt, in µs
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
@@ -157,14 +158,14 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return None
         tcp = self._transport.get_extra_info("socket")
-        info = _tcp_info(tcp, _UNACKED_AT, _LAST_ACK_AT)
+        info = _tcp_info(tcp, _UNACKED_AT, _LAST_DATA_AT, _LAST_ACK_AT)
         if info is None:
             return None
-        segments, ago_ms = info
+        segments, *ago_ms = info
         if segments == 0:
             self._acknowledged_at = now
             return None
-        return max(self._acknowledged_at, now - ago_ms / 1000)
+        return max(self._acknowledged_at, now - min(ago_ms) / 1000)
 
     def cut(self) -> None:
         """Drop the socket without a word."""

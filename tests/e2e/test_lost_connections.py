@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 LIMITS = {"decision_ms": 500, "bank_ms": 2_000, "hard_ms": 3_000, "grace_ms": 6_000}
-AWAY_S, OUT_S, DROP_S = 4.5, 7.0, 1.5
+AWAY_S, OUT_S, DROP_S = 4.5, 10.0, 1.5
 if REAL:
     LIMITS = {"decision_ms": 1_000, "bank_ms": 20_000}
     LIMITS |= {"hard_ms": 15_000, "grace_ms": 30_000}
