@@ -196,7 +196,7 @@ def test_J7_a_laptop_that_sleeps_for_longer_than_its_grace_is_disconnected_once(
 ) -> None:
     outcome.of("sleeps")
 
-    assert outcome.words("sleeps") == ["disconnect"]
+    assert outcome.words("sleeps") == ["disconnect"], outcome.said
 
 
 def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
