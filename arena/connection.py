@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 
 from websockets.datastructures import Headers
@@ -24,8 +25,9 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from arena.tls import Handshake
 from arena.web.entrance import Entrance
-from arena.wire import OnRequest, Owner, Wire
+from arena.wire import Owner, Wire
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
@@ -42,9 +44,6 @@ _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
-_TLS_S = 0.002
-"""What a TLS handshake takes us, which cannot be measured from here: 1 to 2 ms with RSA keys, a third of it with EC ones."""
-
 _ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
 _FETCH_S = 30.0  # to read an answer that the kernel has no room for
 _HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
@@ -61,7 +60,7 @@ class Connection(asyncio.BufferedProtocol):
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
         tls: what the connection is encrypted with.
-        requested: answers what it begins with; without it a WebSocket is opened, and people are greeted.
+        entrance: answers what it begins with; one of its own opens a WebSocket, and greets people.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Connection(asyncio.BufferedProtocol):
         limits: Limits,
         buffer: memoryview,
         tls: ssl.SSLContext | None = None,
-        requested: OnRequest | None = None,
+        entrance: Entrance | None = None,
     ) -> None:
         self.peer = self.address = "?"
         self.has_link = True
@@ -82,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits = limits
         self._buffer = buffer
         self._tls = tls  # until it is begun
-        self._requested = requested or Entrance().requested
+        self._entrance = entrance or Entrance()
         self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
@@ -90,6 +89,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._deadline: asyncio.TimerHandle | None = None  # for `hello`, or to close
         self._handshaking: asyncio.Task[None] | None = None
+        self._handshake_of_tls: Handshake | None = None
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
@@ -198,10 +198,10 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = False
         self._set_deadline(None)
 
-    @property
-    def handshake_s(self) -> float:
-        """What serving it will cost at first beyond what is read: the handshake of TLS."""
-        return _TLS_S if self._tls is not None else 0.0
+    def shake(self) -> float:
+        """Work off what has come of a handshake of TLS; the seconds that it took."""
+        shaking = self._handshake_of_tls
+        return 0.0 if shaking is None else shaking.step()
 
     def hold(self) -> None:
         """Read no more of what a stranger says, until it is served again."""
@@ -296,10 +296,23 @@ class Connection(asyncio.BufferedProtocol):
         assert raw is not None, "it is served"
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
+        shaking = self._loop.create_task(
+            self._loop.start_tls(raw, self, tls, server_side=True)
+        )
+        await asyncio.sleep(
+            0
+        )  # the socket is asyncio's protocol's now; nothing is read
+        within = raw.get_protocol()
+        if isinstance(within, asyncio.BufferedProtocol) and within is not self:
+            came = partial(self._entrance.shakes, self)
+            self._handshake_of_tls = Handshake(raw, within, came)
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
-            encrypted = await self._loop.start_tls(raw, self, tls, server_side=True)
+            encrypted = await shaking
         self._handshaking = None
+        ended, self._handshake_of_tls = self._handshake_of_tls, None
+        if ended is not None:
+            ended.end()
         if encrypted is None or self._transport is None:
             raw.abort()
             self.connection_lost(None)  # asyncio says so only after a handshake
@@ -389,7 +402,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._websocket.close_expected():
             self.cut()  # it sent more, and nonsense, without waiting for our answer
             return
-        self._requested(self, request)
+        self._entrance.requested(self, request)
         if not (self.is_open or self._closing or self._websocket.close_expected()):
             self._has_asked = True
             self._set_deadline(_ANSWER_S)

@@ -113,7 +113,7 @@ class Gateway:
         self.players = self.reception.players
         self.admission = self.reception.admission
         self._of = self.reception.of
-        self.entrance = Entrance(self.reception.strangers.asked)
+        self.entrance = Entrance(self.reception.strangers)
 
     async def open(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
@@ -124,9 +124,8 @@ class Gateway:
             Unreachable: the address cannot be listened on.
         """
         self.entrance.origins.listens(host)
-        requested = self.entrance.requested
         listening = await self._listening.open(
-            lambda: Connection(self, self.limits, self._buffer, tls, requested),
+            lambda: Connection(self, self.limits, self._buffer, tls, self.entrance),
             host,
             port,
         )

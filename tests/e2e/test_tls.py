@@ -20,10 +20,11 @@ from websockets.asyncio.client import connect
 
 from arena.conduct import Conduct
 from arena.gateway import Gateway
-from arena.tls import context
+from arena.tls import context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
+from tests.tls_scan import recorded_hello
 
 pytestmark = pytest.mark.e2e
 
@@ -327,6 +328,125 @@ def test_an_arena_closes_while_somebody_shakes_hands(in_arena: Any) -> None:
         with suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+
+    in_arena(scenario)
+
+
+# --- what is offered ---
+
+
+class Fake:
+    """A context of a Python that can set several groups, or of one that cannot."""
+
+    def __init__(self) -> None:
+        self.options = ssl.Options(0)
+        self.minimum_version: ssl.TLSVersion | None = None
+        self.chosen: list[str] = []
+
+    def set_ciphers(self, suites: str) -> None:
+        assert suites.split("+")[0] == "ECDHE"
+
+    def set_ecdh_curve(self, name: str) -> None:
+        self.chosen.append(name)
+
+
+class Newer(Fake):
+    def set_groups(self, groups: str) -> None:
+        self.chosen.append(groups)
+
+
+@pytest.mark.parametrize(
+    ("made", "chosen"), [(Fake(), "prime256v1"), (Newer(), "X25519:P-256")]
+)
+def test_as_many_curves_are_offered_as_can_be_set(made: Fake, chosen: str) -> None:
+    offer(made)
+
+    assert made.chosen == [chosen]
+    assert made.options & ssl.OP_NO_RENEGOTIATION
+    assert made.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+def s_client(arena: Secure, *options: str) -> str:
+    """What OpenSSL's client says of a connection with these options."""
+    words = ("openssl", "s_client", "-connect", f"127.0.0.1:{arena.port}", *options)
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "is_offered"),
+    [
+        (("-tls1_3", "-groups", "P-256"), True),
+        (("-tls1_3", "-groups", "X25519:P-256"), True),
+        (("-tls1_3", "-groups", "P-384"), False),
+        (("-tls1_3", "-groups", "ffdhe2048"), False),
+        (("-tls1_3", "-groups", "ffdhe8192"), False),
+        (("-tls1_2", "-cipher", "ECDHE+AESGCM"), True),
+        (("-tls1_2", "-cipher", "ECDHE+AES+SHA256"), False),
+        (("-tls1_2", "-cipher", "DHE"), False),
+        (("-tls1_2", "-cipher", "kRSA"), False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_only_cheap_key_exchange_is_offered(
+    in_arena: Any, options: tuple[str, ...], is_offered: bool
+) -> None:
+    async def scenario(arena: Secure) -> None:
+        said = await asyncio.to_thread(s_client, arena, *options)
+
+        assert ("Cipher is (NONE)" not in said) is is_offered, said
+        await arena.emptied()
+
+    in_arena(scenario)
+
+
+def test_a_recorded_hello_with_a_finite_field_alone_is_refused(in_arena: Any) -> None:
+    hello = recorded_hello()
+
+    async def scenario(arena: Secure) -> None:
+        for _ in range(30):
+            reader, writer = await arena.raw()
+            writer.write(hello)
+            with suppress(ConnectionError):
+                assert await reader.read() == b"", "an alert at most, no key of ours"
+            writer.close()
+        await arena.emptied()
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
+    async def scenario(arena: Secure) -> None:
+        async def through(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            there, away = await asyncio.open_connection("127.0.0.1", arena.port)
+
+            async def back() -> None:
+                while data := await there.read(4096):
+                    writer.write(data)
+
+            answering = asyncio.create_task(back())
+            while data := await reader.read(1):
+                away.write(data)
+                await asyncio.sleep(0)
+            away.close()
+            await answering
+            writer.close()
+
+        server = await asyncio.start_server(through, "127.0.0.1", 0)
+        near = server.sockets[0].getsockname()[1]
+        async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
+            await Raw(websocket, "ann").hello()
+        server.close()
 
     in_arena(scenario)
 
