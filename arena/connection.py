@@ -7,7 +7,6 @@ does 1.6 times the round trips of the library's connection objects (design §4).
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 import struct
@@ -22,7 +21,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
-from websockets.protocol import State
+from websockets.protocol import Event, State
 from websockets.server import ServerProtocol
 
 from arena.tls import Handshake
@@ -71,7 +70,7 @@ class Connection(asyncio.BufferedProtocol):
         tls: ssl.SSLContext | None = None,
         entrance: Entrance | None = None,
     ) -> None:
-        self.peer = self.address = "?"
+        self.peer = self.address = self._host = "?"
         self.has_link = True
         self.is_behind = False
         self.useless = 0
@@ -94,6 +93,7 @@ class Connection(asyncio.BufferedProtocol):
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._buffer_bytes = limits.buffer_bytes
+        self._postponed: list[Event] = []  # a request that waits, and what came after
         self._has_asked = False  # in HTTP: whatever it sends then means nothing
         self._has_ended = False  # it sends no more, but may read on
         self._is_watched = True  # a stranger, or closing: what it says takes our time
@@ -222,6 +222,8 @@ class Connection(asyncio.BufferedProtocol):
             self._handshaking = self._loop.create_task(self._encrypt(tls))
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
+        if self._postponed:
+            self._loop.call_soon(self._attend, b"")
 
     # --- what asyncio calls ---
 
@@ -231,7 +233,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
-            self.address, self.peer = _origin(str(peer[0])), f"{peer[0]}:{peer[1]}"
+            self._host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
+            self.address = self._entrance.proxies.before(self._host, peer[1])
         if self._tls is not None:
             transport.pause_reading()
         # Until it is served; then it has as much time once more.
@@ -354,8 +357,13 @@ class Connection(asyncio.BufferedProtocol):
             self._deadline = self._loop.call_later(seconds, self.cut)
 
     def _dispatch(self, arrived: float) -> None:
-        for event in self._websocket.events_received():
-            if isinstance(event, Request):
+        events = self._websocket.events_received()
+        if self._postponed:
+            events, self._postponed = self._postponed + events, []
+        for event in events:
+            if self._postponed:
+                self._postponed.append(event)
+            elif isinstance(event, Request):
                 self._handshake(event)
             elif isinstance(event, Frame) and self.is_open:
                 self._frame(event, arrived)
@@ -402,6 +410,12 @@ class Connection(asyncio.BufferedProtocol):
         if self._websocket.close_expected():
             self.cut()  # it sent more, and nonsense, without waiting for our answer
             return
+        address = self._entrance.proxies.origin(self._host, request.headers)
+        if address != self.address and not self._entrance.moved(self, address):
+            self._postponed = [request]
+            self._is_served = False
+            self._set_deadline(self._limits.hello_ms / 1000)
+            return
         self._entrance.requested(self, request)
         if not (self.is_open or self._closing or self._websocket.close_expected()):
             self._has_asked = True
@@ -438,15 +452,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._closing:
             self._closing = self._is_watched = True
             self._set_deadline(_CLOSE_S)
-
-
-def _origin(host: str) -> str:
-    """Whose an address is: with IPv6 everybody has as many as they like in a network of 64 bits."""
-    with suppress(ValueError):
-        address = ipaddress.IPv6Address(host.partition("%")[0])
-        if not address.is_loopback and not address.is_link_local:
-            return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
-    return host
 
 
 def _pause(transport: asyncio.Transport) -> None:

@@ -114,21 +114,19 @@ class Strangers:
 
     def met(self, stranger: Stranger) -> None:
         """A new one: it is served at once, or gets into the line, or has no place."""
-        address = stranger.address
-        is_failing = self._is_failing(address)
-        waits = is_failing and self._is_busy()
-        queue = self._line if waits else self._turn if is_failing else self._free
-        place = self._places[stranger] = _Place(stranger, queue)
-        queue[place] = None
-        self._near[address] += 1
-        if is_failing and self._credit_s > -_MOST_DEBT_S:  # else it is less already
-            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
-        if waits:
-            stranger.hold()
-        else:
+        place = self._places[stranger] = _Place(stranger, self._free)
+        self._free[place] = None
+        if self._counted(place):
             stranger.serve()
-        if self._near[address] > self._limits.strangers or len(self) > _MOST:
-            self._make_room(place)
+
+    def moved(self, stranger: object, address: str) -> bool:
+        """By its request one turns out to come from elsewhere, through a proxy; whether it may go on, or has to wait to be served, or has no place."""
+        place = self._places.get(stranger)
+        if place is None:
+            return False
+        self._uncounted(place.stranger.address)
+        place.stranger.address = address
+        return self._counted(place)
 
     def was_read(self, stranger: object, took_s: float) -> None:
         """Something that one said has been dealt with, in so many seconds."""
@@ -159,10 +157,7 @@ class Strangers:
         if place is not None:
             self._shaking.pop(place, None)
             del place.queue[place]
-            address = place.stranger.address
-            self._near[address] -= 1
-            if not self._near[address]:
-                del self._near[address]
+            self._uncounted(place.stranger.address)
 
     def asked(self, stranger: object) -> None:
         """One has sent a request: it gets its answer, or watches from now on, and wants nothing else."""
@@ -218,6 +213,28 @@ class Strangers:
         self._shake_on()
 
     # --- within ---
+
+    def _counted(self, place: _Place) -> bool:
+        """Count one where it comes from; whether it can be served at once."""
+        address = place.stranger.address
+        is_failing = self._is_failing(address)
+        had_its_turn = place.queue is not self._free
+        waits = is_failing and self._is_busy() and not had_its_turn
+        self._near[address] += 1
+        if is_failing and self._credit_s > -_MOST_DEBT_S:  # else it is less already
+            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
+        if waits:
+            self._queue(place)
+        elif is_failing:
+            self._move(place, self._turn)
+        if self._near[address] > self._limits.strangers or len(self) > _MOST:
+            self._make_room(place)
+        return not waits and place.stranger in self._places
+
+    def _uncounted(self, address: str) -> None:
+        self._near[address] -= 1
+        if not self._near[address]:
+            del self._near[address]
 
     def _shake_on(self) -> None:
         """The next steps of handshakes, in the order in which they came."""

@@ -31,7 +31,8 @@ from arena.program import views
 from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
-from arena.web.origin import is_loopback, read_origin
+from arena.web.origin import Origins, is_loopback
+from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -49,7 +50,10 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     serve = msgspec.structs.asdict(config.serve)
     serve["open_to_all"] = serve.pop("open")
     serve["log_file"] = serve.pop("log")
-    serve["origins"] = serve.pop("origin")
+    serve["origins"], serve["proxies"] = (
+        serve.pop("origin"),
+        serve.pop("trusted_proxy"),
+    )
     ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
     return config
 
@@ -69,8 +73,14 @@ def _read_bots(
 def _read_origins(
     _ctx: click.Context, _param: object, texts: Sequence[str]
 ) -> Sequence[str]:
-    for text in texts:
-        read_origin(text)
+    Origins().allow(texts)
+    return texts
+
+
+def _read_proxies(
+    _ctx: click.Context, _param: object, texts: Sequence[str]
+) -> Sequence[str]:
+    Proxies().trust(texts)
     return texts
 
 
@@ -151,6 +161,14 @@ def _read_origins(
     help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
 )
 @click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS|NETWORK",
+    callback=_read_proxies,
+    help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
+)
+@click.option(
     "--tls-cert",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -195,6 +213,7 @@ def command(
     open_to_all: bool,
     page: bool,
     origins: Sequence[str],
+    proxies: Sequence[str],
     tls_cert: Path | None,
     tls_key: Path | None,
     log_file: str | None,
@@ -253,7 +272,10 @@ def command(
         for game in chosen
     )
     tls = _tls(tls_cert, tls_key)
-    door = _Door(host, port, open_to_all, practice, tls, hidden, page, origins)
+    door = _Door(
+        *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies)
+    )
+    door.check()
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
     with Store(where, exclusive=True) as store:
         try:
@@ -277,11 +299,29 @@ class _Door(msgspec.Struct, frozen=True):
     hidden: Sequence[Path]
     page: bool
     origins: Sequence[str]
+    proxies: Sequence[str]
+
+    @property
+    def is_near(self) -> bool:
+        """Whether nobody can connect but from this machine, itself or through a proxy on it."""
+        return is_loopback(self.host)
 
     @property
     def requires_token(self) -> bool:
-        """Whether everybody needs one: not from this machine, and not if the instructor has said so."""
-        return not (self.open_to_all or is_loopback(self.host))
+        """Whether everybody needs one: not if all come from this machine itself, and not if the instructor has said so."""
+        return not (self.open_to_all or (self.is_near and not self.proxies))
+
+    def check(self) -> None:
+        """See that nobody from elsewhere passes for a program on this machine.
+
+        Raises:
+            UsageError: they would.
+        """
+        if self.is_near and self.origins and not (self.proxies or self.open_to_all):
+            raise UsageError(
+                f"expected --trusted-proxy beside --origin, as all who come through a proxy on this machine seem to be on {self.host}: "
+                "--trusted-proxy 127.0.0.1 has everybody show a token, --open lets anybody in without one"
+            )
 
 
 class _Evening(msgspec.Struct, frozen=True):
@@ -318,6 +358,7 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             hidden=door.hidden,
             page=door.page,
             origins=door.origins,
+            proxies=door.proxies,
         ) as arena:
             teller.say(f"arena at {arena.url} · Ctrl-C stops it")
             if urls := elsewhere(arena.url):
@@ -361,7 +402,8 @@ def _warn(access: Access, door: _Door, evening: _Evening, teller: Teller) -> Non
         teller.say("nobody instructs here yet; `arena roster instructor` makes a token")
     if door.requires_token and not access.players:
         teller.say(
-            "nobody is on the roster, so nobody can connect; `arena roster import` puts a class on it, --open lets everybody in"
+            "nobody is on the roster, so nobody can connect but the bots that are launched here; "
+            "`arena roster import` puts a class on it, --open lets everybody in"
         )
 
 

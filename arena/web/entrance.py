@@ -13,6 +13,7 @@ from typing import Protocol
 from websockets.http11 import Request
 
 from arena.web.origin import Origins
+from arena.web.proxies import Proxies
 from arena.web.reply import Reply, Visitor, text
 from arena.wire import Caller, Wire
 
@@ -51,15 +52,24 @@ class Page(Protocol):
 class Crowd(Protocol):
     """Those who have not said who they are, as far as it matters here (`arena/strangers.py`)."""
 
+    def moved(self, stranger: Stranger, address: str) -> bool:
+        """One comes from elsewhere than it seemed; whether it is heard now."""
+
     def asked(self, stranger: object) -> None:
         """One wants nothing that bots want."""
 
-    def shakes(self, stranger: Shaking) -> None:
+    def shakes(self, stranger: Stranger) -> None:
         """Something of a handshake of TLS has come from one: it is worked off when there is time."""
 
 
-class Shaking(Protocol):
-    """A connection that is to be encrypted."""
+class Stranger(Protocol):
+    """A connection that may come through a proxy, and be encrypted.
+
+    Attributes:
+        address: where connections of the same origin are counted together.
+    """
+
+    address: str
 
     def shake(self) -> float:
         """Work off what has come of its handshake; the seconds that it took."""
@@ -73,15 +83,24 @@ class Entrance:
 
     Attributes:
         origins: whose pages may open WebSockets here.
+        proxies: who may say where a request comes from.
         page: what there is for browsers, if there is anything.
     """
 
     def __init__(self, crowd: Crowd | None = None) -> None:
         self.origins = Origins()
+        self.proxies = Proxies()
         self.page: Page | None = None
         self._crowd = crowd
 
-    def shakes(self, stranger: Shaking) -> None:
+    def moved(self, caller: Stranger, address: str) -> bool:
+        """Its request says that it comes from there; whether it is heard now, or when it is served again."""
+        if self._crowd is not None:
+            return self._crowd.moved(caller, address)
+        caller.address = address
+        return True
+
+    def shakes(self, stranger: Stranger) -> None:
         """Something of a handshake of TLS has come."""
         if self._crowd is None:
             stranger.shake()
