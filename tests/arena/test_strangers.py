@@ -509,3 +509,68 @@ def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: Door) -> None:
         guest.goes()
 
     assert Guest(door).is_read
+
+
+# --- those who come through a proxy ---
+
+
+def through(door: Door, number: int, address: str = "10.0.0.1") -> tuple[Guest, bool]:
+    """One whose request says where it comes from, and whether it is heard at once."""
+    guest = Guest(door, f"127.0.0.1:{number}")
+    return guest, door.strangers.moved(guest, address)
+
+
+def test_those_behind_a_proxy_are_counted_where_they_come_from() -> None:
+    door = Door(most=3)
+    guests = [through(door, number)[0] for number in range(4)]
+    other, is_heard = through(door, 4, "10.0.0.2")
+
+    assert [guest.is_cut for guest in guests] == [True, False, False, False]
+    assert (is_heard, other.is_cut) == (True, False)
+    assert dict(door.strangers._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
+
+
+def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(
+    door: Door,
+) -> None:
+    door.fails()
+    guest, is_heard = through(door, 1)
+    other, is_other_heard = through(door, 2, "10.0.0.2")
+
+    assert (is_heard, guest.is_read) == (False, False)
+    assert (is_other_heard, other.is_read) == (True, True)
+
+    for _ in range(10):
+        door.tick()
+        if guest.is_read:
+            break
+
+    assert guest.is_read
+
+
+def test_who_had_its_turn_already_is_heard(door: Door) -> None:
+    for number in range(500):
+        door.fails(1, f"10.{number // 250}.{number % 250}.1")
+    guest = Guest(door, "127.0.0.1:1")
+    while not guest.is_read:
+        door.tick()
+
+    assert door.strangers.moved(guest, "10.0.0.1")
+
+
+def test_failures_count_where_they_come_from(door: Door) -> None:
+    for number in range(10):
+        through(door, number)[0].goes()
+
+    assert through(door, 11)[1] is False
+    assert through(door, 12, "10.0.0.2")[1] is True
+
+
+def test_whoever_has_no_place_any_more_is_not_heard() -> None:
+    door = Door(most=1)
+    early = Guest(door, "127.0.0.1:1")
+    through(door, 2)
+    door.strangers.gone(early)
+
+    assert door.strangers.moved(early, "10.0.0.1") is False
+    assert dict(door.strangers._near) == {"10.0.0.1": 1}
