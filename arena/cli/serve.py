@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.cli._elsewhere import elsewhere, page_at
+from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
 from arena.cli._stop import stops_at_sigterm
@@ -31,7 +30,7 @@ from arena.program import views
 from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
-from arena.web.origin import Origins, is_loopback
+from arena.web.origin import Origins
 from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -271,8 +270,8 @@ def command(
         )
         for game in chosen
     )
-    tls = _tls(tls_cert, tls_key)
-    door = _Door(
+    tls = tls_of(tls_cert, tls_key)
+    door = Door(
         *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies)
     )
     door.check()
@@ -288,42 +287,6 @@ def command(
         raise ArenaError("a competition could not be played to its end, see above")
 
 
-class _Door(msgspec.Struct, frozen=True):
-    """Where the arena listens, and to whom."""
-
-    host: str
-    port: int
-    open_to_all: bool
-    practice: bool
-    tls: ssl.SSLContext | None
-    hidden: Sequence[Path]
-    page: bool
-    origins: Sequence[str]
-    proxies: Sequence[str]
-
-    @property
-    def is_near(self) -> bool:
-        """Whether nobody can connect but from this machine, itself or through a proxy on it."""
-        return is_loopback(self.host)
-
-    @property
-    def requires_token(self) -> bool:
-        """Whether everybody needs one: not if all come from this machine itself, and not if the instructor has said so."""
-        return not (self.open_to_all or (self.is_near and not self.proxies))
-
-    def check(self) -> None:
-        """See that nobody from elsewhere passes for a program on this machine.
-
-        Raises:
-            UsageError: they would.
-        """
-        if self.is_near and self.origins and not (self.proxies or self.open_to_all):
-            raise UsageError(
-                f"expected --trusted-proxy beside --origin, as all who come through a proxy on this machine seem to be on {self.host}: "
-                "--trusted-proxy 127.0.0.1 has everybody show a token, --open lets anybody in without one"
-            )
-
-
 class _Evening(msgspec.Struct, frozen=True):
     """What is to be played by whom, and how it is shown."""
 
@@ -336,7 +299,7 @@ class _Evening(msgspec.Struct, frozen=True):
     log_file: str | None
 
 
-async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
+async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
     stops_at_sigterm()
     roster = Roster(store.engine)
@@ -396,7 +359,7 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             return course.has_failed
 
 
-def _warn(access: Access, door: _Door, evening: _Evening, teller: Teller) -> None:
+def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None:
     """What is probably not meant so."""
     if evening.runs and not access.instructors:
         teller.say("nobody instructs here yet; `arena roster instructor` makes a token")
@@ -419,13 +382,3 @@ def _over(done: Report, board: report.Board, as_json: bool) -> None:
         shared.print_json(report.documents([done])[0])
     else:
         report.show(done)
-
-
-def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    if cert is None and key is None:
-        return None
-    if cert is None or key is None:
-        raise UsageError("expected --tls-cert and --tls-key together, got one of them")
-    from arena.tls import context
-
-    return context(cert, key)
