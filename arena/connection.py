@@ -43,6 +43,9 @@ _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
+_TLS_S = 0.000_3
+"""What asyncio takes to begin with TLS, most of it for buffers, which cannot be measured from here; the handshake itself is."""
+
 _ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
 _FETCH_S = 30.0  # to read an answer that the kernel has no room for
 _HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
@@ -198,6 +201,11 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = False
         self._set_deadline(None)
 
+    @property
+    def handshake_s(self) -> float:
+        """What serving it will cost at first beyond what `shake` tells and what is read."""
+        return _TLS_S if self._tls is not None else 0.0
+
     def shake(self) -> float:
         """Work off what has come of a handshake of TLS; the seconds that it took."""
         shaking = self._handshake_of_tls
@@ -223,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
         if self._postponed:
-            self._loop.call_soon(self._attend, b"")
+            self._loop.call_soon(self._go_on)
 
     # --- what asyncio calls ---
 
@@ -302,9 +310,8 @@ class Connection(asyncio.BufferedProtocol):
         shaking = self._loop.create_task(
             self._loop.start_tls(raw, self, tls, server_side=True)
         )
-        await asyncio.sleep(
-            0
-        )  # the socket is asyncio's protocol's now; nothing is read
+        await asyncio.sleep(0)
+        # The socket is asyncio's protocol's now, and nothing has been read.
         within = raw.get_protocol()
         if isinstance(within, asyncio.BufferedProtocol) and within is not self:
             came = partial(self._entrance.shakes, self)
@@ -312,10 +319,10 @@ class Connection(asyncio.BufferedProtocol):
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
             encrypted = await shaking
-        self._handshaking = None
         ended, self._handshake_of_tls = self._handshake_of_tls, None
         if ended is not None:
-            ended.end()
+            ended.end()  # what it still had goes to `_early`
+        self._handshaking = None
         if encrypted is None or self._transport is None:
             raw.abort()
             self.connection_lost(None)  # asyncio says so only after a handshake
@@ -347,6 +354,11 @@ class Connection(asyncio.BufferedProtocol):
         self._websocket.receive_data(data)
         self._dispatch(self._loop.time())
         owner.was_read(self, time.perf_counter() - began_s)
+
+    def _go_on(self) -> None:
+        """Answer a request that had to wait."""
+        if self._postponed and self._transport is not None:
+            self._attend(b"")
 
     def _set_deadline(self, seconds: float | None) -> None:
         """When the connection is cut, or that it is not."""

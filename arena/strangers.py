@@ -51,9 +51,14 @@ class Stranger(Protocol):
 
     Attributes:
         address: where connections of the same origin are counted together.
+        handshake_s: what serving it will cost at first beyond what is told by `shake` and to `was_read`.
     """
 
     address: str
+
+    @property
+    def handshake_s(self) -> float:
+        """See above."""
 
     def shake(self) -> float:
         """Work off what has come of its handshake of TLS; the seconds that it took."""
@@ -277,6 +282,7 @@ class Strangers:
 
     def _serve(self, place: _Place) -> None:
         self._move(place, self._turn)
+        self._credit_s -= place.stranger.handshake_s
         place.stranger.serve()
 
     def _queue(self, place: _Place) -> None:

@@ -17,6 +17,7 @@ class Guest:
 
     def __init__(self, door: Door, address: str = "10.0.0.1") -> None:
         self.address = address
+        self.handshake_s = 0.0
         self.shakes_s = 0.002
         self.shaken = 0
         self.is_read = False
@@ -283,6 +284,21 @@ def test_all_turns_together_take_no_more_than_their_share_of_the_time(
 
     share = door.spent_s / (door.now - began)
     assert 0.8 * SHARE < share <= SHARE
+
+
+def test_handshakes_and_accepting_count_too(door: Door) -> None:
+    door.fails()
+    began, handshakes = door.now, 0
+    while door.now - began < 2.0:
+        if len(door.strangers) < 100:
+            Guest(door).handshake_s = 0.002
+        for place in list(door.strangers._turn):
+            handshakes += 1
+            place.stranger.cut()
+        door.tick()
+
+    spent_s = handshakes * 0.002
+    assert 0.5 * SHARE < spent_s / (door.now - began) <= SHARE
 
 
 def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Door) -> None:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -447,6 +447,22 @@ def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
         async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
             await Raw(websocket, "ann").hello()
         server.close()
+
+    in_arena(scenario)
+
+
+def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
+    in_arena: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.strangers._STEPS", 1)
+
+    async def scenario(arena: Secure) -> None:
+        async with AsyncExitStack() as stack:
+            bots = [arena.bot(f"bot {number}") for number in range(30)]
+            await asyncio.gather(*map(stack.enter_async_context, bots))
+
+            assert len(arena.gateway.players) == 30
+        await arena.still_plays()
 
     in_arena(scenario)
 
