@@ -3,7 +3,7 @@
 `sslscan` (Debian's package of that name) asks an arena with TLS for all that it offers. The exit status is 1 if there is a version before
 TLS 1.2, a suite of TLS 1.2 without ECDHE, or a group over a finite field.
 
-`--hellos N` replays a recorded ClientHello instead, which offers nothing but ffdhe8192, N times while two house bots play, some a second.
+`--hellos N` replays a recorded ClientHello instead, which offers one group alone, ffdhe8192 or `--group`, N times while two house bots play, some a second.
 Printed are the arena's CPU time for each, and decisions per second without and with them. Linux only.
 """
 
@@ -197,9 +197,9 @@ async def _replay(port: int, hello: bytes, count: int, per_s: float) -> None:
             await asyncio.sleep(1 / per_s)
 
 
-def replay(count: int, per_s: float) -> dict[str, float]:
+def replay(count: int, per_s: float, group: str) -> dict[str, float]:
     """What so many recorded hellos cost; CPU time is the arena's beyond what its match takes."""
-    hello = recorded_hello()
+    hello = recorded_hello(group)
     with _arena() as arena:
         before_s, began = arena.cpu_s, arena.decisions()
         time.sleep(_QUIET_S)
@@ -226,10 +226,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--hellos", type=int, metavar="N", help="replay so many")
     parser.add_argument("--per-second", type=float, default=10.0)
+    parser.add_argument("--group", default="ffdhe8192", help="that they offer")
     options = parser.parse_args()
     if options.hellos is None:
         return scan()
-    print(json.dumps(replay(options.hellos, options.per_second)))
+    print(json.dumps(replay(options.hellos, options.per_second, options.group)))
     return 0
 
 

@@ -24,7 +24,7 @@ from arena.tls import context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
-from tests.tls_scan import recorded_hello
+from tests.tls_scan import recorded_hello, wrong_in
 
 pytestmark = pytest.mark.e2e
 
@@ -364,6 +364,34 @@ def test_as_many_curves_are_offered_as_can_be_set(made: Fake, chosen: str) -> No
     assert made.chosen == [chosen]
     assert made.options & ssl.OP_NO_RENEGOTIATION
     assert made.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+GOOD = """\
+TLSv1.1   disabled
+TLSv1.2   enabled
+TLSv1.3   enabled
+TLSv1.3 not vulnerable to heartbleed
+Preferred TLSv1.3  256 bits  TLS_AES_256_GCM_SHA384        Curve P-256 DHE 256
+Accepted  TLSv1.2  128 bits  ECDHE-ECDSA-AES128-GCM-SHA256 Curve P-256 DHE 256
+TLSv1.3  128 bits  secp256r1 (NIST P-256)
+TLSv1.3  128 bits  x25519
+"""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "TLSv1.1   enabled",
+        "Accepted  TLSv1.2  256 bits  DHE-RSA-AES256-GCM-SHA384     DHE 2048 bits",
+        "Accepted  TLSv1.2  256 bits  AES256-GCM-SHA384",
+        "Accepted  TLSv1.1  256 bits  ECDHE-RSA-AES256-SHA          Curve P-256 DHE 256",
+        "TLSv1.3  192 bits  ffdhe8192",
+        "TLSv1.2  260 bits  secp521r1 (NIST P-521)",
+    ],
+)
+def test_the_scan_finds_what_is_wrong(wrong: str) -> None:
+    assert wrong_in(GOOD) == []
+    assert wrong_in(f"{GOOD}{wrong}\n") == [wrong]
 
 
 def s_client(arena: Secure, *options: str) -> str:
