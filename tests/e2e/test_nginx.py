@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
+from websockets.frames import Frame, Opcode
 from websockets.typing import Origin
 
 from arena.access import Access
@@ -223,6 +225,91 @@ def test_who_guesses_through_it_waits_and_others_do_not(behind: Any) -> None:
             await ben.websocket.close()
 
     behind(scenario)
+
+
+# --- without nginx: what a request that waits must not lose ---
+
+
+def says(address: str, *messages: dict[str, Any]) -> bytes:
+    """What a proxy passes on from there, and what its client says without waiting for an answer."""
+    head = (
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+        f"X-Forwarded-For: {address}\r\n\r\n"
+    )
+    frames = (
+        Frame(Opcode.TEXT, json.dumps(message).encode()).serialize(mask=True)
+        for message in messages
+    )
+    return head.encode() + b"".join(frames)
+
+
+@asynccontextmanager
+async def failing(address: str) -> AsyncIterator[tuple[Arena, Callable[[bytes], Any]]]:
+    """An arena in which a match is on and somebody has guessed too often; connects as a proxy does."""
+    async with opened(ROSTER, LIMITS, requires_token=True) as arena:
+        arena.gateway.entrance.proxies.trust(["127.0.0.1"])
+
+        async def connected(
+            said: bytes,
+        ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+            writer.write(said)
+            return reader, writer
+
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            arena.open("blackjack", "ann", hands=1)
+            for _ in range(10):
+                arena.gateway.reception.strangers.blame(address)
+            yield arena, connected
+
+
+HELLO = {
+    "type": "hello",
+    "protocol": 1,
+    "name": "ben",
+    "games": ["blackjack"],
+    "token": BEN,
+}
+
+
+def test_what_came_with_a_request_that_waits_is_heard() -> None:
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+            strangers = arena.gateway.reception.strangers
+            strangers._credit_s = -0.005  # 100 ms of waiting
+            reader, writer = await connected(says(FARTHER, HELLO))
+            while not strangers._line:
+                await asyncio.sleep(0)
+
+            assert "ben" not in arena.gateway.players
+
+            assert b" 101 " in await reader.readuntil(b"\r\n")
+            await reader.readuntil(b'"welcome"')
+            writer.transport.abort()
+
+    asyncio.run(main())
+
+
+def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+            strangers = arena.gateway.reception.strangers
+            strangers._credit_s = -0.005
+            _, writer = await connected(says(FARTHER))
+            while not strangers._line:
+                await asyncio.sleep(0)
+            writer.transport.abort()
+            while len(arena.gateway._connections) > 1:
+                await asyncio.sleep(0.01)
+
+            assert (len(strangers), strangers._near) == (0, {})
+
+    asyncio.run(main())
+
+
+# --- `arena serve` ---
 
 
 def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None:
