@@ -25,7 +25,8 @@ from arena.plan import WAIT_S, Form, form_of
 from arena.program import read_program
 from arena.run import LIMITS, MOST_MATCHES, PAUSE_S, Run, Who, check
 from arena.timetable import Times, parse
-from arena.web.origin import read_origin
+from arena.web.origin import Origins
+from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
@@ -56,6 +57,7 @@ class Serve(Struct, frozen=True, kw_only=True):
         open: to let in whoever can reach the machine.
         page: to show browsers what is played.
         origin: whose pages may open WebSockets here besides our own: the addresses of a proxy in front.
+        trusted_proxy: the addresses or networks of proxies in front, which say who connects; everybody needs a token then.
         tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
         tls_key: the file with its key.
         log: a file to which a line is added for every match, or `-` for stderr; None for none.
@@ -71,6 +73,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     open: bool = False
     page: bool = True
     origin: list[str] = []
+    trusted_proxy: list[str] = []
     tls_cert: Annotated[str, Meta(min_length=1)] | None = None
     tls_key: Annotated[str, Meta(min_length=1)] | None = None
     log: Annotated[str, Meta(min_length=1)] | None = None
@@ -177,11 +180,10 @@ def _serve(table: Mapping[str, object], folder: Path) -> Serve:
     if (serve.tls_cert is None) != (serve.tls_key is None):
         missing = "tls_key" if serve.tls_key is None else "tls_cert"
         raise UsageError(f"[serve] {missing}: expected it beside its other half")
-    for origin in serve.origin:
-        try:
-            read_origin(origin)
-        except UsageError as error:
-            raise UsageError(f"[serve] origin: {error}") from None
+    with _field("[serve] origin"):
+        Origins().allow(serve.origin)
+    with _field("[serve] trusted_proxy"):
+        Proxies().trust(serve.trusted_proxy)
     paths = {
         name: os.path.join(folder, getattr(serve, name))
         for name in ("db", "tls_cert", "tls_key", "log")

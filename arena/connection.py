@@ -7,7 +7,6 @@ does 1.6 times the round trips of the library's connection objects (design §4).
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 import ssl
 import struct
@@ -15,18 +14,20 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 
 from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
-from websockets.protocol import State
+from websockets.protocol import Event, State
 from websockets.server import ServerProtocol
 
 from arena.timers import Timer, Timers
+from arena.tls import Handshake
 from arena.web.entrance import Entrance
-from arena.wire import OnRequest, Owner, Wire
+from arena.wire import Owner, Wire
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
 from protocol.messages import Limits
@@ -44,8 +45,8 @@ _TRIFLES = 16  # so many useless messages in a row may be chance
 _SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
 _LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 _CLOSE_S = 2.0  # how long a peer may take to answer a close before the socket is cut
-_TLS_S = 0.002
-"""What a TLS handshake takes us, which cannot be measured from here: 1 to 2 ms with RSA keys, a third of it with EC ones."""
+_TLS_S = 0.000_3
+"""What asyncio takes to begin with TLS, most of it for buffers, which cannot be measured from here; the handshake itself is."""
 
 _ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
 _FETCH_S = 30.0  # to read an answer that the kernel has no room for
@@ -64,7 +65,7 @@ class Connection(asyncio.BufferedProtocol):
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
         tls: what the connection is encrypted with.
-        requested: answers what it begins with; without it a WebSocket is opened, and people are greeted.
+        entrance: answers what it begins with; one of its own opens a WebSocket, and greets people.
     """
 
     def __init__(
@@ -74,9 +75,9 @@ class Connection(asyncio.BufferedProtocol):
         timers: Timers,
         buffer: memoryview,
         tls: ssl.SSLContext | None = None,
-        requested: OnRequest | None = None,
+        entrance: Entrance | None = None,
     ) -> None:
-        self.peer = self.address = "?"
+        self.peer = self.address = self._host = "?"
         self.has_link = True
         self.is_behind = False
         self.useless = 0
@@ -86,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits = limits
         self._buffer = buffer
         self._tls = tls  # until it is begun
-        self._requested = requested or Entrance().requested
+        self._entrance = entrance or Entrance()
         self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
@@ -95,10 +96,12 @@ class Connection(asyncio.BufferedProtocol):
         self._timers = timers
         self._deadline: Timer | None = None  # for `hello`, or to close
         self._handshaking: asyncio.Task[None] | None = None
+        self._handshake_of_tls: Handshake | None = None
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._buffer_bytes = limits.buffer_bytes
+        self._postponed: list[Event] = []  # a request that waits, and what came after
         self._has_asked = False  # in HTTP: whatever it sends then means nothing
         self._has_ended = False  # it sends no more, but may read on
         self._is_watched = True  # a stranger, or closing: what it says takes our time
@@ -220,8 +223,13 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def handshake_s(self) -> float:
-        """What serving it will cost at first beyond what is read: the handshake of TLS."""
+        """What serving it will cost at first beyond what `shake` tells and what is read."""
         return _TLS_S if self._tls is not None else 0.0
+
+    def shake(self) -> float:
+        """Work off what has come of a handshake of TLS; the seconds that it took."""
+        shaking = self._handshake_of_tls
+        return 0.0 if shaking is None else shaking.step()
 
     def hold(self) -> None:
         """Read no more of what a stranger says, until it is served again."""
@@ -242,6 +250,8 @@ class Connection(asyncio.BufferedProtocol):
             self._handshaking = self._loop.create_task(self._encrypt(tls))
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
+        if self._postponed:
+            self._loop.call_soon(self._go_on)
 
     # --- what asyncio calls ---
 
@@ -251,7 +261,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
-            self.address, self.peer = _origin(str(peer[0])), f"{peer[0]}:{peer[1]}"
+            self._host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
+            self.address = self._entrance.proxies.before(self._host, peer[1])
         if self._tls is not None:
             transport.pause_reading()
         # Until it is served; then it has as much time once more.
@@ -316,9 +327,21 @@ class Connection(asyncio.BufferedProtocol):
         assert raw is not None, "it is served"
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
+        shaking = self._loop.create_task(
+            self._loop.start_tls(raw, self, tls, server_side=True)
+        )
+        await asyncio.sleep(0)
+        # The socket is asyncio's protocol's now, and nothing has been read.
+        within = raw.get_protocol()
+        if isinstance(within, asyncio.BufferedProtocol) and within is not self:
+            came = partial(self._entrance.shakes, self)
+            self._handshake_of_tls = Handshake(raw, within, came)
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
-            encrypted = await self._loop.start_tls(raw, self, tls, server_side=True)
+            encrypted = await shaking
+        ended, self._handshake_of_tls = self._handshake_of_tls, None
+        if ended is not None:
+            ended.end()  # what it still had goes to `_early`
         self._handshaking = None
         if encrypted is None or self._transport is None:
             raw.abort()
@@ -352,6 +375,11 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatch(self._loop.time())
         owner.was_read(self, time.perf_counter() - began_s)
 
+    def _go_on(self) -> None:
+        """Answer a request that had to wait."""
+        if self._postponed and self._transport is not None:
+            self._attend(b"")
+
     def _set_deadline(self, seconds: float | None) -> None:
         """When the connection is cut, or that it is not."""
         if self._deadline is not None:
@@ -361,8 +389,13 @@ class Connection(asyncio.BufferedProtocol):
             self._deadline = self._timers.after(seconds, self.cut)
 
     def _dispatch(self, arrived: float) -> None:
-        for event in self._websocket.events_received():
-            if isinstance(event, Request):
+        events = self._websocket.events_received()
+        if self._postponed:
+            events, self._postponed = self._postponed + events, []
+        for event in events:
+            if self._postponed:
+                self._postponed.append(event)
+            elif isinstance(event, Request):
                 self._handshake(event)
             elif isinstance(event, Frame) and self.is_open:
                 self._frame(event, arrived)
@@ -409,7 +442,13 @@ class Connection(asyncio.BufferedProtocol):
         if self._websocket.close_expected():
             self.cut()  # it sent more, and nonsense, without waiting for our answer
             return
-        self._requested(self, request)
+        address = self._entrance.proxies.origin(self._host, request.headers)
+        if address != self.address and not self._entrance.moved(self, address):
+            self._postponed = [request]
+            self._is_served = False
+            self._set_deadline(self._limits.hello_ms / 1000)
+            return
+        self._entrance.requested(self, request)
         if not (self.is_open or self._closing or self._websocket.close_expected()):
             self._has_asked = True
             self._set_deadline(_ANSWER_S)
@@ -445,15 +484,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._closing:
             self._closing = self._is_watched = True
             self._set_deadline(_CLOSE_S)
-
-
-def _origin(host: str) -> str:
-    """Whose an address is: with IPv6 everybody has as many as they like in a network of 64 bits."""
-    with suppress(ValueError):
-        address = ipaddress.IPv6Address(host.partition("%")[0])
-        if not address.is_loopback and not address.is_link_local:
-            return str(ipaddress.IPv6Network((int(address) >> 64 << 64, 64)))
-    return host
 
 
 def _pause(transport: asyncio.Transport) -> None:

@@ -120,7 +120,7 @@ class Gateway:
         self.players = self.reception.players
         self.admission = self.reception.admission
         self._of = self.reception.of
-        self.entrance = Entrance(self.reception.strangers.asked)
+        self.entrance = Entrance(self.reception.strangers)
 
     async def open(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
@@ -131,10 +131,9 @@ class Gateway:
             Unreachable: the address cannot be listened on.
         """
         self.entrance.origins.listens(host)
-        requested = self.entrance.requested
         listening = await self._listening.open(
             lambda: Connection(
-                self, self.limits, self.timers, self._buffer, tls, requested
+                self, self.limits, self.timers, self._buffer, tls, self.entrance
             ),
             host,
             port,

@@ -108,9 +108,10 @@ class Host:
         hidden: files of the arena's besides the store's, which launched bots must not see.
         page: whether there is a page for browsers.
         origins: whose pages may open WebSockets here besides our own, as `https://arena.example.org`.
+        proxies: addresses or networks of those whose `X-Forwarded-For` says where a request comes from.
 
     Raises:
-        UsageError: one of the origins is none.
+        UsageError: one of the origins is none, or one of the proxies.
         Unreachable: the address cannot be listened on.
     """
 
@@ -130,6 +131,7 @@ class Host:
         hidden: Sequence[Path] = (),
         page: bool = False,
         origins: Sequence[str] = (),
+        proxies: Sequence[str] = (),
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
@@ -170,6 +172,7 @@ class Host:
         self._watch = RosterWatch(roster, self.gateway.roster_changed, access.revision)
         self._watching: asyncio.Task[None] | None = None
         self.gateway.entrance.origins.allow(origins)
+        self.gateway.entrance.proxies.trust(proxies)
         self.web: Web | None = None
         if page:
             self.web = self.gateway.entrance.page = Web(self, store)

@@ -10,6 +10,9 @@ anybody needs.
 
 Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
 a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.
+
+With TLS a handshake comes first. Of all handshakes only so many steps are worked off in a tick, whoever they are with; those with an
+address where many have failed only while its strangers have some of their share of the time left, and are paid for out of it.
 """
 
 from __future__ import annotations
@@ -33,8 +36,9 @@ _MOST_ADDRESSES = 4096  # remembered: more than that is `anywhere`
 _MOST = 4096  # from everywhere: a flood of them must not use up all sockets
 _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # what is not used does not gather: it would be a burst
-_MOST_DEBT_S = 0.005  # a tenth of a second's share: what a flood has cost is not paid by who comes next
+_MOST_DEBT_S = 0.005  # by accepting, a tenth of a second's share: what a flood has cost is not paid by who comes next
 _PATIENCE = 2  # turns without a word: those who mean well have something to say
+_STEPS = 8  # of handshakes of TLS in a tick: each takes a millisecond or two at most
 _TURNS = 8  # at once, as what one costs is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
 """The requests of an address: a hundred browsers load the page at the same moment, and each looks at something now and then."""
@@ -47,7 +51,7 @@ class Stranger(Protocol):
 
     Attributes:
         address: where connections of the same origin are counted together.
-        handshake_s: what serving it will cost at first beyond what is told to `was_read`.
+        handshake_s: what serving it will cost at first beyond what is told by `shake` and to `was_read`.
     """
 
     address: str
@@ -55,6 +59,9 @@ class Stranger(Protocol):
     @property
     def handshake_s(self) -> float:
         """See above."""
+
+    def shake(self) -> float:
+        """Work off what has come of its handshake of TLS; the seconds that it took."""
 
     def hold(self) -> None:
         """Read no more from it."""
@@ -98,6 +105,8 @@ class Strangers:
         self._free: _Queue = {}  # are read at any time
         self._line: _Queue = {}  # wait for their turns
         self._turn: _Queue = {}  # have it
+        self._shaking: _Queue = {}  # wait for a step of their handshakes
+        self._steps = 0  # in this tick
         self._failures: dict[str, deque[float]] = {}  # when: the latest, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
@@ -110,21 +119,19 @@ class Strangers:
 
     def met(self, stranger: Stranger) -> None:
         """A new one: it is served at once, or gets into the line, or has no place."""
-        address = stranger.address
-        is_failing = self._is_failing(address)
-        waits = is_failing and self._is_busy()
-        queue = self._line if waits else self._turn if is_failing else self._free
-        place = self._places[stranger] = _Place(stranger, queue)
-        queue[place] = None
-        self._near[address] += 1
-        if is_failing:
-            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
-        if waits:
-            stranger.hold()
-        else:
+        place = self._places[stranger] = _Place(stranger, self._free)
+        self._free[place] = None
+        if self._counted(place):
             stranger.serve()
-        if self._near[address] > self._limits.strangers or len(self) > _MOST:
-            self._make_room(place)
+
+    def moved(self, stranger: object, address: str) -> bool:
+        """By its request one turns out to come from elsewhere, through a proxy; whether it may go on, or has to wait to be served, or has no place."""
+        place = self._places.get(stranger)
+        if place is None:
+            return False
+        self._uncounted(place.stranger.address)
+        place.stranger.address = address
+        return self._counted(place)
 
     def was_read(self, stranger: object, took_s: float) -> None:
         """Something that one said has been dealt with, in so many seconds."""
@@ -141,15 +148,21 @@ class Strangers:
         if place.has_asked:
             self.known(stranger)
 
+    def shakes(self, stranger: object) -> None:
+        """Something of a handshake of TLS has come from one: it is worked off now, or in a later tick."""
+        place = self._places.get(stranger)
+        if place is not None:
+            self._shaking[place] = None
+            if self._steps < _STEPS:
+                self._shake(place)
+
     def known(self, stranger: object) -> None:
         """One has said who it is: it is none any more."""
         place = self._places.pop(stranger, None)
         if place is not None:
+            self._shaking.pop(place, None)
             del place.queue[place]
-            address = place.stranger.address
-            self._near[address] -= 1
-            if not self._near[address]:
-                del self._near[address]
+            self._uncounted(place.stranger.address)
 
     def asked(self, stranger: object) -> None:
         """One has sent a request: it gets its answer, or watches from now on, and wants nothing else."""
@@ -187,10 +200,12 @@ class Strangers:
         """The next turns, as far as there is time for them."""
         now = self._clock()
         passed_s, self._ticked_at = now - self._ticked_at, now
+        self._steps = 0
         if not self._is_busy():
             self._credit_s = _SAVED_S
             for place in tuple(self._line):
                 self._serve(place)
+            self._shake_on()
             return
         self._credit_s = min(self._credit_s + _SHARE * passed_s, _SAVED_S)
         for silent in tuple(self._turn):
@@ -200,8 +215,49 @@ class Strangers:
             if self._credit_s <= 0:
                 break
             self._serve(place)
+        self._shake_on()
 
     # --- within ---
+
+    def _counted(self, place: _Place) -> bool:
+        """Count one where it comes from; whether it can be served at once."""
+        address = place.stranger.address
+        is_failing = self._is_failing(address)
+        had_its_turn = place.queue is not self._free
+        waits = is_failing and self._is_busy() and not had_its_turn
+        self._near[address] += 1
+        if is_failing and self._credit_s > -_MOST_DEBT_S:  # else it is less already
+            self._credit_s = max(self._credit_s - _ACCEPT_S, -_MOST_DEBT_S)
+        if waits:
+            self._queue(place)
+        elif is_failing:
+            self._move(place, self._turn)
+        if self._near[address] > self._limits.strangers or len(self) > _MOST:
+            self._make_room(place)
+        return not waits and place.stranger in self._places
+
+    def _uncounted(self, address: str) -> None:
+        self._near[address] -= 1
+        if not self._near[address]:
+            del self._near[address]
+
+    def _shake_on(self) -> None:
+        """The next steps of handshakes, in the order in which they came."""
+        for place in tuple(self._shaking):
+            if self._steps >= _STEPS:
+                break
+            self._shake(place)
+
+    def _shake(self, place: _Place) -> None:
+        """One step, unless it has to wait."""
+        is_failing = self._is_failing(place.stranger.address)
+        if is_failing and self._is_busy() and self._credit_s <= 0:
+            return
+        del self._shaking[place]
+        self._steps += 1
+        took_s = place.stranger.shake()
+        if is_failing:
+            self._credit_s -= took_s
 
     def _make_room(self, newest: _Place) -> None:
         """There is one too many, who must go.

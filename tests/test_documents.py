@@ -147,7 +147,7 @@ def test_no_block_is_left_out(name: str) -> None:
 
     assert len(blocks(document)) * 2 == document.count("```")
     assert {block.language.split()[0] for block in blocks(document)} <= {
-        *("python", "sh", "text", "toml", "frames"),
+        *("python", "sh", "text", "toml", "frames", "nginx"),
     }
 
 

@@ -1,4 +1,4 @@
-"""By which addresses an arena is reached: from other machines, if it listens on all interfaces of this one, and by a browser.
+"""Where an arena listens and to whom, and by which addresses it is reached: from other machines, if it listens on all interfaces of this one, and by a browser.
 
 `ws://0.0.0.0:7700` says where an arena listens and is of no use to anybody who wants to connect. The name of this machine may be
 known in its network or not, so the address that it has there is said as well. Nothing is sent and no name server is asked.
@@ -8,16 +8,65 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import urlsplit
 
-__all__ = ["elsewhere", "page_at"]
+import msgspec
+
+from arena.web.origin import is_loopback
+from protocol.errors import UsageError
+
+__all__ = ["Door", "elsewhere", "page_at", "tls_of"]
 
 _ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the default route leads to
     socket.AF_INET: "192.0.2.1",
     socket.AF_INET6: "2001:db8::1",
 }
 _DISCARD = 9  # a port; nothing is sent to it
+
+
+class Door(msgspec.Struct, frozen=True):
+    """Where the arena listens, and to whom; the fields are `Host`'s arguments, but for two.
+
+    Attributes:
+        open_to_all: nobody needs a token.
+        proxies: those that are trusted; with one loopback is no proof of being on this machine.
+    """
+
+    host: str
+    port: int
+    open_to_all: bool
+    practice: bool
+    tls: ssl.SSLContext | None
+    hidden: Sequence[Path]
+    page: bool
+    origins: Sequence[str]
+    proxies: Sequence[str]
+
+    @property
+    def is_near(self) -> bool:
+        """Whether nobody can connect but from this machine, itself or through a proxy on it."""
+        return is_loopback(self.host)
+
+    @property
+    def requires_token(self) -> bool:
+        """Whether everybody needs one: not if all come from this machine itself, and not if the instructor has said so."""
+        return not (self.open_to_all or (self.is_near and not self.proxies))
+
+    def check(self) -> None:
+        """See that nobody from elsewhere passes for a program on this machine.
+
+        Raises:
+            UsageError: they would.
+        """
+        if self.is_near and self.origins and not (self.proxies or self.open_to_all):
+            raise UsageError(
+                f"expected --trusted-proxy beside --origin, as all who come through a proxy on this machine seem to be on {self.host}: "
+                "--trusted-proxy 127.0.0.1 has everybody show a token, --open lets anybody in without one"
+            )
 
 
 def elsewhere(url: str) -> tuple[str, ...]:
@@ -58,3 +107,18 @@ def _outward(family: socket.AddressFamily) -> str:
         address: str = probe.getsockname()[0]
         return address
     return ""
+
+
+def tls_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """What `--tls-cert` and `--tls-key` say; None without them.
+
+    Raises:
+        UsageError: one of them is missing, or no good.
+    """
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise UsageError("expected --tls-cert and --tls-key together, got one of them")
+    from arena.tls import context
+
+    return context(cert, key)

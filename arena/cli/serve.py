@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.cli._elsewhere import elsewhere, page_at
+from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
 from arena.cli._stop import stops_at_sigterm
@@ -31,7 +30,8 @@ from arena.program import views
 from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
-from arena.web.origin import is_loopback, read_origin
+from arena.web.origin import Origins
+from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -49,7 +49,10 @@ def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Confi
     serve = msgspec.structs.asdict(config.serve)
     serve["open_to_all"] = serve.pop("open")
     serve["log_file"] = serve.pop("log")
-    serve["origins"] = serve.pop("origin")
+    serve["origins"], serve["proxies"] = (
+        serve.pop("origin"),
+        serve.pop("trusted_proxy"),
+    )
     ctx.default_map = {**serve, **msgspec.structs.asdict(config.limits)}
     return config
 
@@ -69,8 +72,14 @@ def _read_bots(
 def _read_origins(
     _ctx: click.Context, _param: object, texts: Sequence[str]
 ) -> Sequence[str]:
-    for text in texts:
-        read_origin(text)
+    Origins().allow(texts)
+    return texts
+
+
+def _read_proxies(
+    _ctx: click.Context, _param: object, texts: Sequence[str]
+) -> Sequence[str]:
+    Proxies().trust(texts)
     return texts
 
 
@@ -151,6 +160,14 @@ def _read_origins(
     help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
 )
 @click.option(
+    "--trusted-proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS|NETWORK",
+    callback=_read_proxies,
+    help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
+)
+@click.option(
     "--tls-cert",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -195,6 +212,7 @@ def command(
     open_to_all: bool,
     page: bool,
     origins: Sequence[str],
+    proxies: Sequence[str],
     tls_cert: Path | None,
     tls_key: Path | None,
     log_file: str | None,
@@ -252,8 +270,11 @@ def command(
         )
         for game in chosen
     )
-    tls = _tls(tls_cert, tls_key)
-    door = _Door(host, port, open_to_all, practice, tls, hidden, page, origins)
+    tls = tls_of(tls_cert, tls_key)
+    door = Door(
+        *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies)
+    )
+    door.check()
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
     with Store(where, exclusive=True) as store:
         try:
@@ -264,24 +285,6 @@ def command(
             ) from None
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
-
-
-class _Door(msgspec.Struct, frozen=True):
-    """Where the arena listens, and to whom."""
-
-    host: str
-    port: int
-    open_to_all: bool
-    practice: bool
-    tls: ssl.SSLContext | None
-    hidden: Sequence[Path]
-    page: bool
-    origins: Sequence[str]
-
-    @property
-    def requires_token(self) -> bool:
-        """Whether everybody needs one: not from this machine, and not if the instructor has said so."""
-        return not (self.open_to_all or is_loopback(self.host))
 
 
 class _Evening(msgspec.Struct, frozen=True):
@@ -296,7 +299,7 @@ class _Evening(msgspec.Struct, frozen=True):
     log_file: str | None
 
 
-async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
+async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
     stops_at_sigterm()
     roster = Roster(store.engine)
@@ -318,6 +321,7 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             hidden=door.hidden,
             page=door.page,
             origins=door.origins,
+            proxies=door.proxies,
         ) as arena:
             teller.say(f"arena at {arena.url} · Ctrl-C stops it")
             if urls := elsewhere(arena.url):
@@ -355,13 +359,14 @@ async def _serve(store: Store, door: _Door, evening: _Evening) -> bool:
             return course.has_failed
 
 
-def _warn(access: Access, door: _Door, evening: _Evening, teller: Teller) -> None:
+def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None:
     """What is probably not meant so."""
     if evening.runs and not access.instructors:
         teller.say("nobody instructs here yet; `arena roster instructor` makes a token")
     if door.requires_token and not access.players:
         teller.say(
-            "nobody is on the roster, so nobody can connect; `arena roster import` puts a class on it, --open lets everybody in"
+            "nobody is on the roster, so nobody can connect but the bots that are launched here; "
+            "`arena roster import` puts a class on it, --open lets everybody in"
         )
 
 
@@ -377,13 +382,3 @@ def _over(done: Report, board: report.Board, as_json: bool) -> None:
         shared.print_json(report.documents([done])[0])
     else:
         report.show(done)
-
-
-def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    if cert is None and key is None:
-        return None
-    if cert is None or key is None:
-        raise UsageError("expected --tls-cert and --tls-key together, got one of them")
-    from arena.tls import context
-
-    return context(cert, key)

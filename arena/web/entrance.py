@@ -7,13 +7,13 @@ bots are served as ever.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from email.utils import formatdate
 from typing import Protocol
 
 from websockets.http11 import Request
 
 from arena.web.origin import Origins
+from arena.web.proxies import Proxies
 from arena.web.reply import Reply, Visitor, text
 from arena.wire import Caller, Wire
 
@@ -49,21 +49,63 @@ class Page(Protocol):
         """Tokens may have come to mean something else."""
 
 
+class Crowd(Protocol):
+    """Those who have not said who they are, as far as it matters here (`arena/strangers.py`)."""
+
+    def moved(self, stranger: Stranger, address: str) -> bool:
+        """One comes from elsewhere than it seemed; whether it is heard now."""
+
+    def asked(self, stranger: object) -> None:
+        """One wants nothing that bots want."""
+
+    def shakes(self, stranger: Stranger) -> None:
+        """Something of a handshake of TLS has come from one: it is worked off when there is time."""
+
+
+class Stranger(Protocol):
+    """A connection that may come through a proxy, and be encrypted.
+
+    Attributes:
+        address: where connections of the same origin are counted together.
+    """
+
+    address: str
+
+    def shake(self) -> float:
+        """Work off what has come of its handshake; the seconds that it took."""
+
+
 class Entrance:
     """A gateway's.
 
     Args:
-        asked: told of whoever wants nothing that bots want.
+        crowd: told of strangers; without it there is time for all of them.
 
     Attributes:
         origins: whose pages may open WebSockets here.
+        proxies: who may say where a request comes from.
         page: what there is for browsers, if there is anything.
     """
 
-    def __init__(self, asked: Callable[[Wire], None] = lambda caller: None) -> None:
+    def __init__(self, crowd: Crowd | None = None) -> None:
         self.origins = Origins()
+        self.proxies = Proxies()
         self.page: Page | None = None
-        self._asked = asked
+        self._crowd = crowd
+
+    def moved(self, caller: Stranger, address: str) -> bool:
+        """Its request says that it comes from there; whether it is heard now, or when it is served again."""
+        if self._crowd is not None:
+            return self._crowd.moved(caller, address)
+        caller.address = address
+        return True
+
+    def shakes(self, stranger: Stranger) -> None:
+        """Something of a handshake of TLS has come."""
+        if self._crowd is None:
+            stranger.shake()
+        else:
+            self._crowd.shakes(stranger)
 
     def requested(self, caller: Caller, request: Request) -> None:
         """Answer a request, or see to it that it will be."""
@@ -95,6 +137,10 @@ class Entrance:
         """Tokens may have come to mean something else."""
         if self.page is not None:
             self.page.roster_changed()
+
+    def _asked(self, caller: Caller) -> None:
+        if self._crowd is not None:
+            self._crowd.asked(caller)
 
     def _upgrade(self, caller: Caller, request: Request) -> None:
         why = self.origins.refusal(request.headers)

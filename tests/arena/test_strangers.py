@@ -18,6 +18,8 @@ class Guest:
     def __init__(self, door: Door, address: str = "10.0.0.1") -> None:
         self.address = address
         self.handshake_s = 0.0
+        self.shakes_s = 0.002
+        self.shaken = 0
         self.is_read = False
         self.is_cut = False
         self._door = door
@@ -28,6 +30,15 @@ class Guest:
 
     def serve(self) -> None:
         self.is_read = True
+
+    def shake(self) -> float:
+        self.shaken += 1
+        self._door.spent_s += self.shakes_s
+        return self.shakes_s
+
+    def greets(self) -> None:
+        """A part of a handshake of TLS has come from it."""
+        self._door.strangers.shakes(self)
 
     def cut(self) -> None:
         self.is_cut = True
@@ -290,6 +301,79 @@ def test_handshakes_and_accepting_count_too(door: Door) -> None:
     assert 0.5 * SHARE < spent_s / (door.now - began) <= SHARE
 
 
+def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Door) -> None:
+    guests = [Guest(door, f"10.0.0.{number}") for number in range(30)]
+    steps: list[int] = []
+    for guest in guests:
+        guest.greets()
+    while sum(steps) < len(guests):
+        steps.append(sum(guest.shaken for guest in guests) - sum(steps))
+        assert [guest.shaken for guest in guests] == sorted(
+            (guest.shaken for guest in guests), reverse=True
+        ), "in the order in which they came"
+        door.tick()
+
+    assert steps == [8, 8, 8, 6]
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_more_than_a_tick_has_room_for_waits_for_the_next(
+    door: Door, is_busy: bool
+) -> None:
+    door.is_busy = is_busy
+    guest, later = Guest(door), Guest(door)
+    for _ in range(8):
+        guest.greets()
+    later.greets()
+
+    assert (guest.shaken, later.shaken) == (8, 0)
+
+    door.tick()
+
+    assert (guest.shaken, later.shaken) == (8, 1)
+
+
+def test_who_goes_while_its_handshake_waits_is_forgotten(door: Door) -> None:
+    guests = [Guest(door) for _ in range(9)]
+    for guest in guests:
+        guest.greets()
+    guests[-1].goes()
+    door.tick()
+
+    assert guests[-1].shaken == 0
+    assert not door.strangers._shaking
+
+
+def test_handshakes_after_failures_take_no_more_than_the_share(door: Door) -> None:
+    door.fails()
+    began, door.spent_s = door.now, 0.0
+    while door.now - began < 10.0:
+        if len(door.strangers) < 100:
+            Guest(door).greets()
+        for place in list(door.strangers._turn):
+            if isinstance(guest := place.stranger, Guest) and guest.shaken:
+                guest.goes()
+        door.tick()
+
+    assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
+
+
+def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: Door) -> None:
+    """As 130 ms for each that was recorded once, and sent twice a second from then on."""
+    door.fails()
+    began, door.spent_s, shaken = door.now, 0.0, 0
+    while door.now - began < 20.0:
+        guest = Guest(door)
+        guest.shakes_s = 0.130
+        guest.greets()
+        for _ in range(50):
+            door.tick()
+        shaken += guest.shaken
+        guest.goes()
+
+    assert 0 < shaken <= 20.0 * SHARE / 0.130 + 1
+
+
 def test_a_long_turn_is_paid_back(door: Door) -> None:
     door.fails()
     guest, other = Guest(door), Guest(door)
@@ -441,3 +525,68 @@ def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: Door) -> None:
         guest.goes()
 
     assert Guest(door).is_read
+
+
+# --- those who come through a proxy ---
+
+
+def through(door: Door, number: int, address: str = "10.0.0.1") -> tuple[Guest, bool]:
+    """One whose request says where it comes from, and whether it is heard at once."""
+    guest = Guest(door, f"127.0.0.1:{number}")
+    return guest, door.strangers.moved(guest, address)
+
+
+def test_those_behind_a_proxy_are_counted_where_they_come_from() -> None:
+    door = Door(most=3)
+    guests = [through(door, number)[0] for number in range(4)]
+    other, is_heard = through(door, 4, "10.0.0.2")
+
+    assert [guest.is_cut for guest in guests] == [True, False, False, False]
+    assert (is_heard, other.is_cut) == (True, False)
+    assert dict(door.strangers._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
+
+
+def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(
+    door: Door,
+) -> None:
+    door.fails()
+    guest, is_heard = through(door, 1)
+    other, is_other_heard = through(door, 2, "10.0.0.2")
+
+    assert (is_heard, guest.is_read) == (False, False)
+    assert (is_other_heard, other.is_read) == (True, True)
+
+    for _ in range(10):
+        door.tick()
+        if guest.is_read:
+            break
+
+    assert guest.is_read
+
+
+def test_who_had_its_turn_already_is_heard(door: Door) -> None:
+    for number in range(500):
+        door.fails(1, f"10.{number // 250}.{number % 250}.1")
+    guest = Guest(door, "127.0.0.1:1")
+    while not guest.is_read:
+        door.tick()
+
+    assert door.strangers.moved(guest, "10.0.0.1")
+
+
+def test_failures_count_where_they_come_from(door: Door) -> None:
+    for number in range(10):
+        through(door, number)[0].goes()
+
+    assert through(door, 11)[1] is False
+    assert through(door, 12, "10.0.0.2")[1] is True
+
+
+def test_whoever_has_no_place_any_more_is_not_heard() -> None:
+    door = Door(most=1)
+    early = Guest(door, "127.0.0.1:1")
+    through(door, 2)
+    door.strangers.gone(early)
+
+    assert door.strangers.moved(early, "10.0.0.1") is False
+    assert dict(door.strangers._near) == {"10.0.0.1": 1}

@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from string import Template
@@ -28,16 +29,21 @@ from websockets.asyncio.server import ServerConnection, serve
 from arena.check import Checked, Status
 from arena.check.bot import Bot
 from arena.check.run import run as check_run
+from arena.conduct import Conduct, Table
 from arena.director import Report
 from arena.games import GAMES
+from arena.gateway import Gateway
 from arena.host import Host
 from arena.launch import bot_command, read_program
+from arena.match import MatchResult
 from arena.plan import plan_of
 from arena.program import Program
 from arena.store import Store
+from arena.tls import context
 from protocol.codec import Encoding, decode_from_bot, encode
-from protocol.messages import VERSION, Hello, Limits, Welcome
+from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
+from tests.e2e.test_tls import make as certify
 
 pytestmark = pytest.mark.e2e
 
@@ -357,6 +363,105 @@ def test_an_example_beats_a_weak_house_bot_in_its_game(
     else:
         assert report.standings[0].name == language
         assert report.standings[1].wins == 0
+
+
+# ---- Encrypted
+
+SECURE = ("python", "javascript", "java", "go", "client")
+"""Those that speak `wss://`."""
+
+_STORE = "keytool -importcert -noprompt -alias arena -storepass changeit".split()
+
+
+def trusting(folder: Path) -> dict[str, str]:
+    """The certificate of a folder, where each of them looks for one that nobody vouches for."""
+    store = folder / "arena.p12"
+    if shutil.which("keytool"):
+        run(folder, *_STORE, "-file", "arena.crt", "-keystore", str(store))
+    return {
+        "SSL_CERT_FILE": str(folder / "arena.crt"),
+        "NODE_EXTRA_CA_CERTS": str(folder / "arena.crt"),
+        "JAVA_TOOL_OPTIONS": f"-Djavax.net.ssl.trustStore={store} -Djavax.net.ssl.trustStorePassword=changeit",
+    }
+
+
+async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, Ending]:
+    """Have each play a match of blackjack over TLS; how it ended."""
+    tls, environment = context(*certify(folder, "arena")), trusting(folder)
+    ended: dict[str, Ending] = {}
+    game = GAMES["blackjack"]
+    conduct = Conduct(asyncio.get_running_loop().time)
+    changed = asyncio.Event()
+    gateway = Gateway(conduct, LIMITS, changed.set)
+    url = f"wss://127.0.0.1:{await gateway.open('127.0.0.1', 0, tls)}"
+
+    def over(name: str, table: Table, result: MatchResult, verdict: object) -> None:
+        ended[name] = result.termination.kind
+        changed.set()
+
+    bots = []
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            for name, program in programs.items():
+                bot = await asyncio.create_subprocess_exec(
+                    *program.words,
+                    cwd=program.folder,
+                    env=os.environ
+                    | environment
+                    | {"ARENA_URL": url, "ARENA_NAME": name},
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stderr=asyncio.subprocess.DEVNULL,
+                )
+                bots.append(bot)
+            while len(gateway.players) < len(programs):
+                changed.clear()
+                await changed.wait()
+            for name, player in gateway.players.items():
+                settings = game.vocabulary.read_settings(SHORT[game.name])
+                conduct.open(
+                    game,
+                    settings,
+                    [player],
+                    LIMITS,
+                    partial(over, name),
+                )
+            while len(ended) < len(programs):
+                changed.clear()
+                await changed.wait()
+    finally:
+        await gateway.close()
+        for bot in bots:
+            if bot.returncode is None:
+                bot.kill()
+            await bot.wait()
+    return ended
+
+
+@pytest.fixture(scope="session")
+def encrypted(
+    builds: Builds, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Ending]:
+    """What came of it."""
+    programs = {
+        language: read_program(example.lines[0], example.folder)
+        for language, example in finished(builds).items()
+        if language in SECURE
+    }
+    ours = bot_command(
+        ("blackjack", next(iter(house_bots("blackjack")))), name="client"
+    )
+    programs["client"] = Program(tuple(ours))
+    return asyncio.run(encrypt(tmp_path_factory.mktemp("tls"), programs))
+
+
+@pytest.mark.parametrize("language", SECURE)
+def test_an_example_plays_over_tls(
+    language: str, builds: Builds, encrypted: dict[str, Ending]
+) -> None:
+    if language != "client":
+        example_of(language, builds)
+
+    assert encrypted[language] == Ending.COMPLETED
 
 
 # ---- Closed

@@ -10,7 +10,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,11 @@ from websockets.asyncio.client import connect
 
 from arena.conduct import Conduct
 from arena.gateway import Gateway
-from arena.tls import context
+from arena.tls import context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
+from tests.tls_scan import recorded_hello, wrong_in
 
 pytestmark = pytest.mark.e2e
 
@@ -327,6 +328,169 @@ def test_an_arena_closes_while_somebody_shakes_hands(in_arena: Any) -> None:
         with suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+
+    in_arena(scenario)
+
+
+# --- what is offered ---
+
+
+class Fake:
+    """A context of a Python that can set several groups, or of one that cannot."""
+
+    def __init__(self) -> None:
+        self.options = ssl.Options(0)
+        self.minimum_version: ssl.TLSVersion | None = None
+        self.chosen: list[str] = []
+
+    def set_ciphers(self, suites: str) -> None:
+        assert suites.split("+")[0] == "ECDHE"
+
+    def set_ecdh_curve(self, name: str) -> None:
+        self.chosen.append(name)
+
+
+class Newer(Fake):
+    def set_groups(self, groups: str) -> None:
+        self.chosen.append(groups)
+
+
+@pytest.mark.parametrize(
+    ("made", "chosen"), [(Fake(), "prime256v1"), (Newer(), "X25519:P-256")]
+)
+def test_as_many_curves_are_offered_as_can_be_set(made: Fake, chosen: str) -> None:
+    offer(made)
+
+    assert made.chosen == [chosen]
+    assert made.options & ssl.OP_NO_RENEGOTIATION
+    assert made.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+GOOD = """\
+TLSv1.1   disabled
+TLSv1.2   enabled
+TLSv1.3   enabled
+TLSv1.3 not vulnerable to heartbleed
+Preferred TLSv1.3  256 bits  TLS_AES_256_GCM_SHA384        Curve P-256 DHE 256
+Accepted  TLSv1.2  128 bits  ECDHE-ECDSA-AES128-GCM-SHA256 Curve P-256 DHE 256
+TLSv1.3  128 bits  secp256r1 (NIST P-256)
+TLSv1.3  128 bits  x25519
+"""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "TLSv1.1   enabled",
+        "Accepted  TLSv1.2  256 bits  DHE-RSA-AES256-GCM-SHA384     DHE 2048 bits",
+        "Accepted  TLSv1.2  256 bits  AES256-GCM-SHA384",
+        "Accepted  TLSv1.1  256 bits  ECDHE-RSA-AES256-SHA          Curve P-256 DHE 256",
+        "TLSv1.3  192 bits  ffdhe8192",
+        "TLSv1.2  260 bits  secp521r1 (NIST P-521)",
+    ],
+)
+def test_the_scan_finds_what_is_wrong(wrong: str) -> None:
+    assert wrong_in(GOOD) == []
+    assert wrong_in(f"{GOOD}{wrong}\n") == [wrong]
+
+
+def s_client(arena: Secure, *options: str) -> str:
+    """What OpenSSL's client says of a connection with these options."""
+    words = ("openssl", "s_client", "-connect", f"127.0.0.1:{arena.port}", *options)
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
+    )
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "is_offered"),
+    [
+        (("-tls1_3", "-groups", "P-256"), True),
+        (("-tls1_3", "-groups", "X25519:P-256"), True),
+        (("-tls1_3", "-groups", "P-384"), False),
+        (("-tls1_3", "-groups", "ffdhe2048"), False),
+        (("-tls1_3", "-groups", "ffdhe8192"), False),
+        (("-tls1_2", "-cipher", "ECDHE+AESGCM"), True),
+        (("-tls1_2", "-cipher", "ECDHE+AES+SHA256"), False),
+        (("-tls1_2", "-cipher", "DHE"), False),
+        (("-tls1_2", "-cipher", "kRSA"), False),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_only_cheap_key_exchange_is_offered(
+    in_arena: Any, options: tuple[str, ...], is_offered: bool
+) -> None:
+    async def scenario(arena: Secure) -> None:
+        said = await asyncio.to_thread(s_client, arena, *options)
+
+        assert ("Cipher is (NONE)" not in said) is is_offered, said
+        await arena.emptied()
+
+    in_arena(scenario)
+
+
+def test_a_recorded_hello_with_a_finite_field_alone_is_refused(in_arena: Any) -> None:
+    hello = recorded_hello()
+
+    async def scenario(arena: Secure) -> None:
+        for _ in range(30):
+            reader, writer = await arena.raw()
+            writer.write(hello)
+            with suppress(ConnectionError):
+                assert await reader.read() == b"", "an alert at most, no key of ours"
+            writer.close()
+        await arena.emptied()
+        await arena.still_plays()
+
+    in_arena(scenario)
+
+
+def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
+    async def scenario(arena: Secure) -> None:
+        async def through(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
+            there, away = await asyncio.open_connection("127.0.0.1", arena.port)
+
+            async def back() -> None:
+                while data := await there.read(4096):
+                    writer.write(data)
+
+            answering = asyncio.create_task(back())
+            while data := await reader.read(1):
+                away.write(data)
+                await asyncio.sleep(0)
+            away.close()
+            await answering
+            writer.close()
+
+        server = await asyncio.start_server(through, "127.0.0.1", 0)
+        near = server.sockets[0].getsockname()[1]
+        async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
+            await Raw(websocket, "ann").hello()
+        server.close()
+
+    in_arena(scenario)
+
+
+def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
+    in_arena: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.strangers._STEPS", 1)
+
+    async def scenario(arena: Secure) -> None:
+        async with AsyncExitStack() as stack:
+            bots = [arena.bot(f"bot {number}") for number in range(30)]
+            await asyncio.gather(*map(stack.enter_async_context, bots))
+
+            assert len(arena.gateway.players) == 30
+        await arena.still_plays()
 
     in_arena(scenario)
 

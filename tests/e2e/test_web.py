@@ -794,7 +794,9 @@ def test_the_file_of_settings_says_so_too(
     start: Callable[..., Program], tmp_path: Path
 ) -> None:
     file = tmp_path / "class.toml"
-    file.write_text('[serve]\nport = 0\npage = false\norigin = ["https://a.example"]\n')
+    file.write_text(
+        '[serve]\nport = 0\npage = false\norigin = ["https://a.example"]\ntrusted_proxy = ["127.0.0.1"]\n'
+    )
     program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
     said = asyncio.run(fetched(at(program.until("arena at")), "/"))
 
@@ -811,6 +813,51 @@ def test_what_is_no_origin_is_refused_at_once(
     assert "expected an origin such as https://arena.example.org" in said
     assert "Traceback" not in said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("word", ["localhost", "10.0.0.1/8", "1.2.3.4:80", "all"])
+def test_what_is_no_proxy_is_refused_at_once(
+    start: Callable[..., Program], tmp_path: Path, word: str
+) -> None:
+    program = start("arena", "serve", "--trusted-proxy", word, cwd=tmp_path)
+    status, _, said = program.ends()
+
+    assert status == 2
+    assert "expected a proxy's address or network such as 127.0.0.1" in said
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+ORIGIN = ("--origin", "https://arena.example.org")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_a_proxy_that_nobody_trusts_is_refused_in_one_line(
+    start: Callable[..., Program], tmp_path: Path, host: str
+) -> None:
+    program = start("arena", "serve", "--host", host, *ORIGIN, cwd=tmp_path)
+    status, _, said = program.ends()
+
+    assert (status, said.count("\n")) == (2, 1)
+    assert "expected --trusted-proxy beside --origin" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*ORIGIN, "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "fd00::/8"),
+        (*ORIGIN, "--open"),
+        (*ORIGIN, "--host", "0.0.0.0"),
+        ("--trusted-proxy", "127.0.0.1"),
+    ],
+)
+def test_who_says_what_the_proxy_means_is_served(
+    start: Callable[..., Program], tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    program = start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
+
+    program.until("arena at")
 
 
 def test_limits_of_bots_are_not_those_of_the_page(in_house: Run) -> None:

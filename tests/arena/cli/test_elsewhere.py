@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from arena.cli import _elsewhere
-from arena.cli._elsewhere import elsewhere, page_at
+from arena.cli._elsewhere import Door, elsewhere, page_at
 
 Called = Callable[..., None]
 
@@ -84,3 +84,26 @@ def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
 )
 def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
     assert page_at(url) == page
+
+
+# --- who needs a token ---
+
+
+@pytest.mark.parametrize(
+    ("host", "proxies", "is_open", "requires"),
+    [
+        ("127.0.0.1", (), False, False),
+        ("localhost", (), False, False),
+        ("0.0.0.0", (), False, True),
+        ("127.0.0.1", ("127.0.0.1",), False, True),
+        ("::1", ("10.0.0.0/8",), False, True),
+        ("127.0.0.1", ("127.0.0.1",), True, False),
+        ("0.0.0.0", ("127.0.0.1",), True, False),
+    ],
+)
+def test_a_token_is_needed_unless_all_come_from_this_machine(
+    host: str, proxies: tuple[str, ...], is_open: bool, requires: bool
+) -> None:
+    door = Door(host, 0, is_open, False, None, (), True, (), proxies)
+
+    assert door.requires_token is requires

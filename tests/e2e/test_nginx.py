@@ -1,0 +1,355 @@
+"""A real nginx in front of an arena on loopback, set up as `arena/README.md` says: who needs a token, and who is counted as whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.asyncio.client import connect
+from websockets.frames import Frame, Opcode
+from websockets.typing import Origin
+
+from arena.access import Access
+from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Program, Raw
+from tests.e2e.test_access import ANN, BEN, REFUSED, ROSTER, opened
+from tests.serving import free_port
+
+pytestmark = pytest.mark.e2e
+
+README = Path(__file__).parents[2] / "arena" / "README.md"
+ELSEWHERE, FARTHER = "127.0.0.2", "127.0.0.3"  # where nginx finds its clients
+HTTP = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+{ours}
+}}
+"""
+
+
+def configuration(folder: Path, port: int, arena: int) -> str:
+    """What the manual has to copy, but for TLS, and with ports of ours."""
+    [ours] = re.findall(r"^```nginx\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
+    ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
+    ours, count = re.subn(r"listen 443 ssl;", f"listen 127.0.0.1:{port};", ours)
+    assert count == 1
+    ours, count = re.subn(r"127\.0\.0\.1:7700", f"127.0.0.1:{arena}", ours)
+    assert count == 1
+    return HTTP.format(folder=folder, ours=ours)
+
+
+@pytest.fixture
+def nginx(tmp_path: Path) -> Iterator[Callable[[int], int]]:
+    """Start one in front of an arena's port; its own port."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        assert not os.environ.get("CI"), "nginx is not installed"
+        pytest.skip("nginx is not installed")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(arena: int) -> int:
+        port, file = free_port(), tmp_path / "nginx.conf"
+        file.write_text(configuration(tmp_path, port, arena))
+        words = (program, "-c", str(file), "-p", str(tmp_path), "-e", "stderr")
+        started.append(subprocess.Popen(words))
+        give_up = time.monotonic() + TIMEOUT_S
+        while time.monotonic() < give_up:
+            with (
+                suppress(OSError),
+                closing(socket.create_connection(("127.0.0.1", port))),
+            ):
+                return port
+        raise AssertionError("nginx does not listen")
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+
+
+class Proxied(Arena):
+    """An arena and the way to it."""
+
+    def __init__(self, arena: Arena, port: int) -> None:
+        super().__init__(arena.gateway, arena.port)
+        self.over, self._changed = arena.over, arena._changed
+        self.url = f"ws://127.0.0.1:{port}"
+
+    @asynccontextmanager
+    async def stranger(
+        self, name: str = "ann", *, near: str = ELSEWHERE, **options: Any
+    ) -> AsyncIterator[Raw]:
+        """From that address, it says, is somebody quite different."""
+        claims = {"X-Forwarded-For": "192.0.2.99"}
+        async with connect(
+            self.url,
+            compression=None,
+            local_addr=(near, 0),
+            additional_headers=claims,
+        ) as websocket:
+            yield Raw(websocket, name, **options)
+
+
+@pytest.fixture
+def behind(nginx: Callable[[int], int]) -> Callable[..., None]:
+    """Run a scenario with an arena behind nginx."""
+
+    def run(
+        scenario: Callable[[Proxied], Any],
+        access: Access | None = ROSTER,
+        requires_token: bool = True,
+        **limits: int,
+    ) -> None:
+        async def main() -> None:
+            changed = msgspec.structs.replace(LIMITS, **limits)
+            async with (
+                asyncio.timeout(TIMEOUT_S),
+                opened(access, changed, requires_token=requires_token) as arena,
+            ):
+                arena.gateway.entrance.proxies.trust(["127.0.0.1"])
+                port = await asyncio.to_thread(nginx, arena.port)
+                await scenario(Proxied(arena, port))
+
+        asyncio.run(main())
+
+    return run
+
+
+def test_without_a_token_nobody_gets_in_through_it(behind: Any) -> None:
+    async def scenario(arena: Proxied) -> None:
+        for fields in ({}, {"token": "guessed"}):
+            async with arena.stranger() as bot:
+                await bot.say(**bot.a_hello(**fields))
+
+                assert (await bot.hear(), await bot.closed()) == (REFUSED, 4001)
+
+    behind(scenario)
+
+
+def test_with_tokens_bots_play_through_it(behind: Any) -> None:
+    async def scenario(arena: Proxied) -> None:
+        async with (
+            arena.stranger("ann") as ann,
+            arena.stranger("ben", near=FARTHER) as ben,
+        ):
+            await ann.hello(token=ANN)
+            await ben.hello(token=BEN)
+            addresses = {
+                name: player.connection and player.connection.address
+                for name, player in arena.gateway.players.items()
+            }
+            table = arena.open("ace_king_queen", "ann", "ben", hands=20)
+            await asyncio.gather(ann.play(), ben.play())
+            result, _ = await arena.result(table)
+
+            assert addresses == {"ann": ELSEWHERE, "ben": FARTHER}
+            assert result.termination.kind == "completed"
+
+    behind(scenario)
+
+
+def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> None:
+    async def scenario(arena: Proxied) -> None:
+        async with arena.stranger("ann") as ann, arena.stranger("too") as too:
+            await ann.hello()
+            await too.say(**too.a_hello())
+
+            assert (await too.hears("refused"))["code"] == "address"
+
+            async with arena.stranger("ben", near=FARTHER) as ben:
+                await ben.hello()
+
+    behind(scenario, None, requires_token=False, per_address=1)
+
+
+def test_strangers_are_counted_apart(behind: Any) -> None:
+    async def scenario(arena: Proxied) -> None:
+        async with (
+            arena.stranger() as first,
+            arena.stranger(near=FARTHER) as other,
+            arena.stranger(),
+            arena.stranger(),
+        ):
+            await first.closed()
+
+            near = arena.gateway.reception.strangers._near
+            assert near == {ELSEWHERE: 2, FARTHER: 1}
+            await other.say(**other.a_hello(token=ANN))
+            await other.hears("welcome")
+
+    behind(scenario, strangers=2)
+
+
+def test_who_guesses_through_it_waits_and_others_do_not(behind: Any) -> None:
+    async def scenario(arena: Proxied) -> None:
+        direct = Arena(arena.gateway, arena.port)
+        async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
+            await ann.hello(token=ANN)
+            arena.open("blackjack", "ann", hands=1)
+            for _ in range(10):
+                async with arena.stranger() as bot:
+                    await bot.say(**bot.a_hello(token="guessed"))
+                    await bot.closed()
+            strangers = arena.gateway.reception.strangers
+            arena.gateway.reception.strangers.tick()
+
+            assert strangers._is_failing(ELSEWHERE)
+            assert not strangers._is_failing("127.0.0.1")
+            assert not strangers._is_failing(FARTHER)
+
+            async with arena.stranger(
+                "late"
+            ) as late:  # its request waits, and is heard
+                await late.hello(token=BEN)
+            await ben.websocket.close()
+
+    behind(scenario)
+
+
+# --- without nginx: what a request that waits must not lose ---
+
+
+def says(address: str, *messages: dict[str, Any]) -> bytes:
+    """What a proxy passes on from there, and what its client says without waiting for an answer."""
+    head = (
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+        f"X-Forwarded-For: {address}\r\n\r\n"
+    )
+    frames = (
+        Frame(Opcode.TEXT, json.dumps(message).encode()).serialize(mask=True)
+        for message in messages
+    )
+    return head.encode() + b"".join(frames)
+
+
+@asynccontextmanager
+async def failing(address: str) -> AsyncIterator[tuple[Arena, Callable[[bytes], Any]]]:
+    """An arena in which a match is on and somebody has guessed too often; connects as a proxy does."""
+    async with opened(ROSTER, LIMITS, requires_token=True) as arena:
+        arena.gateway.entrance.proxies.trust(["127.0.0.1"])
+
+        async def connected(
+            said: bytes,
+        ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+            writer.write(said)
+            return reader, writer
+
+        async with arena.stranger("ann") as ann:
+            await ann.hello(token=ANN)
+            arena.open("blackjack", "ann", hands=1)
+            for _ in range(10):
+                arena.gateway.reception.strangers.blame(address)
+            yield arena, connected
+
+
+HELLO = {
+    "type": "hello",
+    "protocol": 1,
+    "name": "ben",
+    "games": ["blackjack"],
+    "token": BEN,
+}
+
+
+def test_what_came_with_a_request_that_waits_is_heard() -> None:
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+            strangers = arena.gateway.reception.strangers
+            strangers._credit_s = -0.005  # 100 ms of waiting
+            reader, writer = await connected(says(FARTHER, HELLO))
+            while not strangers._line:
+                await asyncio.sleep(0)
+
+            assert "ben" not in arena.gateway.players
+
+            assert b" 101 " in await reader.readuntil(b"\r\n")
+            await reader.readuntil(b'"welcome"')
+            writer.transport.abort()
+
+    asyncio.run(main())
+
+
+def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+            strangers = arena.gateway.reception.strangers
+            strangers._credit_s = -0.005
+            _, writer = await connected(says(FARTHER))
+            while not strangers._line:
+                await asyncio.sleep(0)
+            writer.transport.abort()
+            while len(arena.gateway._connections) > 1:
+                await asyncio.sleep(0.01)
+
+            assert (len(strangers), strangers._near) == (0, {})
+
+    asyncio.run(main())
+
+
+# --- `arena serve` ---
+
+
+def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None:
+    arena = start(
+        *("arena", "serve", "--port", "0", "--trusted-proxy", "127.0.0.1"),
+        *("--origin", "https://arena.example.org", "--db", str(tmp_path / "db")),
+    )
+    found = re.search(r":(\d+)", arena.until("arena at"))
+    assert found
+    port = nginx(int(found[1]))
+
+    async def main() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.0\r\nHost: arena.example.org\r\n\r\n")
+            assert (await reader.readline()).split()[1] == b"200"
+            writer.close()
+            async with connect(
+                f"ws://arena.example.org:{port}/watch",
+                host="127.0.0.1",
+                port=port,
+                origin=Origin("https://arena.example.org"),
+            ) as viewer:
+                await viewer.send('{"type":"watch","topic":"lobby"}')
+                assert '"lobby"' in str(await viewer.recv())
+
+    asyncio.run(main())
+
+
+def test_bots_that_the_arena_launches_need_no_roster(
+    start: Any, tmp_path: Path
+) -> None:
+    bot = f"{sys.executable} -m bots ace_king_queen honest --no-session"
+    arena: Program = start(
+        *("arena", "serve", "ace_king_queen", "--port", "0", "--once", "--json"),
+        *("--trusted-proxy", "127.0.0.1", "--db", str(tmp_path / "db")),
+        *("--set", "hands=20", "--bot", f"ann={bot}", "--bot", f"ben={bot}"),
+    )
+    status, said, told = arena.ends()
+
+    assert status == 0, told
+    assert "so nobody can connect but the bots that are launched here" in told
+    assert '"ann"' in said
