@@ -256,10 +256,12 @@ class Competition:
             seconds=self._loop.time() - self._began,
         )
 
-    def changed(self) -> None:
-        """A bot has come or gone: matches may be opened now."""
-        if self._stage is not None:
-            self._stage.seat(tuple(self._names))
+    def changed(self, names: Sequence[str]) -> None:
+        """These bots have come or gone: matches may be opened now."""
+        is_open = self.plan.form is Form.LADDER
+        mine = tuple(name for name in names if is_open or name in self._names)
+        if self._stage is not None and mine:
+            self._stage.seat(mine)
 
     def offended(self, name: str, finding: Finding) -> None:
         """A bot is gone for good; if that did not end a match here, it is out all the same (J3).
@@ -404,10 +406,8 @@ class Competition:
         others = self._listener.guests_elsewhere(self)
         return [
             player
-            for player in self._gateway.players.values()
-            if self.plan.game in player.games
-            and not player.leaving
-            and player.name not in others
+            for player in self._gateway.players.of_game(self.plan.game)
+            if not player.leaving and player.name not in others
         ]
 
     def stuck(self, pairing: Pairing) -> None:
@@ -428,6 +428,9 @@ class Competition:
     def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
+        if self.plan.form is Form.LADDER:  # which nobody is in before
+            for name in pairing.players:
+                self._gateway.players.spellings.add(name)
         return self._gateway.conduct.open(
             self._rules,
             self._settings,

@@ -216,6 +216,7 @@ class Instructor:
         name = message.bot
         if name is None:
             raise UsageError("expected the name of a bot to be removed, got none")
+        name = self._host.gateway.players.spellings.of(name)
         chosen = [one for one in self._chosen(message.competition) if one.is_in(name)]
         if not chosen:
             raise UsageError(f"expected a bot that is in a competition, got {name!r}")

@@ -10,6 +10,7 @@ import pytest
 from arena.access import Access, hashed
 from arena.admission import GUEST, TOKEN_NEEDED, Admission, Unwelcome
 from arena.player import Player
+from arena.players import Players
 from arena.sight import Kind, Viewer
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 
@@ -24,14 +25,14 @@ class Door:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.players: dict[str, Player] = {}
+        self.players = Players()
         self.admission = Admission(self.players, LIMITS)
 
     def comes(self, name: str, token: str | None = None) -> Player:
         """A bot that has come in before."""
         player = self.house.bot(name).player
         player.token = token
-        self.players[name] = player
+        self.players.add(player)
         return player
 
     def asks(self, name: str = "ann", **fields: Any) -> tuple[str, object]:
@@ -94,7 +95,7 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
     door: Door, house: House
 ) -> None:
     ann = house.bot("ann")
-    door.players["ann"] = ann.player
+    door.players.add(ann.player)
     house.open(ann, house.bot("ben"))
     ann.goes()
 
@@ -153,7 +154,7 @@ def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
 def test_a_token_keeps_the_name_of_a_bot_that_is_away(door: Door, house: House) -> None:
     ann = house.bot("ann")
     ann.player.token = "secret"
-    door.players["ann"] = ann.player
+    door.players.add(ann.player)
     ann.goes()
 
     assert door.refuses("ann")[0] == "name"
@@ -274,7 +275,7 @@ def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
 ) -> None:
     player = house.bot("its own name").player
     player.name = "mine"
-    door.players["mine"] = player
+    door.players.add(player)
 
     assert door.resumes("its own name", player.secret) is player
     assert door.resumes("mine", player.secret) is player
@@ -480,7 +481,7 @@ def test_whose_token_is_good_no_longer_has_to_go(
         (gin, text, is_out),
     )
     assert listed.refuses("ann", token=ANN) == NEEDED
-    del listed.players["ann"]  # the gateway does
+    listed.players.remove(ann)  # the gateway does
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
         listed.resumes("ann", ann.secret, ANN)
 
