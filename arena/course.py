@@ -372,12 +372,12 @@ class Course:
 
     async def _open(self, game: Open, before: asyncio.Task[None] | None) -> None:
         """One game's competitions, one after another; first the one that was interrupted."""
-        name, players = game.plan.game, self._host.gateway.players
+        name = game.plan.game
         if before is not None:
             await asyncio.wait([before])
             if self._once:
                 return
-            players.see(name, self._host.names(name))
+            self._host.saw(name, self._host.names(name))
         while True:
             while not self._is_worth(game):
                 await self._host.wait_for_change()
@@ -386,7 +386,7 @@ class Course:
             names = self._host.names(name)
             if len(names) < game.least:
                 continue
-            players.see(name, names)
+            self._host.saw(name, names)
             plan = msgspec.structs.replace(
                 game.plan, players=names, teams=teams_of(names, teams)
             )

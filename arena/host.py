@@ -262,8 +262,12 @@ class Host:
             for one in others
         )
 
+    def saw(self, game: str, names: Collection[str]) -> None:
+        """These take part in a game's competition."""
+        self.gateway.players.see(game, names)
+
     def has_new(self, game: str) -> bool:
-        """Whether one of the `names` was not among those that `Players.see` was told of last."""
+        """Whether one of the `names` was not among those that `saw` was told of last."""
         fillers = self._fillers
         return any(one not in fillers for one in self.gateway.players.unseen(game))
 

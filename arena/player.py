@@ -267,7 +267,7 @@ class Player:
         self.link = Link()  # it may have moved to another network
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
-        self._ping_s = _PING_S
+        self._ping_s, self._ping_due = _PING_S, 0.0
         self.on_link(self)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -66,8 +66,8 @@ class Stand:
         self.started: list[Played] = []
         self.playing: list[Played] = []
         self.written: list[Written] = []
+        self.seen: set[object] = set()  # who took part in the last
         self.refuses: str | None = None
-        self.gateway = SimpleNamespace(players=self.here)
         self._changed = asyncio.Event()
 
     @property
@@ -88,6 +88,15 @@ class Stand:
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
         return tuple(name for name in self.here if name not in fillers)
+
+    def count(self, game: str) -> int:
+        return len(self.names(game))
+
+    def saw(self, game: str, names: Collection[str]) -> None:
+        self.seen = {self.here[name] for name in names}
+
+    def has_new(self, game: str) -> bool:
+        return any(self.here[name] not in self.seen for name in self.names(game))
 
     async def wait_for_change(self) -> None:
         self._changed.clear()
