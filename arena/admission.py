@@ -163,7 +163,7 @@ class Admission:
             raise Unwelcome(
                 "name", f"somebody named {name!r} is here already; choose another name"
             )
-        self._check_name(name, None, owner)
+        self._check_name(self._spelled(name, owner), None, owner)
 
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.
@@ -279,7 +279,7 @@ class Admission:
                 "name",
                 f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
             )
-        present = self._players.like(name)
+        present = self._players.get(name)
         if present is None:
             return
         another = (

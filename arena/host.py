@@ -304,6 +304,10 @@ class Host:
         playing = (name for one in self._competitions for name in one.plan.players)
         return {*self.gateway.players, *self.crew, *playing, *self.aside}
 
+    def spelled(self, name: str) -> str:
+        """How a bot that is called so spells its name."""
+        return self.gateway.players.spellings.of(name)
+
     def is_taken(self, name: str) -> bool:
         """Whether one of the names that are `taken` looks like this."""
         if self.gateway.players.like(name) is not None:

@@ -371,17 +371,18 @@ def test_a_person_does_not_take_a_name_that_somebody_has() -> None:
         stand.crew.add("launched")
         stand.gateway.admission.expect("kept", "a secret")
         stand.sits("akq", "house:random")
-        for name in ("bob", "launched", "Pat"):
+        for name in ("bob", "launched", "Pat", "BOB", "Launched", "pat"):
             said = stand.refuses("tcp", name=name, eye=Eye())
             assert f"somebody named {name!r} is here already" in said
-        assert "is kept" in stand.refuses("tcp", name="kept", eye=Eye())
+        for name in ("kept", "KEPT"):
+            assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
 
     scene(test)
 
 
 def test_a_person_does_not_pass_for_a_house_bot() -> None:
     async def test(stand: Stand) -> None:
-        for name in ("house:random", "house:anything"):
+        for name in ("house:random", "house:anything", "House：x"):
             assert "no house bot" in stand.refuses("tcp", name=name)
 
     scene(test)
@@ -392,7 +393,13 @@ ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
 
 @pytest.mark.parametrize(
     ("said", "called"),
-    [("Pat", "ann/Pat"), ("ann/Pat", "ann/Pat"), ("ann", "ann/person")],
+    [
+        ("Pat", "ann/Pat"),
+        ("ann/Pat", "ann/Pat"),
+        ("ann", "ann/person"),
+        ("ANN/Pat", "ann/Pat"),
+        ("ANN", "ann/person"),
+    ],
 )
 def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
     said: str, called: str
