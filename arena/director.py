@@ -258,8 +258,12 @@ class Competition:
 
     def changed(self, names: Sequence[str]) -> None:
         """These bots have come or gone: matches may be opened now."""
-        is_open = self.plan.form is Form.LADDER
-        mine = tuple(name for name in names if is_open or name in self._names)
+        is_ladder = self.plan.form is Form.LADDER
+        mine = [
+            name
+            for name in names
+            if (self._climbs(name) if is_ladder else name in self._names)
+        ]
         if self._stage is not None and mine:
             self._stage.seat(mine)
 
@@ -292,10 +296,7 @@ class Competition:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
-            and (
-                name in (player.name for player in self.plays())
-                or name in (row.name for row in self.ledger.rows)
-            )
+            and (self._climbs(name) or name in (row.name for row in self.ledger.rows))
         )
 
     def seat(self, names: Sequence[str]) -> None:
@@ -522,6 +523,11 @@ class Competition:
         self._gateway.conduct.void(table, text)
 
     # --- within ---
+
+    def _climbs(self, name: str) -> bool:
+        """Whether a bot is one of those that `plays`."""
+        others = self._listener.guests_elsewhere(self)
+        return self.player(name) is not None and name not in others
 
     def _reopen(self, *, retries: bool = False) -> None:
         """Go on with what has no result any more; whom the instructor has removed does not play in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,7 @@ class Crowd:
             count += event == "opcode"
             return trace
 
+        gc.disable()  # hypothesis listens to it
         sys.settrace(trace)
         try:
             action()
@@ -194,6 +196,7 @@ class Crowd:
                 await asyncio.sleep(0)
         finally:
             sys.settrace(None)
+            gc.enable()
         return count
 
 
