@@ -14,7 +14,7 @@ from arena.access import stem
 
 __all__ = ["Spellings", "alike", "spelled"]
 
-_REMEMBERED = 1 << 15  # names of a few hundred bytes
+_REMEMBERED = 1 << 14  # names of a few hundred bytes
 
 _UNSEEN = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164"
