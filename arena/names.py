@@ -17,7 +17,7 @@ __all__ = ["Spellings", "alike", "spelled"]
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
 
 _UNSEEN = frozenset(
-    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164"
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U00016fe4\U0001d159"
     + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10))))
     + "".join(map(chr, range(0xE0000, 0xE1000)))
 )
@@ -89,10 +89,15 @@ class Spellings:
 
 
 def _folded(name: str) -> str:
-    text = unicodedata.normalize("NFKC", name).casefold()
-    seen = (
+    # A letter that nobody sees keeps marks apart that else change places or become one letter: it goes first, and again where one has come.
+    text = unicodedata.normalize("NFKC", _seen(name)).casefold()
+    return unicodedata.normalize("NFKC", " ".join(_seen(text).split()))
+
+
+def _seen(text: str) -> str:
+    """What of it can be seen."""
+    return "".join(
         letter
         for letter in text
-        if unicodedata.category(letter) != "Cf" and letter not in _UNSEEN
+        if letter not in _UNSEEN and unicodedata.category(letter) != "Cf"
     )
-    return unicodedata.normalize("NFKC", " ".join("".join(seen).split()))
