@@ -6,12 +6,13 @@ that is good is told just that, in words that depend on nothing that the arena k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
 
 from arena.access import Access, hashed, stem
 from arena.games import GAMES
+from arena.names import Spellings, alike
 from arena.player import Player, Process
+from arena.players import Players
 from arena.sight import Kind, Viewer
 from protocol.messages import VERSION, Hello, Instruct, Limits
 
@@ -47,18 +48,18 @@ class Admission:
 
     def __init__(
         self,
-        players: Mapping[str, Player],
+        players: Players,
         limits: Limits,
         access: Access | None = None,
         requires_token: bool = False,
     ) -> None:
         self._players = players
         self._limits = limits
-        self._access = access or Access()
         self._requires_token = requires_token
         self._expected: dict[str, Known] = {}
         self._used: set[str] = set()
-        self._ours: set[str] = set()
+        self._ours: set[str] = set()  # what these names look like
+        self._set(access or Access())
 
     @property
     def requires_token(self) -> bool:
@@ -74,7 +75,7 @@ class Admission:
             process: the bot's, if the arena has launched it.
         """
         self._expected[hashed(token)] = (name, process)
-        self._ours.add(name)
+        self._ours.add(alike(name))
 
     def forget(self, name: str, *, keeps_name: bool = False, token: str = "") -> None:
         """Nobody is expected under that name any more; who is known by its connection keeps it.
@@ -83,7 +84,7 @@ class Admission:
         """
         self._used.discard(hashed(token))
         if not keeps_name:
-            self._ours.discard(name)
+            self._ours.discard(alike(name))
         for key, (expected, _) in tuple(self._expected.items()):
             if expected == name:
                 del self._expected[key]
@@ -93,19 +94,20 @@ class Admission:
 
         Whoever has been given another token has done nothing, and may come back with that.
         """
-        before, self._access = self._access.players, access
+        before = self._access.players
+        self._set(access)
         gone = []
         for player in self._players.values():
             token = hashed(player.token or "")
-            name = stem(player.name)
+            owner = self._owner(player.name)
             if token in before and access.players.get(token) != before[token]:
                 was_replaced = before[token] in access.players.values()
                 text = "replaced" if was_replaced else "revoked"
                 gone.append((player, f"its token was {text}", not was_replaced))
             elif (
-                name in access.names
-                and player.name not in self._ours
-                and access.players.get(token) != name
+                owner is not None
+                and alike(player.name) not in self._ours
+                and access.players.get(token) != owner
             ):
                 gone.append((player, "its name is on the roster now", False))
         return tuple(gone)
@@ -154,13 +156,14 @@ class Admission:
         """
         is_unknown = self._requires_token and viewer.kind is Kind.PUBLIC
         owner = viewer.name or None
-        if is_unknown or (stem(name) in self._access.names and stem(name) != owner):
+        if is_unknown or self._owner(name) not in (None, owner):
             raise Unwelcome("token", TOKEN_NEEDED)
+        _check_letters(name)
         if is_taken:
             raise Unwelcome(
                 "name", f"somebody named {name!r} is here already; choose another name"
             )
-        self._check_name(name, None, owner)
+        self._check_name(self._spelled(name, owner), None, owner)
 
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.
@@ -170,10 +173,10 @@ class Admission:
         """
         if hello.resume is None:
             return None
-        for player in self._players.values():
-            known = player.is_session(hello.resume)
+        player = self._players.of_session(hello.resume)
+        if player is not None and player.is_session(hello.resume):
             names = (player.name, player.own_name)
-            if known and player.token == hello.token and hello.name in names:
+            if player.token == hello.token and hello.name in names:
                 _check_version(hello.protocol)
                 return player
         self._check_needed(hello)
@@ -205,8 +208,10 @@ class Admission:
         if token in self._expected:
             self._used.add(token)
             return self._expected.pop(token)
+        _check_letters(name)
         if (owner := self._access.players.get(token)) is not None:
-            name = _called(hello.name, owner)
+            name = _called(name, owner)
+        name = self._spelled(name, owner)
         if hello.token is not None:
             self._check_token(hello.token)
         if owner is None and (hello.token is None or self._access.names):
@@ -224,41 +229,52 @@ class Admission:
             return
         if (hello.token or "").startswith(GUEST):
             raise Unwelcome("token", "this chair is not kept any more; sit down again")
-        is_listed = stem(hello.name) in self._access.names
+        is_listed = self._owner(hello.name) is not None
         # With a roster a token that is nobody's is a mistake: its bot would play under another name.
         is_wrong = hello.token is not None and bool(self._access.names)
         if self._requires_token or is_listed or is_wrong:
             raise Unwelcome("token", TOKEN_NEEDED)
 
+    def _set(self, access: Access) -> None:
+        """Go by another roster."""
+        self._access = access
+        self._listed = Spellings(sorted(access.names))
+        self._players.recount(self._is_anonymous)
+
+    def _owner(self, name: str) -> str | None:
+        """Who on the roster is called so, or has this name for one of its programs; None if it is nobody's."""
+        owner = self._listed.of(stem(name))
+        return owner if owner in self._access.names else None
+
+    def _is_anonymous(self, player: Player) -> bool:
+        """Whether it is counted by its address: a whole class may sit behind one, and whoever has a token is not counted."""
+        if player.process is not None:
+            return False
+        if not self._access.names:
+            return player.token is None
+        return self._owner(player.name) is None  # what is not on the roster is no token
+
+    def _spelled(self, name: str, owner: str | None) -> str:
+        """A name as it was first written, by whoever is here or takes part in what is played; an owner's begins as on the roster."""
+        first = self._players.spellings.of(name)
+        return first if owner is None or stem(first) == owner else name
+
     def _check_token(self, token: str) -> None:
-        here = sum(
-            player.token == token and player.connection is not None
-            for player in self._players.values()
-        )
-        if here >= self._limits.per_token:
+        if self._players.with_token(token) >= self._limits.per_token:
             raise Unwelcome(
                 "token",
                 f"expected at most {self._limits.per_token} connections with one token",
             )
 
     def _check_address(self, address: str) -> None:
-        """A whole class may sit behind one address; whoever has a token is not counted."""
-        names = self._access.names  # with a roster, what is not on it is no token
-        here = sum(
-            (stem(player.name) not in names if names else player.token is None)
-            and player.process is None
-            and player.connection is not None
-            and player.connection.address == address
-            for player in self._players.values()
-        )
-        if here >= self._limits.per_address:
+        if self._players.anonymous(address) >= self._limits.per_address:
             raise Unwelcome(
                 "address",
                 f"expected at most {self._limits.per_address} connections without a token from one address",
             )
 
     def _check_name(self, name: str, token: str | None, owner: str | None) -> None:
-        if name in self._ours:
+        if alike(name) in self._ours:
             raise Unwelcome(
                 "name",
                 f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
@@ -282,7 +298,18 @@ class Admission:
 
 def _called(said: str, owner: str) -> str:
     """What the bot of somebody on the roster is called: as it says, if that is a name of its owner's."""
-    return said if said.startswith(f"{owner}/") and said != f"{owner}/" else owner
+    first, slash, rest = said.partition("/")
+    return (
+        owner + slash + rest if alike(rest) and alike(first) == alike(owner) else owner
+    )
+
+
+def _check_letters(name: str) -> None:
+    """Names that nobody can read, or that pretend to be somebody's."""
+    if not alike(name):
+        raise Unwelcome("name", "expected a name with letters that can be seen")
+    if alike(name).count("/") != name.count("/"):
+        raise Unwelcome("name", f"expected a plain '/' in a name, got {name!a}")
 
 
 def _check_version(version: int) -> None:

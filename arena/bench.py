@@ -44,8 +44,10 @@ _SECONDS = 1.0  # of one measurement in process
 _CONNECT_S = 30.0
 IDLE = 500  # connections: a large class
 _IDLE_FIRST = 20  # of them, for what the first ones bring about once and for all
-_IDLE_S = 10.0  # twice what is between the pings to an idle bot
+_IDLE_S = 20.0  # what is between the pings to an idle bot in the end
 _SETTLE_S = 2.0  # for the pings that measure the links
+_CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
+_JOIN = 200  # bots, whose joins are timed beside those that are there
 
 _SETTINGS: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20_000},
@@ -150,11 +152,13 @@ class Idle(msgspec.Struct, frozen=True, kw_only=True):
         connections: how many.
         kib_each: how much more memory the server holds for one more of them, in KiB.
         cpu_percent: what the server needs to have them all there, per cent of a core.
+        join_ms: what it needs for one more to come in, from the opened connection to `welcome`, in ms of CPU.
     """
 
     connections: int
     kib_each: float
     cpu_percent: float
+    join_ms: float
 
 
 class Bench(msgspec.Struct, frozen=True):
@@ -261,12 +265,16 @@ async def idle(connections: int = IDLE, seconds: float = _IDLE_S) -> Idle | None
             held = _rss_bytes(look, server) - before
             started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
             await asyncio.sleep(seconds)
-            elapsed_ms = (time.perf_counter() - started) * 1000
-            cpu_ms = _cpu_ms(look, server) - cpu_ms
+            share = (_cpu_ms(look, server) - cpu_ms) / (time.perf_counter() - started)
+            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+            async with _crowd(url, connections, _JOIN, settle_s=0.0):
+                joins_ms = _cpu_ms(look, server) - cpu_ms
+                joins_ms -= share * (time.perf_counter() - started)
     return Idle(
         connections=connections,
         kib_each=held / more / 1024,
-        cpu_percent=cpu_ms / elapsed_ms * 100,
+        cpu_percent=share / 10,  # of ms per s
+        join_ms=max(0.0, joins_ms / _JOIN),
     )
 
 
@@ -274,7 +282,7 @@ async def idle(connections: int = IDLE, seconds: float = _IDLE_S) -> Idle | None
 async def _arena() -> AsyncIterator[tuple[int, str]]:
     """An `arena serve` that never has enough bots to begin: its process id and address."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["--port", "0", "--players", "1000000"]
+        words = ["--port", "0", "--players", "1000000", "--per-address", "1000000"]
         server = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "arena", "serve", *words),
             *("--db", str(Path(folder) / "idle.db")),
@@ -294,7 +302,9 @@ async def _arena() -> AsyncIterator[tuple[int, str]]:
 
 
 @asynccontextmanager
-async def _crowd(url: str, first: int, count: int) -> AsyncIterator[None]:
+async def _crowd(
+    url: str, first: int, count: int, settle_s: float = _SETTLE_S
+) -> AsyncIterator[None]:
     """So many idle bots, from the moment when all of them are welcome and have been left alone for a while."""
     crowd = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
@@ -302,11 +312,11 @@ async def _crowd(url: str, first: int, count: int) -> AsyncIterator[None]:
     )
     try:
         assert crowd.stdout is not None, "it is a pipe"
-        async with asyncio.timeout(_CONNECT_S):
+        async with asyncio.timeout(_CONNECT_S + count / _CONNECTS_PER_S):
             for number in range(count):
                 if not await crowd.stdout.readline():
                     raise ArenaError(f"expected {count} connections, got {number}")
-        await asyncio.sleep(_SETTLE_S)
+        await asyncio.sleep(settle_s)
         yield
     finally:
         with suppress(ProcessLookupError):

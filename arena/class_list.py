@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from arena.names import alike
 from protocol.errors import UsageError, one_line
 
 __all__ = ["COLUMNS", "Student", "check_name", "class_in", "read_class"]
@@ -62,14 +63,17 @@ def class_in(text: str, where: str) -> tuple[Student, ...]:
         ) from None
     columns = _columns(f"{where}:{number}", header)
     students: list[Student] = []
-    lines: dict[str, int] = {}
+    lines: dict[str, tuple[int, str]] = {}
     for number, row in rows:
         student = _student(f"{where}:{number}", columns, row)
-        if student.name in lines:
+        key = alike(student.name)
+        if key in lines:
+            line, other = lines[key]
+            said = "" if other == student.name else f", as {other!r}, which looks alike"
             raise UsageError(
-                f"{where}:{number}: {student.name!r} is in line {lines[student.name]} already"
+                f"{where}:{number}: {student.name!r} is in line {line} already{said}"
             )
-        lines[student.name] = number
+        lines[key] = number, student.name
         students.append(student)
     if not students:
         raise UsageError(f"{where}: expected at least one name, got none")
@@ -85,7 +89,9 @@ def check_name(name: str) -> str:
     if not name:
         raise UsageError("expected a name, got none")
     _check_text("a name", name, _NAME)
-    if "/" in name:
+    if not alike(name):
+        raise UsageError(f"expected a name with letters that can be seen, got {name!a}")
+    if "/" in alike(name):
         raise UsageError(
             f"expected a name without '/', which begins the name of one of its programs, got {name!r}"
         )

@@ -182,7 +182,7 @@ class Course:
                 f"expected a run that is not being played, {run.name} is: {last.id}"
             )
         if run.who is Who.CONNECTED and not self._are_there(run):
-            there, least = len(self._host.names(run.game)), run.least - len(run.house)
+            there, least = self._host.count(run.game), run.least - len(run.house)
             raise UsageError(
                 f"expected at least {least} bots that play {run.game} for {run.name}, {there} are connected"
             )
@@ -340,7 +340,7 @@ class Course:
                 while not self._are_there(run):
                     await self._host.wait_for_change()
         except TimeoutError:
-            there, least = len(self._host.names(run.game)), run.least - len(run.house)
+            there, least = self._host.count(run.game), run.least - len(run.house)
             self._tell(f"{run.name} is not played: expected {least} bots, {there} came")
             return False
         if run.at is None:
@@ -348,7 +348,7 @@ class Course:
         return self._are_there(run) or await self._enough(run)
 
     def _are_there(self, run: Run) -> bool:
-        return len(self._host.names(run.game)) >= run.least - len(run.house)
+        return self._host.count(run.game) >= run.least - len(run.house)
 
     async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """Who is on it now, and in which team."""
@@ -372,22 +372,21 @@ class Course:
 
     async def _open(self, game: Open, before: asyncio.Task[None] | None) -> None:
         """One game's competitions, one after another; first the one that was interrupted."""
-        name, players = game.plan.game, self._host.gateway.players
-        seen: set[object] = set()
+        name = game.plan.game
         if before is not None:
             await asyncio.wait([before])
             if self._once:
                 return
-            seen = {players[one] for one in self._host.names(name)}
+            self._host.saw(name, self._host.names(name))
         while True:
-            while not self._is_worth(game, seen):
+            while not self._is_worth(game):
                 await self._host.wait_for_change()
             await asyncio.sleep(_GATHER_S)
             _, teams = await self._roster()
             names = self._host.names(name)
             if len(names) < game.least:
                 continue
-            seen = {players[one] for one in names}
+            self._host.saw(name, names)
             plan = msgspec.structs.replace(
                 game.plan, players=names, teams=teams_of(names, teams)
             )
@@ -401,11 +400,10 @@ class Course:
             if self._once:
                 return
 
-    def _is_worth(self, game: Open, seen: set[object]) -> bool:
+    def _is_worth(self, game: Open) -> bool:
         """Whether enough bots are there, and one of them has not competed yet."""
-        names = self._host.names(game.plan.game)
-        players = self._host.gateway.players
-        return len(names) >= game.least and any(players[n] not in seen for n in names)
+        name = game.plan.game
+        return self._host.count(name) >= game.least and self._host.has_new(name)
 
 
 async def _close(competition: Competition, end: datetime) -> None:

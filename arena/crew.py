@@ -16,6 +16,7 @@ import msgspec
 
 from arena.gateway import Gateway
 from arena.launch import Launched, Launcher, Program, bot_command
+from arena.names import spelled
 from arena.pipe import Pipe
 from arena.plan import Bot
 from arena.verdict import Finding
@@ -135,8 +136,11 @@ class Crew:
             UsageError: the program cannot be shown what it names.
             ArenaError: the name is taken, or it cannot be started on this machine.
         """
-        if name in self._ours or name in self._gateway.players:
-            raise ArenaError(f"expected a name that no bot has, got {name!r}")
+        here = self._gateway.players.like(name)
+        other = spelled(name, self._ours) if here is None else here.name
+        if here is not None or other in self._ours:
+            got = f"{name!r}" if other == name else f"{name!r}, and {other!r} is here"
+            raise ArenaError(f"expected a name that no bot has, got {got}")
         self.ended.pop(name, None)  # it may be started once more
         ours = _Ours(name, self._launcher)
         token = secrets.token_urlsafe(16)

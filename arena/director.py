@@ -257,10 +257,16 @@ class Competition:
             seconds=self._loop.time() - self._began,
         )
 
-    def changed(self) -> None:
-        """A bot has come or gone: matches may be opened now."""
-        if self._stage is not None:
-            self._stage.seat(tuple(self._names))
+    def changed(self, names: Sequence[str]) -> None:
+        """These bots have come or gone: matches may be opened now."""
+        is_ladder = self.plan.form is Form.LADDER
+        mine = [
+            name
+            for name in names
+            if (self._climbs(name) if is_ladder else name in self._names)
+        ]
+        if self._stage is not None and mine:
+            self._stage.seat(mine)
 
     def offended(self, name: str, finding: Finding) -> None:
         """A bot is gone for good; if that did not end a match here, it is out all the same (J3).
@@ -291,7 +297,7 @@ class Competition:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
-            and (name in self.ledger.ladder() or self._is_here(name))
+            and (name in self.ledger.ladder() or self._climbs(name))
         )
 
     def seat(self, names: Sequence[str]) -> None:
@@ -410,21 +416,9 @@ class Competition:
         others = self._listener.guests_elsewhere(self)
         return [
             player
-            for player in self._gateway.players.values()
-            if self._could_play(player) and player.name not in others
+            for player in self._gateway.players.of_game(self.plan.game)
+            if not player.leaving and player.name not in others
         ]
-
-    def _could_play(self, player: Player) -> bool:
-        return self.plan.game in player.games and not player.leaving
-
-    def _is_here(self, name: str) -> bool:
-        """Whether `plays` has a bot of that name."""
-        player = self._gateway.players.get(name)
-        return (
-            player is not None
-            and self._could_play(player)
-            and name not in self._listener.guests_elsewhere(self)
-        )
 
     def stuck(self, pairing: Pairing) -> None:
         """A match was void three times by faults of the arena (J5).
@@ -444,6 +438,9 @@ class Competition:
     def open(self, pairing: Pairing, on_over: OnOver) -> Table:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
+        if self.plan.form is Form.LADDER:  # which nobody is in before
+            for name in pairing.players:
+                self._gateway.players.spellings.add(name)
         return self._gateway.conduct.open(
             self._rules,
             self._settings,
@@ -535,6 +532,11 @@ class Competition:
         self._gateway.conduct.void(table, text)
 
     # --- within ---
+
+    def _climbs(self, name: str) -> bool:
+        """Whether a bot is one of those that `plays`."""
+        others = self._listener.guests_elsewhere(self)
+        return self.player(name) is not None and name not in others
 
     def _reopen(self, *, retries: bool = False) -> None:
         """Go on with what has no result any more; whom the instructor has removed does not play in it."""

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 
 import msgspec
 
+from arena.names import alike, spelled
 from arena.program import Program, read_program
 from protocol.errors import UsageError
 
@@ -71,12 +72,14 @@ def named(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     entries = tuple(entries)
     taken: set[str] = set()
     for entry in entries:
-        if entry.name in taken:
-            raise UsageError(
-                f"expected every bot by another name, got {entry.name!r} twice"
-            )
-        if entry.name is not None:
-            taken.add(entry.name)
+        if entry.name is None:
+            continue
+        other = spelled(entry.name, taken)
+        if other in taken:
+            got = f"{other!r} and {entry.name!r}, which look alike"
+            got = f"{other!r} twice" if other == entry.name else got
+            raise UsageError(f"expected every bot by another name, got {got}")
+        taken.add(entry.name)
     complete = []
     for entry in entries:
         if entry.name is None:
@@ -88,9 +91,10 @@ def named(entries: Iterable[Entry]) -> tuple[Entry, ...]:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """The name, or the first of `name-2`, `name-3` and so on that nobody has."""
+    """The name, or the first of `name-2`, `name-3` and so on that nobody has, nor one that looks like it."""
     found, number = name, 1
-    while found in taken:
+    keys = set(map(alike, taken))
+    while alike(found) in keys:
         number += 1
         found = f"{name}-{number}"
     return found

@@ -22,6 +22,7 @@ from arena.desk import OnInstruct
 from arena.listening import Listening
 from arena.losses import Losses
 from arena.outboxes import Outboxes
+from arena.pings import Pings
 from arena.player import Player
 from arena.reception import Reception
 from arena.timers import Timers
@@ -53,7 +54,7 @@ __all__ = ["Gateway"]
 
 log = logging.getLogger(__name__)
 
-_PROBE_S = 0.05  # idle bots are looked at so often, to measure their links
+_PROBE_S = 0.05  # so often those who watch are looked at
 _FORGET_S = 1.0  # one useless message less: who pings now and then floods nobody
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _READ_BYTES = 16 * 1024
@@ -96,7 +97,7 @@ class Gateway:
         self.on_change = on_change
         self.on_offence = on_offence
         self._connections: set[Wire] = set()
-        self._forget_at = 0.0
+        self._trifled_at: dict[Wire, float] = {}  # when it was last counted
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listening = Listening()
         self._ticking: asyncio.Task[None] | None = None
@@ -105,12 +106,14 @@ class Gateway:
         self._losses = Losses(conduct, limits, self.timers, self._gone)
         conduct.on_lost = self._losses.begin
         self._outboxes = Outboxes(
-            conduct.lag.total_s, lambda: self.on_change(), self._failed_to_write
+            conduct.lag.total_s, self._is_here, self._failed_to_write
         )
+        self._pings = Pings(conduct.lag.total_s)
         self.reception = Reception(
             conduct,
             limits,
             self._outboxes.mark_dirty,
+            self._pings,
             on_change=lambda: self.on_change(),
             on_offence=lambda name, finding: self.on_offence(name, finding),
             access=access,
@@ -223,11 +226,19 @@ class Gateway:
         Raises:
             Malformed: that was too many.
         """
+        self._forgive(connection)
         connection.useless += count
         if connection.useless > self.limits.unanswered:
             raise Malformed(
                 f"expected messages that matter, got {connection.useless:,} in a row that did not"
             )
+
+    def _forgive(self, connection: Wire) -> None:
+        """What came to nothing some time ago counts no longer."""
+        now = self._loop.time()
+        since_s = now - self._trifled_at.get(connection, now)
+        connection.useless = max(0, connection.useless - int(since_s / _FORGET_S))
+        self._trifled_at[connection] = now - since_s % _FORGET_S
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
@@ -235,7 +246,7 @@ class Gateway:
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
         if player is not None and player.ponged(payload, arrived):
-            player.probe(arrived)
+            player.probe(arrived, self.conduct.lag.total_s(arrived))
         else:
             self.trifled(connection)
 
@@ -274,6 +285,7 @@ class Gateway:
         """In practice a message that cannot be accepted is refused, and that is all, unless it floods us."""
         if not self.conduct.practice or player is None or frame is None:
             return False
+        self._forgive(connection)
         connection.useless += 1
         return connection.useless <= self.limits.unanswered
 
@@ -288,6 +300,7 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
+        self._trifled_at.pop(connection, None)
         self.entrance.left(connection)
         self.reception.left(connection)
         player = self._of.pop(connection, None)
@@ -349,7 +362,7 @@ class Gateway:
         player.leaving = True
         self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
-            del self.players[player.name]
+            self.players.remove(player)
             self.on_offence(
                 player.name, msgspec.structs.replace(finding, enforced=player.enforced)
             )
@@ -360,7 +373,7 @@ class Gateway:
         for chair in tuple(player.chairs.values()):
             self.conduct.void(chair.table, f"{player.name}: {text}")
         if self.players.get(player.name) is player:
-            del self.players[player.name]
+            self.players.remove(player)
         self._outboxes.flush_now(player)
         if player.connection is not None:
             player.connection.close(CLOSE_REFUSED, text)
@@ -393,6 +406,11 @@ class Gateway:
             self._outboxes.flush_now(player)
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
+    def _is_here(self, player: Player) -> None:
+        """A player has been told all that it had missed."""
+        self.players.note(player)
+        self.on_change()
+
     def _failed_to_write(self, player: Player) -> None:
         if player.connection is not None:
             self._failed(player.connection)
@@ -405,26 +423,14 @@ class Gateway:
                 self.conduct.tick()
                 self.reception.strangers.tick()
                 now = self._loop.time()
+                for player in self._pings.tick(now):
+                    if player.connection is not None:
+                        player.connection.cut()
                 if now >= probe_at:
                     probe_at = now + _PROBE_S
-                    self._probe(now)
                     self.entrance.tick(now)
             except Exception:  # without the tick no deadline would be kept any more
                 log.exception("the arena failed at a deadline")
-
-    def _probe(self, now: float) -> None:
-        """Measure the links of idle bots; who has vanished without a word has lost its connection."""
-        forgets = now >= self._forget_at
-        if forgets:
-            self._forget_at = now + _FORGET_S
-        for player in tuple(self.players.values()):
-            connection = player.connection
-            if connection is None:
-                continue
-            if forgets and connection.useless:
-                connection.useless -= 1
-            if not player.probe(now):
-                connection.cut()
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:

@@ -6,7 +6,14 @@ import asyncio
 import secrets
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +30,7 @@ from arena.gateway import Gateway
 from arena.launch import Program
 from arena.ledger import Ledger
 from arena.match import Result
+from arena.names import alike
 from arena.plan import Form, Plan
 from arena.roster import Roster
 from arena.roster_watch import RosterWatch
@@ -180,6 +188,8 @@ class Host:
 
     async def __aenter__(self) -> Host:
         _allow_many_files()
+        for earlier in self._store.competitions():
+            self._spell(earlier.plan.players)
         for written in self.unfinished():  # its bots are launched again in a moment
             self._keep_names(written.plan)
         port = await self.gateway.open(self._address, self._port, self._tls)
@@ -239,15 +249,30 @@ class Host:
 
     def names(self, game: str) -> tuple[str, ...]:
         """The connected bots that play a game, in the order in which they came; not people, and not those that fill others' chairs."""
-        fillers = {name for one in self._competitions for name in one.fillers}
-        fillers.update(self.aside)
+        fillers = self._fillers
         return tuple(
-            name
-            for name, player in self.gateway.players.items()
-            if game in player.games
-            and player.connection is not None
-            and name not in fillers
+            player.name
+            for player in self.gateway.players.of_game(game)
+            if player.connection is not None and player.name not in fillers
         )
+
+    def count(self, game: str) -> int:
+        """How many `names` there are, however many are connected."""
+        players = self.gateway.players
+        others = (players.get(name) for name in self._fillers)
+        return players.count(game) - sum(
+            one is not None and one.connection is not None and game in one.games
+            for one in others
+        )
+
+    def saw(self, game: str, names: Collection[str]) -> None:
+        """These take part in a game's competition."""
+        self.gateway.players.see(game, names)
+
+    def has_new(self, game: str) -> bool:
+        """Whether one of the `names` was not among those that `saw` was told of last."""
+        fillers = self._fillers
+        return any(one not in fillers for one in self.gateway.players.unseen(game))
 
     @property
     def parlour(self) -> Parlour | None:
@@ -259,6 +284,11 @@ class Host:
         """The names of people, and of the house bots that play with them."""
         return () if self.parlour is None else self.parlour.aside
 
+    def _spell(self, names: Iterable[str]) -> None:
+        """Whoever has played keeps its spelling as long as this arena runs."""
+        for name in names:
+            self.gateway.players.spellings.add(name)
+
     def _keep_names(self, plan: Plan) -> None:
         """Nobody else gets the names of bots that will be launched."""
         for name in (*(bot.name for bot in plan.bots), *plan.house):
@@ -266,10 +296,32 @@ class Host:
                 self.gateway.admission.expect(name, secrets.token_urlsafe(16))
 
     @property
+    def _fillers(self) -> set[str]:
+        """The names of people, and of house bots that are there for one competition or for people."""
+        fillers = {name for one in self._competitions for name in one.fillers}
+        return fillers.union(self.aside)
+
+    @property
     def taken(self) -> set[str]:
         """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
         playing = (name for one in self._competitions for name in one.plan.players)
         return {*self.gateway.players, *self.crew, *playing, *self.aside}
+
+    def spelled(self, name: str) -> str:
+        """How a bot that is called so spells its name."""
+        return self.gateway.players.spellings.of(name)
+
+    def is_taken(self, name: str) -> bool:
+        """Whether one of the names that are `taken` looks like this."""
+        if self.gateway.players.like(name) is not None:
+            return True
+        playing = (
+            one
+            for competition in self._competitions
+            for one in competition.plan.players
+        )
+        others = (*self.crew, *playing, *self.aside)
+        return alike(name) in map(alike, others)
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -325,6 +377,9 @@ class Host:
 
     def competition(self, ledger: Ledger, is_paused: bool = False) -> Competition:
         """A competition with what is in its ledger, to be played."""
+        self._spell(ledger.plan.players)
+        if ledger.plan.form is Form.LADDER:
+            self._spell(row.name for row in ledger.rows)
         return Competition(
             ledger,
             self.gateway,
@@ -413,8 +468,9 @@ class Host:
 
     def _on_change(self) -> None:
         self._changed.set()
+        moved = self.gateway.players.take_moved()
         for competition in self._in_order:
-            competition.changed()
+            competition.changed(moved)
         if self.parlour is not None:
             self.parlour.changed()
 

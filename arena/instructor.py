@@ -11,6 +11,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
+import msgspec
+
 from arena.class_list import class_in
 from arena.director import Competition
 from arena.host import Host
@@ -216,6 +218,8 @@ class Instructor:
         name = message.bot
         if name is None:
             raise UsageError("expected the name of a bot to be removed, got none")
+        name = self._host.spelled(name)
+        message = msgspec.structs.replace(message, bot=name)
         chosen = [one for one in self._chosen(message.competition) if one.is_in(name)]
         if not chosen:
             raise UsageError(f"expected a bot that is in a competition, got {name!r}")

@@ -26,6 +26,8 @@ from protocol.messages import Verdict
 __all__ = ["Climbers", "LadderStage"]
 
 _AT_ONCE = 16  # tables; opening hundreds in one pass would hold everybody up
+_CROWD = 100  # to look at more bots at every change would hold everybody up
+_GATHER_S = 0.1
 _WAIT_S = 1.0
 """Those who have just met wait so long for somebody else before they meet again."""
 
@@ -91,7 +93,7 @@ class LadderStage:
         self._owners_rest: set[str] = set()
         self._left: dict[int, set[str]] = {}
         self._timers: set[asyncio.TimerHandle] = set()
-        self._waits = False
+        self._waits = self._gathers = self._is_crowded = False
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self.settled = 0
@@ -141,8 +143,15 @@ class LadderStage:
         """Nothing waits for it here."""
 
     def seat(self, names: Sequence[str]) -> None:
-        """Pair whoever is free now, whatever `names` says: who plays whom depends on all who are free."""
-        self._seat(rematch=False)
+        """Pair whoever is free now, whatever `names` says: who plays whom depends on all who are free.
+
+        With many of them that takes a while: what happens within a moment is looked at together.
+        """
+        if not self._is_crowded:
+            self._seat(rematch=False)
+        elif not self._gathers:
+            self._gathers = True
+            self._later(_GATHER_S, self._gathered)
 
     # --- within ---
 
@@ -172,6 +181,10 @@ class LadderStage:
             self._waits = True
             self._later(_WAIT_S, self._rematch)
 
+    def _gathered(self) -> None:
+        self._gathers = False
+        self._seat(rematch=False)
+
     def _rematch(self) -> None:
         self._waits = False
         self._seat(rematch=True)
@@ -181,9 +194,11 @@ class LadderStage:
         rests = bool(self._climbers.plan.pause_s)
         playing = {name for one, _ in self._tables.values() for name in one.players}
         left = self._who_left()
+        players = self._climbers.plays()
+        self._is_crowded = len(players) > _CROWD
         return {
             player.name: 1 if rests else player.tables - len(player.chairs)
-            for player in self._climbers.plays()
+            for player in players
             if player.is_free
             and player.name not in self._rests
             and not (rests and player.name in playing)

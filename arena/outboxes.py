@@ -21,14 +21,14 @@ class Outboxes:
 
     Args:
         lag_s: how late the arena has been up to a time of the loop's clock.
-        on_here: called when a player has been told all that it had missed.
+        on_here: told of a player who has been told all that it had missed.
         on_failed: told of a player to whom the arena could not write, by a fault of its own.
     """
 
     def __init__(
         self,
         lag_s: Callable[[float], float],
-        on_here: Callable[[], None],
+        on_here: Callable[[Player], None],
         on_failed: Callable[[Player], None],
     ) -> None:
         self._lag_s = lag_s
@@ -53,7 +53,7 @@ class Outboxes:
             try:
                 player.flush(now, lag_s)
                 if was_away and not player.is_away:  # it knows all that it had missed
-                    self._on_here()
+                    self._on_here(player)
             except Exception:
                 log.exception("the arena failed to write to %s", player.name)
                 self._on_failed(player)

@@ -28,9 +28,12 @@ _PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
 _STEP_BYTES = 128  # what a step that is not told counts as
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 _PING_S = 5.0  # between pings once the link is known; before that one follows the other
+_PING_MOST_S = 20.0  # between pings in the end: each waits twice as long as the last
 _LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
 _LOOK_PINGS = 16  # that may be unanswered, as one who thinks reads nothing
-_SILENCE_S = 60.0  # an idle bot that has not answered a ping for so long is not there
+_SILENCE_S = 35.0
+"""An idle bot that has not answered a ping for so long is not there: with the longest wait for a ping it is missed within a minute."""
+_SOON_S = 0.25  # until a bot is looked at again whose link is not known
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +91,7 @@ class Player:
         pending: how many questions it has not answered yet.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         cpu_ms: what its processes had used at that moment, if they are ours.
+        on_link: called when its connection is lost, or another one is there.
         link: how quick its connection is at best.
         loss: that of its connection, while it is lost.
     """
@@ -127,13 +131,15 @@ class Player:
         self._asked: list[Chair] = []
         self._overs: deque[Over] = deque(maxlen=self.tables)
         self._telling: Iterator[Match | Past | None] | None = None
-        self._ping: tuple[bytes, float] | None = None
-        self._ping_counts = False
+        self._ping: tuple[bytes, float, float] | None = None
+        self._ping_counts = self._was_asked = False
         self._ping_due = 0.0
         self._looked_at = 0.0  # whether the peer's machine is there
         self._look_pings: deque[bytes] = deque(maxlen=_LOOK_PINGS)
         self._is_repeated = False
+        self._ping_s = _PING_S
         self._mark_dirty = mark_dirty
+        self.on_link: Callable[[Player], None] = lambda player: None
 
     @property
     def is_here(self) -> bool:
@@ -188,6 +194,7 @@ class Player:
         """Send a chair's question; its time starts when the frame is written."""
         assert chair.ask is not None, "only called with a question"
         self._ping_counts = False  # it has something else to do than to answer pings
+        self._was_asked = True
         self.send(chair.ask)
         if self.is_here:
             self._asked.append(chair)  # else its time has started already
@@ -222,27 +229,38 @@ class Player:
 
     # --- the link ---
 
-    def probe(self, now: float) -> bool:
-        """Measure the link if the bot is idle; False if it has been silent for so long that it cannot be there."""
+    def probe(self, now: float, lag_s: float = 0.0) -> float | None:
+        """Measure the link if the bot is idle, and see that somebody is there.
+
+        Args:
+            now: the time.
+            lag_s: how late the arena has been in all up to now: meanwhile nobody can have been heard.
+
+        Returns:
+            When to look again, never if there is nothing to look at; None if it has been silent for so long that it cannot be there.
+        """
         connection = self.connection
-        if (
-            connection is None
-            or not connection.has_link
-            or self.pending
-            or not self.is_here
-        ):
-            self._ping_due = now + _PING_S if self.link.is_known else now
+        if connection is None or not connection.has_link:
+            return math.inf
+        soon = now + (self._ping_s if self.link.is_known else _SOON_S)
+        if self.pending or not self.is_here:
+            self._ping_due = soon if self.link.is_known else now
             if self._ping is not None:  # who thinks may be silent: that is the clock's
-                self._ping = self._ping[0], now
-            return True
-        if self._ping is not None:
-            return now - self._ping[1] < _SILENCE_S
-        if now >= self._ping_due:
+                self._ping = self._ping[0], now, lag_s
+            return soon
+        if self._ping is None and now >= self._ping_due:
             payload = secrets.token_bytes(16)
-            self._ping = payload, now
-            self._ping_counts = True
+            self._ping = payload, now, lag_s
+            self._ping_counts, self._was_asked = True, False
             connection.ping(payload)
-        return True
+        if self._ping is None:
+            return self._ping_due
+        if self._was_asked:  # and may have thought until now
+            self._was_asked = False
+            self._ping = self._ping[0], now, lag_s
+        _, sent_at, lag_then_s = self._ping
+        left_s = _SILENCE_S - (now - sent_at - (lag_s - lag_then_s))
+        return min(soon, now + left_s) if left_s > 0 else None
 
     def look(self, now: float) -> float | None:
         """Look whether the peer's machine is there while the bot thinks; since when it is silent, if it is (J7).
@@ -268,10 +286,14 @@ class Player:
         if self._ping is None or payload != self._ping[0]:
             return False
         self.heard_welcome()  # it was sent before the ping
-        sent_at, self._ping = self._ping[1], None
+        sent_at = self._ping[1]
+        self._ping = None
         if self._ping_counts:
             self.link.measured((now - sent_at) * 1000)
-        self._ping_due = now + _PING_S if self.link.is_known else now
+        self._ping_due = now
+        if self.link.is_known:
+            self._ping_due += self._ping_s
+            self._ping_s = min(2 * self._ping_s, _PING_MOST_S)
         return True
 
     # --- losing the connection and coming back ---
@@ -310,6 +332,7 @@ class Player:
         self._look_pings.clear()
         self._is_repeated = False
         self.session.disconnected()
+        self.on_link(self)
 
     def resumed(self, hello: Hello, connection: Wire) -> None:
         """The same bot is back over another connection; its next messages are those that it may have missed."""
@@ -320,6 +343,13 @@ class Player:
         self.link = Link()  # it may have moved to another network
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
+        self._ping_s, self._ping_due = _PING_S, 0.0
+        self.on_link(self)
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The secrets of its latest session and, as long as it may go on with that, of the one before."""
+        return tuple(filter(None, (self.secret, self._former_secret)))
 
     def is_session(self, secret: str) -> bool:
         """Whether somebody who says that is this bot: it is the latest session, or the one before as long as the bot may not have

@@ -17,7 +17,9 @@ from arena.admission import Admission, Known, Unwelcome
 from arena.conduct import Conduct
 from arena.connection import Connection
 from arena.desk import Desk, OnInstruct
+from arena.pings import Pings
 from arena.player import Player
+from arena.players import Players
 from arena.strangers import Strangers
 from arena.verdict import Finding
 from arena.wire import Wire
@@ -57,6 +59,7 @@ class Reception:
         conduct: Conduct,
         limits: Limits,
         mark_dirty: Callable[[Player], None],
+        pings: Pings,
         *,
         on_change: Callable[[], None],
         on_offence: Callable[[str, Finding], None],
@@ -64,13 +67,14 @@ class Reception:
         requires_token: bool,
         on_instruct: OnInstruct | None,
     ) -> None:
-        self.players: dict[str, Player] = {}
+        self.players = Players()
         self.of: dict[Wire, Player] = {}
         self.admission = Admission(self.players, limits, access, requires_token)
         self.desk = Desk(self.admission, on_instruct)
         self._conduct = conduct
         self._limits = limits
         self._mark_dirty = mark_dirty
+        self._pings = pings
         self._on_change = on_change
         self._on_offence = on_offence
         self._vouched: dict[str, Known] = {}
@@ -153,7 +157,7 @@ class Reception:
         player = Player(
             hello, connection, self._limits.tables, self._mark_dirty, name, process
         )
-        self.players[player.name] = player
+        self.players.add(player)
         self._welcome(player, hello, connection)
         self._on_change()
 
@@ -174,6 +178,7 @@ class Reception:
 
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
+        self._pings.add(player, self._loop.time())
         player.session.note(hello)
         practice = self._conduct.practice
         player.send(

@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from arena.access import Access, hashed
 from arena.class_list import Student, check_name
 from arena.database import INSTRUCTORS, META, ROSTER, changing, shown
+from arena.names import alike, spelled
 from arena.writer import failed
 from protocol.errors import UsageError
 
@@ -89,15 +90,18 @@ class Roster:
         revoked: list[str] = []
         changed = 0
         with self._changes() as connection:
-            known = {row.name: row for row in connection.execute(sa.select(ROSTER))}
+            query = sa.select(ROSTER).order_by(ROSTER.c.name.desc())
+            rows = connection.execute(query).all()
+            known = {alike(row.name): row for row in rows}
+            known |= {row.name: row for row in rows}
             for student in students:
-                row = known.get(student.name)
+                row = known.get(student.name) or known.get(alike(student.name))
                 if row is None:
                     new.append(self._add(connection, student))
                     continue
                 changed += self._update(connection, student, row)
                 if row.revoked_at is not None:
-                    revoked.append(student.name)
+                    revoked.append(row.name)
             if new:
                 hand_out(tuple(new))
         return Imported(
@@ -117,19 +121,21 @@ class Roster:
         with self._changes() as connection:
             row = self._known(connection, name)
             given = {"token_hash": hashed(token), "made_at": self._now()}
-            self._set(connection, name, {**given, "revoked_at": None})
-        return Issued(name=name, email=row.email, team=row.team, token=token)
+            self._set(connection, row.name, {**given, "revoked_at": None})
+        return Issued(name=row.name, email=row.email, team=row.team, token=token)
 
-    def revoke(self, name: str) -> None:
-        """Somebody's token is good no longer, and there is no other.
+    def revoke(self, name: str) -> str:
+        """Somebody's token is good no longer, and there is no other; returns the name as it is on the roster.
 
         Raises:
             UsageError: nobody is called so, or it has been done before.
         """
         with self._changes() as connection:
-            if self._known(connection, name).revoked_at is not None:
-                raise UsageError(f"the token of {name!r} is revoked already")
-            self._set(connection, name, {"revoked_at": self._now()})
+            row = self._known(connection, name)
+            if row.revoked_at is not None:
+                raise UsageError(f"the token of {row.name!r} is revoked already")
+            self._set(connection, row.name, {"revoked_at": self._now()})
+        return str(row.name)
 
     def instructor(self, name: str = "instructor") -> str:
         """An instructor's token, made now; a former one of that name is good no longer.
@@ -212,7 +218,7 @@ class Roster:
             if value is not None and (value or None) != getattr(row, column)
         }
         if values:
-            self._set(connection, student.name, values)
+            self._set(connection, row.name, values)
         return bool(values)
 
     def _set(
@@ -225,8 +231,9 @@ class Roster:
     def _known(
         self, connection: sa.Connection, name: str
     ) -> sa.Row[tuple[object, ...]]:
-        query = sa.select(ROSTER).where(ROSTER.c.name == name)
-        row = connection.execute(query).one_or_none()
+        query = sa.select(ROSTER).order_by(ROSTER.c.name)
+        known = {row.name: row for row in connection.execute(query)}
+        row = known.get(spelled(name, known))
         if row is None:
             raise UsageError(f"expected a name on the roster, got {name!r}")
         return row

@@ -17,6 +17,7 @@ from arena.access import stem
 from arena.entry import unused
 from arena.forms import check_form
 from arena.games import competition_settings, game_named
+from arena.names import Spellings, alike, spelled
 from arena.plan import WAIT_S, Bot, Form, Plan, limits_of, plan_of
 from arena.rules import Game
 from arena.timetable import Times
@@ -164,13 +165,17 @@ def players_of(run: Run, here: Sequence[str], roster: Iterable[str]) -> tuple[st
         here: who is connected and plays the game.
         roster: all that are on it.
     """
-    match run.who:
-        case Who.CONNECTED:
-            return tuple(here)
-        case Who.NAMED:
-            return tuple(_name_of(name, here) for name in run.players)
-        case Who.ROSTER:
-            return tuple(_name_of(name, here) for name in roster)
+    if run.who is Who.CONNECTED:
+        return tuple(here)
+    names = tuple(roster)
+    if run.who is Who.NAMED:
+        known = Spellings(names)
+        names = tuple(map(known.of, run.players))
+    whole = {alike(name): name for name in reversed(here)} | dict(
+        zip(here, here, strict=True)
+    )
+    below = {alike(stem(name)): name for name in reversed(here) if "/" in name}
+    return tuple(_name_of(name, whole, below) for name in names)
 
 
 def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:
@@ -215,9 +220,12 @@ def _check_players(run: Run) -> None:
             raise UsageError(
                 f"players: expected names of 1 to 64 printable letters, got {name!r}"
             )
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UsageError(f"players: expected every bot once, got {min(twice)!r} twice")
+    for place, name in enumerate(names):
+        other = spelled(name, names[:place])
+        if other in names[:place]:
+            got = f"{other!r} and {name!r}, which look alike"
+            got = f"{name!r} twice" if other == name else got
+            raise UsageError(f"players: expected every bot once, got {got}")
     if names and run.least > len(names):
         raise UsageError(
             f"least: expected at most the {len(names)} that players names, got {run.least}"
@@ -250,11 +258,10 @@ def _check_form(run: Run) -> None:
         )
 
 
-def _name_of(name: str, here: Sequence[str]) -> str:
+def _name_of(name: str, whole: Mapping[str, str], below: Mapping[str, str]) -> str:
     """Under which name somebody on the roster has come: its own, or one below it."""
-    if name in here:
-        return name
-    return next((other for other in here if other.startswith(f"{name}/")), name)
+    key = alike(name)
+    return whole.get(name) or whole.get(key) or below.get(key) or name
 
 
 def _split(run: Run, settings: Settings) -> Settings:

@@ -305,7 +305,7 @@ class Hello(
 
     Attributes:
         protocol: the version of the protocol: 1.
-        name: what the bot is called: printable characters, no space at either end; nobody else present may have it.
+        name: what the bot is called: printable characters, no space at either end; nobody else present may have it, or one that looks like it.
         games: what it plays: names of games, at least one.
         token: what the instructor has given out, or what `ARENA_TOKEN` says for a bot that the arena has started. It says who
             the bot is, see "Names and tokens". Without a roster and on the same machine it may be left out, and a word of one's

@@ -17,6 +17,7 @@ from websockets.frames import Frame, Opcode
 from arena import player
 from arena.admission import Admission, Unwelcome
 from arena.check import TITLES
+from arena.players import Players
 from protocol.blackjack import Bet
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot
 from protocol.errors import IllegalAnswer, Malformed
@@ -271,7 +272,7 @@ def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> No
     assert isinstance(hello, Hello)
 
     with pytest.raises(Unwelcome) as refused:
-        Admission({}, Limits()).admitted(hello)
+        Admission(Players(), Limits()).admitted(hello)
     assert refused.value.code == "version"
     assert f"`{refused.value}`" in WIRE
     with pytest.raises(Malformed, match="later"):

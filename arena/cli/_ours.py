@@ -130,7 +130,8 @@ async def _watch(
     while True:
         for name, why in host.ended.items():
             teller.ended(name, why)
-        coming.difference_update(host.gateway.players, host.ended)
+        players = host.gateway.players
+        coming.difference_update([one for one in coming if one in players], host.ended)
         if not coming:
             all_here.set()
         await host.wait_for_change()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tempfile
 from pathlib import Path
@@ -9,32 +10,50 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.bench import Bench, bench
+from arena.bench import Bench, bench, idle
 from arena.cli import _shared as shared
 from arena.store import Store
+from protocol.errors import ArenaError
 
 __all__ = ["command"]
 
 
 @click.command(name="bench")
+@click.option(
+    "--idle",
+    "bots",
+    type=click.IntRange(min=100, max=10_000),
+    metavar="N",
+    help="Measure only what N bots cost that have nothing to play, and one that joins them.",
+)
 @shared.json_option
-def command(as_json: bool) -> None:
+def command(bots: int | None, as_json: bool) -> None:
     """Measure the arena on this machine; takes a minute or two.
 
     In process: deals and decisions per second of CPU. Over WebSocket: decisions per second of 1 and of 64 matches over the same
     two connections, each beside a bare `websockets` echo of the same message size in the same run, and the CPU time
     that the server spends on a decision. Idle: what an arena holds in memory for one more of 500 bots that are connected and
-    have nothing to play, and the CPU time that all of them need, per cent of a core.
+    have nothing to play, the CPU time that all of them need, per cent of a core, and that of one more that joins them.
 
     --json prints {in_process: [{game, bot, rounds_per_s, decisions_per_s}], network: [{tables, encoding, decisions_per_s,
-    echo_per_s, ratio, server_us}], idle: {connections, kib_each, cpu_percent}}; idle is null where other processes cannot be
-    looked at: without Linux's /proc or psutil.
+    echo_per_s, ratio, server_us}], idle: {connections, kib_each, cpu_percent, join_ms}}; idle is null where other processes
+    cannot be looked at: without Linux's /proc or psutil.
     """
+    if bots is not None:
+        cost = asyncio.run(idle(bots))
+        if cost is None:
+            raise ArenaError("expected Linux's /proc or psutil, to look at processes")
+        _show_all(Bench((), (), cost), as_json)
+        return
     with (
         tempfile.TemporaryDirectory() as folder,
         Store(Path(folder) / "bench.db") as store,
     ):
         measured = bench(store, _say)
+    _show_all(measured, as_json)
+
+
+def _show_all(measured: Bench, as_json: bool) -> None:
     if as_json:
         shared.print_json(msgspec.to_builtins(measured))
     else:
@@ -68,15 +87,17 @@ def _show(measured: Bench) -> None:
             f"{net.ratio:.2f}",
             f"{net.server_us:.1f}",
         )
-    shared.print_table("In process, per second of CPU", local)
-    shared.print_table("Over WebSocket, two connections, beside a bare echo", wire)
+    if measured.network:
+        shared.print_table("In process, per second of CPU", local)
+        shared.print_table("Over WebSocket, two connections, beside a bare echo", wire)
     if measured.idle is not None:
-        idle = Table()
-        for name in ("connections", "KiB each", "CPU of the server"):
-            idle.add_column(name, justify="right")
-        idle.add_row(
+        waits = Table()
+        for name in ("connections", "KiB each", "CPU of the server", "CPU of a join"):
+            waits.add_column(name, justify="right")
+        waits.add_row(
             f"{measured.idle.connections:,}",
             f"{measured.idle.kib_each:,.1f}",
             f"{measured.idle.cpu_percent:.1f} %",
+            f"{measured.idle.join_ms:.2f} ms",
         )
-        shared.print_table("Idle bots over WebSocket", idle)
+        shared.print_table("Idle bots over WebSocket", waits)

@@ -128,7 +128,7 @@ def revoke(name: str, db: str, as_json: bool) -> None:
     --json prints {revoked: name}.
     """
     with _roster(db) as roster:
-        roster.revoke(name)
+        name = roster.revoke(name)
     if as_json:
         shared.print_json({"revoked": name})
     else:

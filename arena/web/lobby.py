@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -104,7 +105,8 @@ def lobby(
     competitions = host.competitions
     players = host.gateway.players
     guests = host.aside
-    bots = [bot for name, bot in players.items() if name not in guests]
+    bots = (bot for name, bot in players.items() if name not in guests)
+    count = len(players) - sum(name in players for name in guests)
     now = asyncio.get_running_loop().time()
     tables = host.conduct.tables
     matches = _chosen(tables, now)
@@ -117,8 +119,8 @@ def lobby(
     document = Lobby(
         arena=_arena(host),
         competitions=tuple(map(_going, competitions)),
-        bots=tuple(map(_bot, bots[:_BOTS])),
-        bots_more=max(0, len(bots) - _BOTS),
+        bots=tuple(map(_bot, islice(bots, _BOTS))),
+        bots_more=max(0, count - _BOTS),
         matches=tuple(
             _playing(table, where.get(table.id), now, audience) for table in matches
         ),

@@ -19,6 +19,7 @@ from arena.admission import GUEST, Unwelcome
 from arena.conduct import Table
 from arena.games import game_named
 from arena.match import MatchResult
+from arena.names import alike, spelled
 from arena.plan import Form
 from arena.player import Player
 from arena.rules import Game
@@ -233,16 +234,20 @@ class Parlour:
             Unwelcome: it cannot be called so.
         """
         name = said
-        if viewer.kind is Kind.OWNER and not said.startswith(f"{viewer.name}/"):
-            name = f"{viewer.name}/{'person' if said == viewer.name else said}"
+        if viewer.kind is Kind.OWNER:
+            first, slash, below = said.partition("/")
+            is_own = alike(first) == alike(viewer.name)
+            rest = (below if slash else "person") if is_own else said
+            name = f"{viewer.name}/{rest}"
         if len(name) > 64 or name.endswith("/"):
             raise Unwelcome("name", f"expected a shorter name below {viewer.name}/")
-        if name.startswith(_HOUSE):
+        if alike(name).startswith(_HOUSE):
             text = f"expected a name that no house bot has, got {name!r}"
             raise Unwelcome("name", text)
+        name = spelled(name, self._parting)
         if name in self._parting and name in self._players:
             self._part_with(name)  # the same once more, whose last match has ended
-        self._admission.check_guest(name, viewer, name in self._host.taken)
+        self._admission.check_guest(name, viewer, self._host.is_taken(name))
         return name
 
     def _check_opponents(self, game: Game, against: Sequence[str]) -> None:

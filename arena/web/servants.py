@@ -98,7 +98,7 @@ class Servants:
     def _start(self, game: str, bot: str) -> _Servant:
         taken = self._host.taken
         name = f"house:{bot}"
-        if name in taken:  # another game's, or the one before that is going
+        if self._host.is_taken(name):  # another game's, or the one before that is going
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         servant = _Servant(name)
         self._put((game, bot), servant)

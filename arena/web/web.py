@@ -150,13 +150,12 @@ class Web:
 
     def metrics(self) -> str:
         """Figures in Prometheus' format."""
-        players = self._gateway.players.values()
-        here = sum(player.connection is not None for player in players)
+        players = self._gateway.players
         conduct, strangers = self._host.conduct, self._gateway.reception.strangers
         figures = Figures(
             version=__version__,
-            here=here,
-            away=len(players) - here,
+            here=players.here,
+            away=len(players) - players.here,
             matches=len(conduct.tables),
             competitions=len(self._host.competitions),
             decisions=conduct.decisions,

@@ -21,6 +21,7 @@ from arena.ledger import Ledger
 from arena.match import MatchResult, Result
 from arena.plan import Form, Plan, plan_of
 from arena.player import Player
+from arena.players import Players
 from arena.schedule import Outcome, Pairing
 from arena.store import Act, Played, State, Store
 from arena.timers import Timers
@@ -231,7 +232,7 @@ class Hall:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.players: dict[str, Player] = {}
+        self.players = Players()
         self.book = Book()
         self.competitions: list[Competition] = []
         self.most_chairs: Counter[str] = Counter()
@@ -260,14 +261,15 @@ class Hall:
             competition.seat(names)
 
     def changed(self) -> None:
+        names = self.players.take_moved()
         for competition in self.in_order:
-            competition.changed()
+            competition.changed(names)
 
     def comes(self, name: str, plays: Plays = first_legal, tables: int = 1) -> Bot:
         """A bot connects."""
         bot = self.house.bot(name, tables=tables, on_dirty=self._serve_soon)
         self._plays[bot.player] = (bot, plays)
-        self.players[name] = bot.player
+        self.players.add(bot.player)
         self._serve_soon(bot.player)
         self.changed()
         return bot
@@ -279,7 +281,7 @@ class Hall:
 
     def leaves(self, name: str) -> None:
         """A bot goes that sits nowhere; it may come back."""
-        del self.players[name]
+        self.players.remove(self.players[name])
         self.changed()
 
     def plays(self, name: str, plays: Plays) -> None:
@@ -296,7 +298,7 @@ class Hall:
         player = self.players[name]
         player.leaving = True
         self.house.conduct.offence(player, finding)
-        del self.players[name]
+        self.players.remove(player)
         for competition in self.competitions:
             competition.offended(name, finding)
         self.changed()

@@ -10,6 +10,7 @@ import pytest
 from arena.access import Access, hashed
 from arena.admission import GUEST, TOKEN_NEEDED, Admission, Unwelcome
 from arena.player import Player
+from arena.players import Players
 from arena.sight import Kind, Viewer
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 
@@ -24,14 +25,14 @@ class Door:
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self.players: dict[str, Player] = {}
+        self.players = Players()
         self.admission = Admission(self.players, LIMITS)
 
     def comes(self, name: str, token: str | None = None) -> Player:
         """A bot that has come in before."""
         player = self.house.bot(name).player
         player.token = token
-        self.players[name] = player
+        self.players.add(player)
         return player
 
     def asks(self, name: str = "ann", **fields: Any) -> tuple[str, object]:
@@ -94,7 +95,7 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
     door: Door, house: House
 ) -> None:
     ann = house.bot("ann")
-    door.players["ann"] = ann.player
+    door.players.add(ann.player)
     house.open(ann, house.bot("ben"))
     ann.goes()
 
@@ -153,7 +154,7 @@ def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
 def test_a_token_keeps_the_name_of_a_bot_that_is_away(door: Door, house: House) -> None:
     ann = house.bot("ann")
     ann.player.token = "secret"
-    door.players["ann"] = ann.player
+    door.players.add(ann.player)
     ann.goes()
 
     assert door.refuses("ann")[0] == "name"
@@ -274,7 +275,7 @@ def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
 ) -> None:
     player = house.bot("its own name").player
     player.name = "mine"
-    door.players["mine"] = player
+    door.players.add(player)
 
     assert door.resumes("its own name", player.secret) is player
     assert door.resumes("mine", player.secret) is player
@@ -480,7 +481,7 @@ def test_whose_token_is_good_no_longer_has_to_go(
         (gin, text, is_out),
     )
     assert listed.refuses("ann", token=ANN) == NEEDED
-    del listed.players["ann"]  # the gateway does
+    listed.players.remove(ann)  # the gateway does
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
         listed.resumes("ann", ann.secret, ANN)
 
@@ -618,3 +619,132 @@ def test_a_token_that_is_nobodys_shows_nothing(listed: Door, token: str) -> None
         listed.admission.viewer(token)
 
     assert (why.value.code, str(why.value)) == NEEDED
+
+
+# --- names that look alike ---
+
+
+@pytest.mark.parametrize("name", ["ANN", "Ａnn", "a\u034fnn", "ann\u3164"])
+def test_a_name_that_looks_like_one_that_is_here_is_taken(
+    door: Door, name: str
+) -> None:
+    door.comes("ann")
+
+    assert door.refuses(name) == (
+        "name",
+        "a bot named 'ann' is here already; choose another name",
+    )
+
+
+def test_a_name_is_shown_as_it_was_written_first(door: Door, house: House) -> None:
+    door.players.spellings.add("Ann")  # who plays in a competition
+
+    assert door.asks("ann") == ("Ann", None)
+
+    door.comes("Ann").disconnected()
+
+    assert door.asks("ANN") == ("Ann", None)
+
+
+def test_names_below_one_owner_begin_as_the_first_did(door: Door) -> None:
+    door.comes("Ann/1")
+
+    assert door.asks("ANN/2") == ("Ann/2", None)
+    assert door.refuses("ann/1")[0] == "name"
+
+
+@pytest.mark.parametrize("name", ["Ann", "ANN", "ａｎｎ", "a\u034fnn/gin", "REVOKED"])
+def test_a_name_that_looks_like_one_of_the_roster_needs_its_token(
+    listed: Door, name: str
+) -> None:
+    assert listed.refuses(name) == NEEDED
+    with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
+        listed.admission.check_guest(name, Viewer())
+
+
+@pytest.mark.parametrize(
+    ("said", "called"),
+    [
+        ("ANN", "ann"),
+        ("ANN/gin", "ann/gin"),
+        ("Ａnn/Gin", "ann/Gin"),
+        ("ann/\u3164", "ann"),
+        ("BEN/gin", "ann"),
+    ],
+)
+def test_a_token_gives_the_rosters_spelling(
+    closed: Door, said: str, called: str
+) -> None:
+    assert closed.asks(said, token=ANN) == (called, None)
+
+
+def test_a_program_of_somebodys_keeps_its_first_spelling(closed: Door) -> None:
+    closed.comes("ann/Gin", ANN)
+
+    assert closed.refuses("ANN/GIN", token=ANN)[0] == "name"
+
+
+def test_the_rosters_spelling_wins_over_an_earlier_one(closed: Door) -> None:
+    closed.players.spellings.add("ANN/gin")
+
+    assert closed.asks("ann/GIN", token=ANN) == ("ann/GIN", None)
+
+
+def test_two_that_a_roster_has_long_had_stay_two(door: Door) -> None:
+    both = Access(
+        names=frozenset({"ann", "Ann"}),
+        players={hashed("1"): "ann", hashed("2"): "Ann"},
+    )
+    door.admission = Admission(door.players, LIMITS, both)
+    door.comes("ann", "1")
+
+    assert door.asks("ANN", token="2") == ("Ann", None)
+    assert door.refuses("ANN") == NEEDED
+
+
+def test_who_comes_without_a_token_has_to_go_when_one_like_it_is_on_the_roster(
+    door: Door,
+) -> None:
+    player = door.comes("ANN")
+
+    assert door.admission.change(ROSTER) == (
+        (player, "its name is on the roster now", False),
+    )
+
+
+def test_a_name_that_is_kept_is_kept_however_it_is_spelled(door: Door) -> None:
+    door.admission.expect("mine", "a secret")
+
+    assert "kept for a bot" in door.refuses("MINE")[1]
+
+    door.admission.forget("mine")
+
+    assert door.asks("MINE") == ("MINE", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("\u3164\u115f", "expected a name with letters that can be seen"),
+        ("ann／gin", "expected a plain '/' in a name, got 'ann\\uff0fgin'"),
+    ],
+)
+def test_a_name_that_pretends_is_refused(door: Door, name: str, text: str) -> None:
+    assert door.refuses(name) == ("name", text)
+
+
+def test_a_person_takes_no_name_that_looks_like_a_bots(listed: Door) -> None:
+    listed.comes("zed")
+    with pytest.raises(Unwelcome, match="named 'zed' is here"):
+        listed.admission.check_guest("ZED", Viewer())
+
+
+def test_a_session_goes_on_under_the_name_that_the_bot_says(door: Door) -> None:
+    door.players.spellings.add("Ann")
+    name, _ = door.asks("ANN")
+    player = door.house.bot("ANN").player
+    player.name = name
+    door.players.add(player)
+
+    assert door.resumes("ANN", player.secret) is player
+    assert door.resumes("Ann", player.secret) is player

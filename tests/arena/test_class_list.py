@@ -99,6 +99,18 @@ def test_letters_are_composed_and_separators_may_be_quoted(tmp_path: Path) -> No
         (b"name,team\n,red\n", ":2: expected a name, got none"),
         (b"name\nann\nben\nann\n", ":4: 'ann' is in line 2 already"),
         (
+            b"name\nann\nben\nANN\n",
+            ":4: 'ANN' is in line 2 already, as 'ann', which looks alike",
+        ),
+        (
+            b"name\n\xe3\x85\xa4\n",
+            ":2: expected a name with letters that can be seen, got '\\u3164'",
+        ),
+        (
+            "name\nann／gin\n".encode(),
+            ":2: expected a name without '/', which begins the name of one of its programs, got 'ann／gin'",
+        ),
+        (
             b"name\na\x07b\n",
             ":2: expected a name of printable letters, got 'a\\x07b'",
         ),

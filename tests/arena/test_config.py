@@ -361,6 +361,10 @@ RUN = "[[run]]\ngame = "
             "[[run]] 1 players: expected every bot once, got 'ann' twice",
         ),
         (
+            RUN + "'akq'\nplayers = ['ann', 'ben', 'ANN']",
+            "[[run]] 1 players: expected every bot once, got 'ann' and 'ANN', which look alike",
+        ),
+        (
             RUN + "'akq'\nplayers = [' ann', 'ben']",
             "[[run]] 1 players: expected names of 1 to 64 printable letters, got ' ann'",
         ),

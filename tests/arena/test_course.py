@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +17,7 @@ from arena.course import Course, Open
 from arena.games import GAMES
 from arena.host import Host
 from arena.plan import Form, Plan, plan_of
-from arena.run import Run, Who, teams_of
+from arena.run import Run, Who, players_of, teams_of
 from arena.store import Competition as Written
 from arena.store import State, Store
 from arena.timetable import Times, parse
@@ -66,8 +66,8 @@ class Stand:
         self.started: list[Played] = []
         self.playing: list[Played] = []
         self.written: list[Written] = []
+        self.seen: set[object] = set()  # who took part in the last
         self.refuses: str | None = None
-        self.gateway = SimpleNamespace(players=self.here)
         self._changed = asyncio.Event()
 
     @property
@@ -88,6 +88,15 @@ class Stand:
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
         return tuple(name for name in self.here if name not in fillers)
+
+    def count(self, game: str) -> int:
+        return len(self.names(game))
+
+    def saw(self, game: str, names: Collection[str]) -> None:
+        self.seen = {self.here[name] for name in names}
+
+    def has_new(self, game: str) -> bool:
+        return any(self.here[name] not in self.seen for name in self.names(game))
 
     async def wait_for_change(self) -> None:
         self._changed.clear()
@@ -1023,3 +1032,31 @@ def test_what_cannot_be_started(
         await evening.ends(task)
 
     run(scenario)
+
+
+# --- who takes part ---
+
+
+@pytest.mark.parametrize(
+    ("name", "here", "found"),
+    [
+        ("ann", ["ben", "ann"], "ann"),
+        ("ANN", ["ann/gin", "ann"], "ann"),
+        ("Ann", ["ann/tonic", "ann/gin"], "ann/tonic"),
+        ("ann", ["Ann", "ann"], "ann"),
+        ("ann", ["anna", "ben/ann"], "ann"),
+    ],
+)
+def test_who_is_named_takes_part_under_the_name_it_came_with(
+    name: str, here: list[str], found: str
+) -> None:
+    named = a_run(who=Who.NAMED, players=(name, "ben"))
+
+    assert players_of(named, here, ())[0] == found
+    assert players_of(a_run(who=Who.ROSTER), here, [name]) == (found,)
+
+
+def test_who_is_named_and_not_here_is_spelled_as_on_the_roster() -> None:
+    named = a_run(who=Who.NAMED, players=("ANN", "Ben/gin", "cem"))
+
+    assert players_of(named, (), ["ann", "ben"]) == ("ann", "ben/gin", "cem")

@@ -12,6 +12,7 @@ import pytest
 from arena.access import Access, hashed
 from arena.admission import Admission, Unwelcome
 from arena.desk import Desk
+from arena.players import Players
 from arena.wire import Wire
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
@@ -28,7 +29,7 @@ class Hearing:
         self.answers: list[Done | Refused] = []
         self.works: list[asyncio.Future[Done]] = []
         self.at_once: Callable[[], Done] | None = None
-        self.desk = Desk(Admission({}, Limits(), ACCESS), self._does)
+        self.desk = Desk(Admission(Players(), Limits(), ACCESS), self._does)
         self.wire = cast(Wire, object())
 
     def says(self, word: Instruct = WORD, wire: Wire | None = None) -> None:

@@ -109,6 +109,15 @@ def test_a_name_that_is_given_twice() -> None:
         names("ann=sh", "ann=sh -c x")
 
 
+def test_two_names_that_look_alike() -> None:
+    with pytest.raises(UsageError, match="got 'ann' and 'ANN', which look alike"):
+        names("ann=sh", "ANN=sh")
+
+
+def test_a_name_that_looks_like_somebodys_gets_a_number_too() -> None:
+    assert unused("ANN", {"ann", "Ann-2"}) == "ANN-3"
+
+
 def test_a_name_that_somebody_has_gets_the_next_number() -> None:
     taken = {"ann", "ann-2", "ben-2"}
 

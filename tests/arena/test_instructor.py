@@ -49,6 +49,9 @@ class Arena:
             lines=lambda: self.told,
         )
 
+    def spelled(self, name: str) -> str:
+        return self.hall.players.spellings.of(name)
+
     def says(self, action: Action, **about: Any) -> Done:
         """Eva says it."""
         done = self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
@@ -388,7 +391,7 @@ def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: House) -> No
         assert done.text == "ben is removed from cup-1"
         assert arena.hall.competition.is_in("ben"), "in the other"
 
-        assert arena.says(Action.REMOVE, bot="ben").text == "ben is removed from two"
+        assert arena.says(Action.REMOVE, bot="BEN").text == "ben is removed from two"
         assert "is in a competition, got 'ben'" in arena.refuses(
             Action.REMOVE, bot="ben"
         )

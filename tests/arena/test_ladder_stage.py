@@ -183,6 +183,53 @@ def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
     run(scenario)
 
 
+def test_what_happens_among_many_free_bots_is_looked_at_together(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*(f"bot {number}" for number in range(200)), plays=silent)
+        competition, task = await hall.begin("bot 1", **LADDER)
+        looks = 0
+        plays = competition.plays
+
+        def counted() -> Any:
+            nonlocal looks
+            looks += 1
+            return plays()
+
+        monkeypatch.setattr(competition, "plays", counted)
+        hall.come(*(f"late {number}" for number in range(50)), plays=silent)
+        assert looks == 0
+        while len(house.conduct.tables) < 125:
+            await asyncio.sleep(0.01)
+        assert looks < 20, "and everybody plays in the end"
+
+        await closed(competition, task)
+
+    run(scenario)
+
+
+def test_who_leaves_or_plays_something_else_changes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem", plays=silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        monkeypatch.setattr(competition, "plays", None)
+        hall.leaves("cem")
+        other = house.bot("dora")
+        other.player.games = frozenset({"gin_rummy"})
+        hall.players.add(other.player)
+        hall.changed()
+        monkeypatch.undo()
+
+        await closed(competition, task)
+
+    run(scenario)
+
+
 def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -862,7 +862,7 @@ def test_pings_cannot_be_foreseen(house: House) -> None:
     ann = house.bot("ann")
     seen = set()
     for _ in range(10):
-        house.now += 10
+        house.now += 20
         ann.player.probe(house.now)
         seen.add(ann.wire.pings[-1])
         ann.player.ponged(ann.wire.pings[-1], house.now)
@@ -922,33 +922,93 @@ def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
     assert ann.player.floor_ms == pytest.approx(80)
 
 
-def test_a_link_that_is_known_is_measured_every_five_seconds(house: House) -> None:
+def test_a_link_that_is_known_is_measured_ever_more_rarely(house: House) -> None:
     ann = house.bot("ann")
     for _ in range(3):
         pongs(house, ann, 0.01)
-    house.now += 4.9
-    ann.player.probe(house.now)
+    for pause_s in (5, 10, 20, 20):
+        house.now += pause_s - 0.1
+        assert ann.player.probe(house.now) == pytest.approx(house.now + 0.1)
+        assert ann.wire.pings == []
 
-    assert ann.wire.pings == []
-
-    house.now += 0.2
-    ann.player.probe(house.now)
-
-    assert len(ann.wire.pings) == 1
+        house.now += 0.2
+        pongs(house, ann, 0.0)
 
 
-def test_an_idle_bot_that_is_silent_for_a_minute_is_not_there(
+def test_a_new_connection_is_measured_as_often_as_the_first(house: House) -> None:
+    ann = house.bot("ann")
+    for _ in range(6):
+        house.now += 20
+        pongs(house, ann, 0.01)
+    ann.goes()
+    ann.comes_back()
+    ann.reads()
+    for _ in range(3):
+        pongs(house, ann, 0.01)
+    house.now += 5
+    pongs(house, ann, 0.01)
+
+
+def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
     house: House,
 ) -> None:
     ann = house.bot("ann")
     ann.player.probe(house.now)
-    house.now += 59.9
+    house.now += 34.9
 
-    assert ann.player.probe(house.now)
+    assert ann.player.probe(house.now) == pytest.approx(house.now + 0.1)
 
     house.now += 0.2
 
-    assert not ann.player.probe(house.now)
+    assert ann.player.probe(house.now) is None
+
+
+def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
+    house: House,
+) -> None:
+    ann = house.bot("ann")
+    for _ in range(6):
+        house.now += 20
+        pongs(house, ann, 0.01)
+    died_at, at = house.now, ann.player.probe(house.now)
+    while at is not None:
+        house.now = at
+        at = ann.player.probe(house.now)
+
+    assert 50 < house.now - died_at < 60
+
+
+def test_while_the_arena_stood_still_nobody_was_silent(house: House) -> None:
+    ann = house.bot("ann")
+    lag = house.conduct.lag
+    ann.player.probe(house.now, lag.total_s(house.now))
+    house.now += 20
+    house.held_up(60)
+
+    at = ann.player.probe(house.now, lag.total_s(house.now))
+
+    assert at is not None
+    house.now += 14.9
+    assert ann.player.probe(house.now, lag.total_s(house.now)) is not None
+    house.now += 0.3
+    assert ann.player.probe(house.now, lag.total_s(house.now)) is None
+
+
+def test_who_was_asked_something_may_have_thought_until_now(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    ann.player.probe(house.now)
+    house.open(ann, ben)
+    house.sit(ann, ben)
+    assert ann.asks()
+    house.now += 34
+    house.conduct.void(house.conduct.tables[0], "it was stopped")
+    house.now += 2
+
+    assert ann.player.probe(house.now) is not None
+
+    house.now += 36
+
+    assert ann.player.probe(house.now) is None
 
 
 def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from arena.access import Access, hashed
 from arena.class_list import Student
-from arena.database import open_database
+from arena.database import ROSTER, open_database
 from arena.roster import Issued, Roster
 from arena.roster_watch import RosterWatch
 from protocol.errors import StoreFailed, UsageError
@@ -164,6 +164,36 @@ def test_who_was_revoked_stays_so_until_there_is_another_token(roster: Roster) -
 
     assert roster.access().players == {hashed(new.token): "ann"}
     assert roster.members()[0].revoked_at is None
+
+
+def test_a_name_is_found_however_it_is_spelled_and_stays_as_it_was(
+    roster: Roster,
+) -> None:
+    [first] = roster.take([ANN]).new
+    done = roster.take([Student(name="ANN", team="blue")])
+
+    assert (done.new, done.changed) == ((), 1)
+    assert roster.access().players == {hashed(first.token): "ann"}
+    assert roster.teams() == {"ann": "blue"}
+    assert roster.rotate("Ａnn").name == "ann"
+    assert roster.revoke("ANN") == "ann"
+    assert roster.take([Student(name="ANN")]).revoked == ("ann",)
+
+
+def test_two_alike_that_have_long_been_on_the_roster_stay_two(
+    roster: Roster, engine: sa.Engine
+) -> None:
+    roster.take([ANN, BEN])
+    with engine.begin() as connection:
+        connection.execute(
+            ROSTER.update().where(ROSTER.c.name == "ben").values(name="Ann")
+        )
+    done = roster.take([Student(name="Ann", team="blue")])
+
+    assert (done.new, done.changed) == ((), 1)
+    assert roster.teams() == {"ann": "red", "Ann": "blue"}
+    assert roster.revoke("ann") == "ann"
+    assert list(roster.access().players.values()) == ["Ann"]
 
 
 def test_nobody_of_that_name(roster: Roster) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 from arena.games import GAMES
 from arena.host import Host
@@ -72,6 +72,14 @@ async def refusal(host: Host, name: str) -> tuple[str, str]:
         return heard["type"], heard.get("code", "")
 
 
+async def greeted(websocket: ClientConnection, name: str) -> str:
+    """What a bot is called that says hello."""
+    hello = {"type": "hello", "protocol": 1, "name": name, "games": ["blackjack"]}
+    await websocket.send(json.dumps(hello))
+    welcome: dict[str, str] = json.loads(await websocket.recv())
+    return welcome["bot"]
+
+
 def league(host: Host, game: str, *players: str, **settings: object) -> Any:
     rules = GAMES[game]
     return host.play(
@@ -113,6 +121,36 @@ def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> None:
 
             assert report.verdicts == ()
             assert enforced.startswith("time, memory and processes")
+
+    asyncio.run(main())
+
+
+def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            await host.launch_program(program(), "ann")
+            with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
+                await host.launch_program(program(), "ANN")
+
+    asyncio.run(main())
+
+
+def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with arena(tmp_path) as host:
+            playing = asyncio.create_task(league(host, "blackjack", "Ann", hands=2))
+            for said in ("ANN", "ann"):
+                async with connect(host.url) as websocket:
+                    assert await greeted(websocket, said) == "Ann"
+                    assert await refusal(host, "aNN") == ("refused", "name")
+                    assert host.count("blackjack") == 1
+                    await websocket.send('{"type":"goodbye"}')
+                    await websocket.wait_closed()
+            playing.cancel()
+        async with arena(tmp_path) as host, connect(host.url) as websocket:
+            assert await greeted(websocket, "aNN") == "Ann", "in a later arena, too"
 
     asyncio.run(main())
 

@@ -24,7 +24,7 @@ MEASURED = Bench(
             server_us=12.34,
         ),
     ),
-    idle=Idle(connections=1500, kib_each=9.62, cpu_percent=2.06),
+    idle=Idle(connections=1500, kib_each=9.62, cpu_percent=2.06, join_ms=0.456),
 )
 
 
@@ -59,6 +59,7 @@ def test_the_tables_have_them_too(run: Run, measured: Callable[[Bench], None]) -
         "1,500",
         "9.6",
         "2.1 %",
+        "0.46 ms",
     ):
         assert figure in out
 

@@ -150,6 +150,33 @@ def test_no_such_list(at: Run, tmp_path: Path) -> None:
     assert line == f"{tmp_path / 'no.csv'}: No such file or directory"
 
 
+def test_two_that_look_alike_are_one_clear_line(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    at("import", class_csv)
+    known = hashes(tmp_path)
+    file = tmp_path / "new.csv"
+    file.write_text("name\ncem\nCEM\n")
+    line = at("import", str(file)).refusal()
+
+    said = "3: 'CEM' is in line 2 already, as 'cem', which looks alike"
+    assert line == f"{file}:{said}"
+    assert hashes(tmp_path) == known
+
+
+def test_a_name_in_other_letters_is_the_one_on_the_roster(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    at("import", class_csv)
+    known = hashes(tmp_path)
+    file = tmp_path / "new.csv"
+    file.write_text("name\nANN\n")
+
+    assert at("import", str(file)).out == "0 new; 1 known, 0 of them changed\n"
+    assert hashes(tmp_path) == known
+    assert at("revoke", "ANN").out == "ann's token is good no longer\n"
+
+
 def test_who_was_revoked_is_named(at: Run, class_csv: str) -> None:
     at("import", class_csv)
     at("revoke", "ann")

@@ -15,8 +15,9 @@ from arena.access import Access, hashed
 from arena.admission import Admission, Unwelcome
 from arena.host import Host
 from arena.match import replay
+from arena.names import alike
 from arena.plan import Form
-from arena.player import Player
+from arena.players import Players
 from arena.sight import Kind, Viewer
 from arena.verdict import Finding
 from arena.web import servants
@@ -72,7 +73,7 @@ class Stand:
         self.house = House()
         self.conduct = self.house.conduct
         self.limits = LIMITS
-        self.players: dict[str, Player] = {}
+        self.players = Players()
         self.gateway = SimpleNamespace(
             players=self.players,
             admission=Admission(self.players, LIMITS, access, requires_token),
@@ -95,6 +96,9 @@ class Stand:
     def taken(self) -> set[str]:
         return {*self.players, *self.crew, *self.parlour.aside}
 
+    def is_taken(self, name: str) -> bool:
+        return alike(name) in map(alike, self.taken)
+
     def freed(self, names: Sequence[str]) -> None:
         self.freed_names.append(tuple(names))
 
@@ -105,7 +109,7 @@ class Stand:
             self.dismissed.append(f"{name}: {finding.text}")
             player.leaving = True
             self.conduct.offence(player, finding)
-            del self.players[name]
+            self.players.remove(player)
 
     # --- what a test does ---
 
@@ -125,7 +129,7 @@ class Stand:
     def comes(self, name: str, *, tables: int = 1, token: str | None = None) -> Bot:
         bot = self.house.bot(name, tables=tables)
         bot.player.token = token
-        self.players[name] = bot.player
+        self.players.add(bot.player)
         self.bots[name] = bot
         self.parlour.changed()
         return bot
@@ -367,17 +371,18 @@ def test_a_person_does_not_take_a_name_that_somebody_has() -> None:
         stand.crew.add("launched")
         stand.gateway.admission.expect("kept", "a secret")
         stand.sits("akq", "house:random")
-        for name in ("bob", "launched", "Pat"):
+        for name in ("bob", "launched", "Pat", "BOB", "Launched", "pat"):
             said = stand.refuses("tcp", name=name, eye=Eye())
             assert f"somebody named {name!r} is here already" in said
-        assert "is kept" in stand.refuses("tcp", name="kept", eye=Eye())
+        for name in ("kept", "KEPT"):
+            assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
 
     scene(test)
 
 
 def test_a_person_does_not_pass_for_a_house_bot() -> None:
     async def test(stand: Stand) -> None:
-        for name in ("house:random", "house:anything"):
+        for name in ("house:random", "house:anything", "House：x"):
             assert "no house bot" in stand.refuses("tcp", name=name)
 
     scene(test)
@@ -388,7 +393,13 @@ ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
 
 @pytest.mark.parametrize(
     ("said", "called"),
-    [("Pat", "ann/Pat"), ("ann/Pat", "ann/Pat"), ("ann", "ann/person")],
+    [
+        ("Pat", "ann/Pat"),
+        ("ann/Pat", "ann/Pat"),
+        ("ann", "ann/person"),
+        ("ANN/Pat", "ann/Pat"),
+        ("ANN", "ann/person"),
+    ],
 )
 def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
     said: str, called: str
@@ -562,7 +573,7 @@ def test_a_person_who_plays_another_game_is_sent_away() -> None:
         seat = stand.sits("tcp")
         bot = stand.house.bot(seat.name)
         bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
-        stand.players[seat.name] = bot.player
+        stand.players.add(bot.player)
         stand.parlour.changed()
         await turns()
         assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
