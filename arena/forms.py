@@ -24,6 +24,7 @@ __all__ = [
     "Standings",
     "check_form",
     "expected_matches",
+    "fewest",
     "schedule_of",
     "standings_of",
 ]
@@ -56,6 +57,19 @@ def check_form(game: Game, form: Form) -> None:
         )
 
 
+def fewest(form: Form, with_itself: bool = False) -> int:
+    """How many bots a competition needs at least for anything to be played in it; a ladder is open for those who come later."""
+    match form:
+        case Form.LADDER:
+            return 0
+        case Form.LEAGUE:
+            return 1
+        case Form.ROUND_ROBIN if with_itself:
+            return 1
+        case _:
+            return 2
+
+
 def schedule_of(plan: Plan) -> Schedule:
     """Who plays whom in the competition, from its first stage on; the same for the same plan and outcomes.
 
@@ -86,9 +100,10 @@ def standings_of(plan: Plan) -> Standings | None:
     check_form(plan.rules, plan.form)
     match plan.form:
         case Form.ROUND_ROBIN:
-            return RoundRobin(plan.players)
+            return RoundRobin(plan.players, plan.not_there)
         case Form.LEAGUE:
-            return League(plan.players, measure_for(plan.rules.name), plan.settings)
+            measure = measure_for(plan.rules.name)
+            return League(plan.players, measure, plan.settings, plan.not_there)
         case Form.LADDER:
             return Ladder(plan.players)
         case Form.ELIMINATION:

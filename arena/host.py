@@ -246,6 +246,13 @@ class Host:
             and name not in fillers
         )
 
+    def is_awaiting(self, game: str) -> bool:
+        """Whether a bot that plays a game has lost its connection, and may come back within its grace."""
+        return any(
+            game in player.games and player.connection is None and not player.leaving
+            for player in self.gateway.players.values()
+        )
+
     @property
     def parlour(self) -> Parlour | None:
         """Where people play, if there is a page."""

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
+from arena.entry import some
 from arena.plan import Form
 from arena.run import MOST_MATCHES
 from protocol.codec import Encoding, decode_from_arena, encode
@@ -231,6 +232,6 @@ def _table(competitions: Sequence[Progress]) -> None:
             one.state,
             f"{one.settled:,}{of}",
             "" if one.left_s is None else f"about {shared.duration(one.left_s)}",
-            shared.some(one.waits_for),
+            some(one.waits_for),
         )
     shared.print_table("Competitions", table)
