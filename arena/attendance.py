@@ -60,7 +60,7 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
         roster: all that are on it.
     """
     own = len(run.house)
-    least = (run.rules.seats if run.least is None else run.least) - own
+    least = run.at_least - own
     if run.who is Who.CONNECTED:
         return Attendance(
             players=tuple(here),

@@ -125,9 +125,7 @@ def _tables(summary: Summary) -> Iterator[str]:
                 _places(summary.ranking, summary.plan.not_there),
             )
         case Form.ELIMINATION:
-            bracket = (
-                ("", row.name, row.stage or None, _stands(row)) for row in rows
-            )
+            bracket = (("", row.name, row.stage or None, _stands(row)) for row in rows)
             yield _table(("", "bot", "stage", "stands"), bracket)
 
 

@@ -99,6 +99,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The game itself."""
         return game_named(self.game)
 
+    @property
+    def at_least(self) -> int:
+        """How many bots must be there: as many as the game has seats, if nobody says."""
+        return self.rules.seats if self.least is None else self.least
+
 
 def plan_for(
     run: Run,
@@ -190,8 +195,7 @@ def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -
             raise UsageError(
                 f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
             )
-    least = run.rules.seats if run.least is None else run.least
-    players = run.players or tuple(f"bot-{n}" for n in range(1, least + 1))
+    players = run.players or tuple(f"bot-{n}" for n in range(1, run.at_least + 1))
     plan_for(run, limits, games, players)
 
 
@@ -205,9 +209,9 @@ def _check_players(run: Run) -> None:
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise UsageError(f"players: expected every bot once, got {min(twice)!r} twice")
-    if names and run.least is not None and run.least > len(names):
+    if names and run.at_least > len(names):
         raise UsageError(
-            f"least: expected at most the {len(names)} that players names, got {run.least}"
+            f"least: expected at most the {len(names)} that players names, got {run.at_least}"
         )
 
 

@@ -22,11 +22,12 @@ from arena.store import Competition as Written
 from arena.store import State, Store
 from arena.timetable import Times, parse
 from protocol.errors import ArenaError, StoreFailed, UsageError
-from protocol.messages import Limits
+from protocol.messages import Ending, Limits, Termination
 from tests.arena.hall import in_time, turns
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
+GATHER_S = 0.001
 
 
 class Played:
@@ -66,6 +67,8 @@ class Stand:
         self.started: list[Played] = []
         self.playing: list[Played] = []
         self.written: list[Written] = []
+        self.endings: dict[str, list[Ending]] = {}  # of matches, by competition
+        self.is_waiting_for_somebody = False
         self.refuses: str | None = None
         self.gateway = SimpleNamespace(players=self.here)
         self._changed = asyncio.Event()
@@ -88,6 +91,9 @@ class Stand:
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
         return tuple(name for name in self.here if name not in fillers)
+
+    def is_awaiting(self, game: str) -> bool:
+        return self.is_waiting_for_somebody
 
     async def wait_for_change(self) -> None:
         self._changed.clear()
@@ -128,6 +134,12 @@ class Stand:
     def competitions(self) -> tuple[Written, ...]:
         return tuple(self.written)
 
+    def results(self, competition: str) -> Sequence[Any]:
+        return [
+            SimpleNamespace(result=SimpleNamespace(termination=Termination(kind)))
+            for kind in self.endings.get(competition, [Ending.COMPLETED])
+        ]
+
 
 def written(name: str, plan: Plan, state: State = State.RUNNING) -> Written:
     return Written(
@@ -150,13 +162,16 @@ class Evening:
         *,
         once: bool = False,
         roster: Sequence[str] = (),
+        stand: Stand | None = None,
         teams: Mapping[str, str] | None = None,
     ) -> None:
         self.now = MONDAY
         monkeypatch.setattr(module, "_now", lambda: self.now)
         monkeypatch.setattr(module, "_LOOK_S", 0)
-        monkeypatch.setattr(module, "_GATHER_S", 0)
-        self.stand = Stand()
+        for pause in ("_GATHER_S", "_REJOIN_S", "_CALM_S"):
+            monkeypatch.setattr(module, pause, 0)
+        self.stand = stand or Stand()
+        self.roster = list(roster)
         self.lines: list[str] = []
         self.reports: list[object] = []
         self.course = Course(
@@ -167,7 +182,7 @@ class Evening:
             on_report=self.reports.append,
             tell=self.lines.append,
             teams=lambda: teams or {},
-            names=lambda: roster,
+            names=lambda: self.roster,
             once=once,
         )
 
@@ -254,16 +269,20 @@ def test_it_does_not_start_when_one_of_them_goes_again(
         gathered = asyncio.Event()
 
         async def sleep(delay_s: float) -> None:
-            del evening.stand.here["ben"]
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathered.set()
+            if delay_s == GATHER_S:
+                del evening.stand.here["ben"]
+                monkeypatch.setattr(asyncio, "sleep", real)
+                gathered.set()
+            await real(0)
 
         real = asyncio.sleep
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathered.wait()
+        monkeypatch.setattr(module, "_GATHER_S", 0)
         await turns()
         assert evening.stand.started == []
 
@@ -461,14 +480,19 @@ def test_who_does_not_come_within_the_hour_does_not_play(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, once=True)
-        monkeypatch.setattr(module, "LATEST_S", 0.001)
         evening.stand.comes("ann")
         evening.now = SIX
         one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-        await evening.begins(one)
+        task = evening.begins(one)
+        await evening.until(lambda: evening.lines)
+        evening.now = SIX + timedelta(hours=1)
+        await task
 
         assert evening.stand.started == []
-        assert evening.lines == ["cup is not played: expected 2 bots, 1 came"]
+        assert evening.lines == [
+            "cup waits until 19:00: 1 here, it starts with 2",
+            "cup is not played: expected 2 bots, 1 came",
+        ]
 
     run(scenario)
 
@@ -480,7 +504,8 @@ def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
         evening = Evening(monkeypatch)
         evening.now = SIX
         evening.stand.refuses = "expected bots, at least 2 of them, got 0"
-        task = evening.begins(a_run(at="Mon 18:00", who=Who.ROSTER))
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run(at="Mon 18:00"))
         await evening.until(lambda: len(evening.lines) >= 2)
         await turns(300)
 
@@ -510,21 +535,28 @@ def test_all_on_the_roster_play_under_the_names_they_have_come_by(
         task = evening.begins(a_run(who=Who.ROSTER))
         cup = await evening.starts(1)
 
-        assert cup.plan.players == ("ann", "ben/fast", "cem"), "cem is awaited"
+        assert cup.plan.players == ("ann", "ben/fast")
+        assert cup.plan.not_there == ("cem",)
         assert cup.plan.teams == {"ann": "red"}
+        assert evening.lines == ["cup starts without cem: not there"]
         await evening.ends(task)
 
     run(scenario)
 
 
-def test_those_who_are_named_are_not_waited_for_before_it_starts(
+def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch)
-        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann")))
+        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann"), least=None))
+        await evening.until(lambda: evening.lines)
+        assert evening.lines == [
+            "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
+        ]
+        evening.stand.comes("ann")
         cup = await evening.starts(1)
-        assert cup.plan.players == ("zoe", "ann")
+        assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
         await evening.ends(task)
 
     run(scenario)
@@ -894,16 +926,20 @@ def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
         gathers, is_gathered = asyncio.Event(), asyncio.Event()
 
         async def sleep(delay_s: float) -> None:
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathers.set()
-            await is_gathered.wait()
+            if delay_s == GATHER_S:
+                monkeypatch.setattr(asyncio, "sleep", real)
+                gathers.set()
+                await is_gathered.wait()
+            await real(0)
 
         real = asyncio.sleep
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathers.wait()
+        monkeypatch.setattr(module, "_GATHER_S", 0)
         await evening.course.start("cup")
         cup = await evening.starts(1)
         is_gathered.set()
