@@ -151,9 +151,18 @@ class Wait:
         passed_s = (now - self.moment).total_seconds()
         return max(0.0, min(60 - passed_s % 60, (self._end - now).total_seconds()))
 
+    @property
+    def text(self) -> str:
+        """For whom it waits, in a line."""
+        came = self.came
+        until = "" if self._end is None else f" until {self._end:%H:%M}"
+        of = f" of {came.come + len(came.missing)}" if came.missing else ""
+        missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
+        return f"{self._run.name} waits{until}: {came.come}{of} here, it starts with {came.least}{missing}"
+
     def line(self, now: datetime) -> str:
-        """What people should know of it now, if they do not know it: who is missing, or every minute how many have come."""
-        came, run = self.came, self._run
+        """The same, if people should know it now: when it begins to wait and when others are missing, or every minute of its time."""
+        missing = self.came.missing
         if self.moment is not None:
             minute = (now - self.moment).total_seconds() // 60
             if minute <= self._minute:
@@ -162,10 +171,7 @@ class Wait:
         else:
             at = now.timestamp()
             is_early = self._said is not None and at - self._said_at < _SAY_S
-            if not came.missing or came.missing == self._said or is_early:
+            if not missing or missing == self._said or is_early:
                 return ""
-            self._said, self._said_at = came.missing, at
-        until = "" if self._end is None else f" until {self._end:%H:%M}"
-        of = f" of {came.come + len(came.missing)}" if came.missing else ""
-        missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
-        return f"{run.name} waits{until}: {came.come}{of} here, it starts with {came.least}{missing}"
+            self._said, self._said_at = missing, at
+        return self.text

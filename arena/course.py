@@ -148,6 +148,11 @@ class Course:
                 coming.append(Upcoming(run.name, run.game, run.form.value, at))
         return tuple(coming)
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """For whom runs wait, a line each."""
+        return tuple(wait.text for wait in self._waits.values())
+
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
         return self._spawn(self._play(competition))

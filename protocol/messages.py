@@ -447,7 +447,7 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
         text: what has been done.
         competitions: how far each is then.
         tokens: after `import`: the name and the token of everybody who is new; they are said this once.
-        lines: after `log`: what the arena has told, oldest first.
+        lines: after `log`: what the arena has told, oldest first; after `status`: for whom runs wait.
     """
 
     text: str
