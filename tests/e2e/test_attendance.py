@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-TIMEOUT_S = 90.0
+TIMEOUT_S = 60.0
 CLASS = ("ann", "ben", "cem", "dan")
 CONFIG = """
 [serve]
@@ -199,7 +199,7 @@ class Monday:
         self.now = MONDAY
         self.lines: list[str] = []
         self.reports: dict[str, Any] = {}
-        self.names = tuple(f"student-{n}" for n in range(12))
+        self.names = tuple(f"student-{n:02}" for n in range(12))
         self._folder = folder
         self._bots: list[asyncio.Task[None]] = []
         monkeypatch.setattr(course_module, "_now", lambda: self.now)
@@ -279,7 +279,9 @@ def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is_out(
         )
         assert monday.reports == {}
         await monday.come(names[5:8])
-        await monday.hears("cup starts without student-8, student-9")
+        await monday.hears(
+            "cup starts without student-08, student-09, student-10, student-11"
+        )
         monday.now = MONDAY.replace(hour=18, minute=1)
         await monday.hears("monday-akq waits until 19:00: 8 of 12 here")
         monday.now = MONDAY.replace(hour=18, minute=40)
