@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -35,6 +35,9 @@ _GATHER_S = 2.0  # a class that starts together should be in one competition tog
 _GATHERS = 15  # and then it starts, whoever may still come
 _REJOIN_S = 15.0  # a bot looks at least so often whether the arena is there again
 _LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
+_SOON = timedelta(
+    hours=1
+)  # for a run that is due by then bots look out for an arena that was stopped
 _CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
 
 
@@ -129,6 +132,11 @@ class Course:
         try:
             await self._end
         finally:
+            soon = (_now() + _SOON).timestamp()
+            if self._waits or any(
+                0 < (one.next_at or 0) < soon for one in self.upcoming
+            ):
+                self._host.will_go_on()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -246,6 +246,10 @@ class Host:
             and name not in fillers
         )
 
+    def will_go_on(self) -> None:
+        """Whoever is connected as it closes is told to come back, as it is awaited."""
+        self._is_interrupted = True
+
     def is_awaiting(self, game: str) -> bool:
         """Whether a bot that plays a game has lost its connection, and may come back within its grace."""
         return any(

@@ -298,7 +298,7 @@ def _ladder(table: Table, report: Report) -> None:
     _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
     for row in report.standings:
         table.add_row(
-            str(row.rank),
+            _rank(row),
             row.name,
             f"{row.rating:.1f}",
             f"{row.mu:.1f}",

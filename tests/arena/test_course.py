@@ -70,6 +70,7 @@ class Stand:
         self.written: list[Written] = []
         self.endings: dict[str, list[Ending]] = {}  # of matches, by competition
         self.is_waiting_for_somebody = False
+        self.goes_on = False
         self.refuses: str | None = None
         self.gateway = SimpleNamespace(players=self.here)
         self._changed = asyncio.Event()
@@ -92,6 +93,9 @@ class Stand:
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
         return tuple(name for name in self.here if name not in fillers)
+
+    def will_go_on(self) -> None:
+        self.goes_on = True
 
     def is_awaiting(self, game: str) -> bool:
         return self.is_waiting_for_somebody
@@ -935,6 +939,27 @@ def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
         cup = await evening.starts(1)
         assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
         await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("at", "minutes_before", "comes_back"),
+    [(None, 0, True), ("18:00", -10, True), ("18:00", 50, True), ("18:00", 70, False)],
+)
+def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
+    monkeypatch: pytest.MonkeyPatch,
+    at: str | None,
+    minutes_before: int,
+    comes_back: bool,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX - timedelta(minutes=minutes_before)
+        task = evening.begins(a_class_run(at))
+        await evening.until(lambda: evening.lines)
+        await evening.ends(task)
+        assert evening.stand.goes_on is comes_back
 
     run(scenario)
 
