@@ -49,10 +49,13 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
 def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendance:
     """Who of those who are to play a run has come to it (K5).
 
-    It starts when `least` are there, its own house bots among them. If the run does not say how many: everybody on the roster if it has no
-    time, as many as the game has seats if it has one, and one of those who are named, as their matches wait for the others. A run for
-    whoever is connected starts with as many as the game has seats. At least one of the roster or of the named must be there, and as
-    many of the roster as the form needs.
+    It starts when `least` are there, its own house bots among them. If the run does not say how many, it starts
+
+    - of the roster, without a time, with everybody;
+    - of those who are named with one, as their matches wait for the others;
+    - otherwise with as many as the game has seats.
+
+    At least one of the roster or of the named must be there, and as many of the roster as the form needs.
 
     Args:
         run: what is played.

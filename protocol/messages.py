@@ -62,7 +62,7 @@ CLOSE_OVERSIZE = 1009
 CLOSE_CRASHED = 1011
 """Whoever closes has failed; a bot that closes so has crashed, and its reason goes into the verdict."""
 CLOSE_RESTART = 1012
-"""The arena stops in the middle of a competition and will go on: come back."""
+"""The arena stops in the middle of a competition, or while one is about to begin, and will go on: come back."""
 CLOSE_REPLACED = 4000
 """The arena: the session goes on over another connection."""
 CLOSE_REFUSED = 4001

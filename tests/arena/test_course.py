@@ -565,6 +565,7 @@ def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
     async def scenario() -> None:
         evening = Evening(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
         task = evening.begins(a_class_run())
+        await evening.until(lambda: evening.lines)
         await turns(300)
         assert evening.lines == [
             "cup waits: 0 of 10 here, it starts with 10; missing: "
@@ -816,6 +817,52 @@ def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
         evening.stand.comes("ann", "ben")
         cup = await evening.starts(1)
         assert cup.plan.due_at == (SIX + timedelta(minutes=30)).timestamp()
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        task = evening.begins(a_class_run("18:00"))
+        await evening.until(lambda: evening.lines)
+        evening.now = SIX + timedelta(hours=3)
+        evening.stand.comes(*CLASS)
+        await evening.until(lambda: len(evening.lines) > 2)
+        assert evening.lines[1:] == [
+            "cup is not played: expected 2 bots, 4 came",
+            "cup starts Tue 24 Nov 18:00",
+        ]
+        assert evening.stand.started == []
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("who", [Who.ROSTER, Who.CONNECTED])
+def test_K5_those_who_come_at_the_same_moment_are_in_it(
+    monkeypatch: pytest.MonkeyPatch, who: Who
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
+        late = ["dan", "cem"]
+        real = asyncio.sleep
+
+        async def sleep(delay_s: float) -> None:
+            if delay_s == GATHER_S and late:
+                evening.stand.comes(late.pop())
+            await real(0)
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        task = evening.begins(a_run(who=who))
+        evening.stand.comes("ann", "ben")
+        cup = await evening.starts(1)
+        assert cup.plan.players == CLASS
         await evening.ends(task)
 
     run(scenario)
