@@ -45,6 +45,13 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it starts."""
         return self.come >= self.least
 
+    @property
+    def refusal(self) -> str:
+        """Why a run does not start whose time is over."""
+        if self.is_enough:
+            return f"the {self.come} bots that are here came too late"
+        return f"expected {self.least} bots, {self.come} came"
+
 
 def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendance:
     """Who of those who are to play a run has come to it (K5).

@@ -325,9 +325,7 @@ class Course:
         while self._current.get(run.name) is before:  # else the instructor was quicker
             wait.came = self._attendance(run, names)
             if wait.is_over(_now()):
-                self._tell(
-                    f"{run.name} is not played: expected {wait.came.least} bots, {wait.came.come} came"
-                )
+                self._tell(f"{run.name} is not played: {wait.came.refusal}")
                 return None
             if wait.came.is_enough:
                 await self._gathered(run, wait)

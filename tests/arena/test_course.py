@@ -834,7 +834,7 @@ def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
         evening.stand.comes(*CLASS)
         await evening.until(lambda: len(evening.lines) > 2)
         assert evening.lines[1:] == [
-            "cup is not played: expected 2 bots, 4 came",
+            "cup is not played: the 4 bots that are here came too late",
             "cup starts Tue 24 Nov 18:00",
         ]
         assert evening.stand.started == []
