@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -24,6 +25,7 @@ from arena.store import Store
 from bots.client import Client
 from protocol.strategy import find
 from tests import second_look, serving
+from tests.e2e.browser import Look, browser
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program
@@ -156,6 +158,41 @@ def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> No
     school.comes("ann")
     assert school.says("start", "cup")["text"].endswith("; not there: ben, dan")
     assert school.over(arena)["verdicts"] == []
+
+
+LATER = """least = 3
+
+[[run]]
+name = "later"
+game = "high_low"
+players = "roster"
+"""
+
+
+def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
+    school: School,
+) -> None:
+    with browser() as chromium:
+        arena = school.serve(LATER)
+        look = Look(chromium, school.url.replace("ws", "http", 1))
+        waiting = look.to().get_by_role("region", name="Runs that wait for bots")
+        cup = waiting.get_by_role("article").filter(has_text="cup")
+        cup.get_by_text("0 here, starts with 3").wait_for()
+        cup.get_by_text("waits for ann, ben, cem, dan").wait_for()
+        for name in ("dan", "ann", "cem"):
+            school.comes(name)
+        arena.until("cup starts without ben: not there")
+        look.sound("the lobby")
+
+        [one] = json.load(urlopen(f"{look.url}/api/competitions.json"))["competitions"]
+        rows = look.to(f"#/c/{one['id']}").get_by_role("table").get_by_role("row")
+        row = rows.filter(has_text="ben")
+        row.get_by_text("not there").first.wait_for()
+        assert row.get_by_role("cell").first.inner_text() == "–"
+        look.sound("the standings")
+        look.to(f"#/c/{one['id']}/bot/ben").get_by_text("takes no part").wait_for()
+        look.sound("the page of a bot that was not there")
+        look.close()
 
 
 # ---- A course, as an instructor has it
