@@ -31,7 +31,7 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
         missing: those of the roster, or of the named, who have not come.
         come: how many have come.
         least: how many must have come before it starts.
-        fewest: how many must have come for anything to be played in it, whoever starts it.
+        fewest: how many must have come whoever starts it.
     """
 
     players: tuple[str, ...]
@@ -93,7 +93,7 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
         )
     if run.least is None and run.at is None:
         least = len(names)
-    needed = fewest(run.form, run.with_itself) - own
+    needed = min(fewest(run.form), run.at_least) - own
     return Attendance(
         players=tuple(came[name] for name in names if name in came),
         missing=missing,

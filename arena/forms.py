@@ -57,17 +57,9 @@ def check_form(game: Game, form: Form) -> None:
         )
 
 
-def fewest(form: Form, with_itself: bool = False) -> int:
-    """How many bots a competition needs at least for anything to be played in it; a ladder is open for those who come later."""
-    match form:
-        case Form.LADDER:
-            return 0
-        case Form.LEAGUE:
-            return 1
-        case Form.ROUND_ROBIN if with_itself:
-            return 1
-        case _:
-            return 2
+def fewest(form: Form) -> int:
+    """How many bots a competition needs at least to make sense; a ladder is open for those who come later."""
+    return {Form.LADDER: 0, Form.LEAGUE: 1}.get(form, 2)
 
 
 def schedule_of(plan: Plan) -> Schedule:

@@ -59,7 +59,8 @@ def test_K5_with_an_empty_roster_it_does_not_start() -> None:
     ("run", "fewest"),
     [
         (a_run(Who.ROSTER), 2),
-        (a_run(Who.ROSTER, least=6, with_itself=True), 1),
+        (a_run(Who.ROSTER, with_itself=True), 2),
+        (a_run(Who.ROSTER, least=1, with_itself=True), 1),
         (a_run(Who.ROSTER, least=6, house=("simple",)), 1),
         (a_run(Who.ROSTER, "blackjack", Form.LEAGUE), 1),
         (a_run(Who.ROSTER, "high_low", Form.ELIMINATION), 2),

@@ -7,6 +7,9 @@ import contextlib
 import csv
 import json
 import re
+import signal
+import sys
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,10 +68,11 @@ class School:
             self._tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
         self._eva = serving.printed("roster", "instructor", *self._db)["token"]
 
-    def serve(self, more: str) -> Program:
+    def serve(self, more: str, port: int = 0) -> Program:
         """The arena, once it can be reached."""
         (self._folder / "class.toml").write_text(CONFIG + more)
-        words = ("arena", "serve", "--config", "class.toml", "--json")
+        where = ("--config", "class.toml", "--port", str(port))
+        words = ("arena", "serve", *where, "--json")
         arena = self._start(*words, cwd=self._folder)
         found = re.search(r"ws://\S+", arena.until("arena at ws://"))
         assert found is not None
@@ -158,6 +162,25 @@ def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> No
     school.comes("ann")
     assert school.says("start", "cup")["text"].endswith("; not there: ben, dan")
     assert school.over(arena)["verdicts"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+def test_K5_its_bots_come_back_to_an_arena_that_is_started_again_while_it_waits(
+    school: School, free_port: int
+) -> None:
+    arena = school.serve("least = 2", free_port)
+    school.comes("ann")
+    arena.process.send_signal(signal.SIGINT)
+    assert arena.ends()[0] == 130
+
+    arena = school.serve("least = 2", free_port)
+    expected = "cup waits: 1 of 4 here, it starts with 2; missing: ben, cem, dan"
+    end = time.monotonic() + TIMEOUT_S
+    while school.says("status").get("lines") != [expected]:
+        assert time.monotonic() < end, "ann never came back"
+    school.comes("ben")
+    report = school.over(arena)
+    assert (report["verdicts"], report["not_there"]) == ([], ["cem", "dan"])
 
 
 LATER = """least = 3
