@@ -221,14 +221,16 @@ def _taken_back(matches: Sequence[Played], acts: Sequence[Act]) -> Said:
 
 def _standing(competition: Competition, acts: Sequence[Act]) -> Said:
     """Its state, when it ended, and whether it may have a ranking; whoever stops one is written down with that."""
-    state = competition.state
+    state, plan = competition.state, competition.plan
+    for name in sorted({*plan.players} & {*plan.not_there}):
+        yield None, f"{one_line(name)} takes part, and is listed as not there"
     if state is State.STOPPED and not any(act.what == Action.STOP for act in acts):
         yield None, "it is stopped, and nobody has stopped it"
     if state in _OVER and competition.finished_at is None:
         yield None, f"it is {state.value}, and nothing says when it ended"
     if state not in _OVER and competition.finished_at is not None:
         yield None, f"it is {state.value}, and has the time of an end"
-    is_ladder = competition.plan.form is Form.LADDER
+    is_ladder = plan.form is Form.LADDER
     if competition.ranking and (is_ladder or state is not State.FINISHED):
         what = "a ladder" if is_ladder else state.value
         yield None, f"it is {what}, its ranking says {_placed(competition.ranking)}"

@@ -29,6 +29,7 @@ class Stands(StrEnum):
     BYE = "bye"
     THROUGH = "through"
     OUT = "out"
+    NOT_THERE = "not there"
 
 
 class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,7 @@ class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: of the bot.
-        stage: the last that it was or is in, from 1.
+        stage: the last that it was or is in, from 1; 0 for who was not there when it started.
         stands: how it stands there.
         eliminated: the word and text of its offence, or None.
     """
@@ -75,6 +76,7 @@ class Bracket:
 
     def __init__(self, plan: Plan) -> None:
         self._players = plan.players
+        self._not_there = plan.not_there
         self._schedule = schedule_of(plan)
         self._stage = 1
         self._tables: Stage = next(self._schedule)
@@ -108,7 +110,7 @@ class Bracket:
         return (*self._past, self._present())
 
     def rows(self) -> tuple[BracketRow, ...]:
-        """Those who are in, in the order of entry, then those who are out, the last first."""
+        """Those who are in, in the order of entry, then those who are out, the last first, then who was not there."""
         out = sorted(
             self._out.values(), key=lambda row: (-row.stage, row.eliminated is not None)
         )
@@ -119,6 +121,10 @@ class Bracket:
                 for name in left
             ),
             *out,
+            *(
+                BracketRow(name=name, stage=0, stands=Stands.NOT_THERE)
+                for name in self._not_there
+            ),
         )
 
     def _present(self) -> BracketStage:

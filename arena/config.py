@@ -289,7 +289,7 @@ def _run(read: _Run, where: str) -> Run:
         name=name,
         game=game.name,
         form=form,
-        least=game.seats if read.least is None else read.least,
+        least=game.seats if read.least is None and who is Who.CONNECTED else read.least,
         at=at,
         until=until,
         who=who,

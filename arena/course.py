@@ -8,28 +8,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
+from arena.attendance import SHOWN, Attendance, Wait, attendance
 from arena.config import Config
 from arena.director import Competition, Report
+from arena.entry import some
 from arena.games import game_named
 from arena.host import Host
 from arena.plan import HOUSE_TABLES, Form, Plan
-from arena.run import Run, Who, guests_of, plan_for, players_of, teams_of
+from arena.run import Run, Who, guests_of, plan_for, teams_of
 from arena.start import plan_by_hand
 from arena.store import Competition as Written
-from arena.store import Store
-from arena.timetable import LATEST_S, due
+from arena.store import State, Store
+from arena.timetable import due
 from arena.web.now import Upcoming
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
+from protocol.messages import Ending
 
 __all__ = ["Course", "Open"]
 
 _GATHER_S = 2.0  # a class that starts together should be in one competition together
+_GATHERS = 15  # and then it starts, whoever may still come
+_REJOIN_S = 15.0  # a bot looks at least so often whether the arena is there again
 _LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
+_SOON = timedelta(
+    hours=1
+)  # for a run that is due by then bots look out for an arena that was stopped
+_CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -85,6 +94,8 @@ class Course:
         self._games: Mapping[str, Plan] = {}
         self._current: dict[str, Competition] = {}  # the latest of every run
         self._past: set[str] = set()  # runs that were played before, once and for all
+        self._waits: dict[str, Wait] = {}  # by run, those that wait for bots
+        self._since = _now()  # when the arena was started
         self._tasks: set[asyncio.Task[None]] = set()
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_failed = False
@@ -121,6 +132,11 @@ class Course:
         try:
             await self._end
         finally:
+            soon = (_now() + _SOON).timestamp()
+            if self._waits or any(
+                0 < (one.next_at or 0) < soon for one in self.upcoming
+            ):
+                self._host.will_go_on()
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -130,12 +146,20 @@ class Course:
         """What is to be played: the runs that wait for their time, or for bots."""
         coming = []
         for run in self._runs.values():
+            wait = self._waits.get(run.name)
             following = None if run.at is None else run.at.next_after(_now())
             is_done = run.name in self._past or run.name in self._current
-            if following is not None or (run.at is None and not is_done):
+            if wait is not None:
+                coming.append(wait.upcoming)
+            elif following is not None or (run.at is None and not is_done):
                 at = None if following is None else following.timestamp()
                 coming.append(Upcoming(run.name, run.game, run.form.value, at))
         return tuple(coming)
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """For whom runs wait, a line each."""
+        return tuple(wait.text for wait in self._waits.values())
 
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
@@ -181,12 +205,14 @@ class Course:
             raise UsageError(
                 f"expected a run that is not being played, {run.name} is: {last.id}"
             )
-        if run.who is Who.CONNECTED and not self._are_there(run):
-            there, least = self._host.count(run.game), run.least - len(run.house)
+        came = self._attendance(run, names)
+        if came.come < came.fewest:
+            of = "of the roster " if run.who is Who.ROSTER else ""
             raise UsageError(
-                f"expected at least {least} bots that play {run.game} for {run.name}, {there} are connected"
+                f"expected at least {came.fewest} bots {of}that play {run.game} for {run.name}, {came.come} are connected"
             )
-        return self._set_up(run, names, teams, None)
+        wait = self._waits.get(run.name)
+        return self._set_up(run, came, teams, None if wait is None else wait.moment)
 
     async def _start_game(
         self,
@@ -256,12 +282,14 @@ class Course:
         """All competitions of one run, each at its time."""
         if run.at is None:
             earlier = self._earlier(run)
-            if earlier and earlier[-1].finished_at is not None:
+            if earlier and earlier[-1].finished_at is None:
+                return  # it goes on
+            if earlier and self._was_played(earlier[-1]):
                 self._past.add(run.name)
                 self._tell(
                     f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
                 )
-            elif not earlier:
+            else:
                 await self._play_run(run, None)
             return
         tried: set[float] = set()  # also those that came to nothing, or were left out
@@ -272,7 +300,7 @@ class Course:
                 self._tell(f"{run.name} was not played at {_said(skipped)}")
             if moments.start is not None:
                 tried.add(moments.start.timestamp())
-                await self._play_run(run, moments.start.timestamp())
+                await self._play_run(run, moments.start)
                 continue
             following = run.at.next_after(_now())
             if following is None:
@@ -281,74 +309,114 @@ class Course:
             while (left_s := (following - _now()).total_seconds()) > 0:
                 await asyncio.sleep(min(left_s, _LOOK_S))
 
-    async def _play_run(self, run: Run, due_at: float | None) -> None:
-        while True:
-            if not await self._enough(run):
-                return
-            names, teams = await self._roster()
-            if run.who is not Who.CONNECTED or self._are_there(run):
-                break  # else somebody has gone while the roster was read
-        if run.at is None and run.name in self._current:
-            return  # the instructor was quicker
+    async def _play_run(self, run: Run, moment: datetime | None) -> None:
+        wait = self._waits[run.name] = Wait(run, moment)
         try:
-            competition = self._set_up(run, names, teams, due_at)
-        except UsageError as error:  # nobody is on the roster, say
-            self.has_failed = True
-            self._tell(f"{run.name} cannot be played: {error}")
-            return
-        await self._play(competition)
+            competition = await self._awaited(run, wait)
+        finally:
+            del self._waits[run.name]
+        if competition is not None:
+            await self._play(competition)
+
+    async def _awaited(self, run: Run, wait: Wait) -> Competition | None:
+        """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
+        before, refusal = self._current.get(run.name), ""
+        names, _ = await self._roster()
+        while self._current.get(run.name) is before:  # else the instructor was quicker
+            wait.came = self._attendance(run, names)
+            if wait.is_over(_now()):
+                self._tell(f"{run.name} is not played: {wait.came.refusal}")
+                return None
+            if wait.came.is_enough:
+                await self._gathered(run, wait)
+                names, teams = await self._roster()
+                came = wait.came = self._attendance(run, names)
+                if not came.is_enough or self._current.get(run.name) is not before:
+                    continue  # somebody has gone meanwhile, say
+                try:
+                    return self._set_up(run, came, teams, wait.moment)
+                except UsageError as error:
+                    self.has_failed = True
+                    if str(error) != refusal:
+                        refusal = str(error)
+                        self._tell(f"{run.name} cannot be played: {error}")
+                    if wait.moment is not None:
+                        return None
+            elif line := wait.line(_now()):
+                self._tell(line)
+            if not await self._changed(wait) and run.who is Who.ROSTER:
+                names, _ = await self._roster()
+        return None
+
+    async def _changed(self, wait: Wait) -> bool:
+        """Wait until a bot has come or gone, but not for long; whether one has."""
+        try:
+            async with asyncio.timeout(min(_LOOK_S, wait.left_s(_now()))):
+                await self._host.wait_for_change()
+        except TimeoutError:
+            return False
+        await asyncio.sleep(_CALM_S)
+        return True
+
+    async def _gathered(self, run: Run, wait: Wait) -> None:
+        """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
+        is_complete = run.who is not Who.CONNECTED and not wait.came.missing
+        if run.who is Who.NAMED or is_complete:
+            return  # whoever is named and comes later is awaited by its matches
+        is_again = wait.moment is not None and wait.moment < self._since
+        up_s = (_now() - self._since).total_seconds()
+        if wait.came.least and (run.who is Who.ROSTER or is_again):
+            # The arena may have been started again, and its bots are on their way back.
+            await asyncio.sleep(max(0.0, min(_REJOIN_S, _REJOIN_S - up_s)))
+        for _ in range(_GATHERS):
+            here = self._host.names(run.game)
+            await asyncio.sleep(_GATHER_S)
+            is_calm = self._host.names(run.game) == here
+            if is_calm and not self._host.is_awaiting(run.game):
+                return
 
     def _set_up(
         self,
         run: Run,
-        names: Sequence[str],
+        came: Attendance,
         teams: Mapping[str, str],
-        due_at: float | None,
+        moment: datetime | None,
     ) -> Competition:
         """A run's competition, with who takes part now.
 
         Raises:
             UsageError: it cannot be played by them.
         """
-        players = players_of(run, self._host.names(run.game), names)
         tables = min(HOUSE_TABLES, self._config.limits.tables)
-        guests = guests_of(run, {*players, *self._host.taken}, tables)
-        players = (*players, *(bot.name for bot in guests))
+        guests = guests_of(run, {*came.players, *self._host.taken}, tables)
+        is_settled = run.who is Who.ROSTER and run.form is not Form.LADDER
+        not_there = came.missing if is_settled else ()
         plan = plan_for(
             run,
             self._config.limits,
             self._config.games,
-            players,
+            (*came.players, *(bot.name for bot in guests)),
             teams,
-            due_at=due_at,
+            due_at=None if moment is None else moment.timestamp(),
             bots=guests,
+            not_there=not_there,
         )
         competition = self._host.compete(plan)
         self._current[run.name] = competition
         self._until(run, competition, _now().timestamp())
+        if not_there:
+            self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
         return competition
 
-    async def _enough(self, run: Run) -> bool:
-        """Wait until so many are there as must be; whoever has been named is awaited by its matches."""
-        if run.who is not Who.CONNECTED:
-            return True
-        give_up = (
-            None if run.at is None else asyncio.get_running_loop().time() + LATEST_S
-        )
-        try:
-            async with asyncio.timeout_at(give_up):
-                while not self._are_there(run):
-                    await self._host.wait_for_change()
-        except TimeoutError:
-            there, least = self._host.count(run.game), run.least - len(run.house)
-            self._tell(f"{run.name} is not played: expected {least} bots, {there} came")
-            return False
-        if run.at is None:
-            await asyncio.sleep(_GATHER_S)
-        return self._are_there(run) or await self._enough(run)
+    def _attendance(self, run: Run, roster: Sequence[str]) -> Attendance:
+        return attendance(run, self._host.names(run.game), roster)
 
-    def _are_there(self, run: Run) -> bool:
-        return self._host.count(run.game) >= run.least - len(run.house)
+    def _was_played(self, written: Written) -> bool:
+        """Whether it was more than a competition to which nobody came."""
+        return written.state is State.STOPPED or any(
+            one.result.termination.kind is not Ending.ABSENT
+            for one in self._store.results(written.id)
+        )
 
     async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
         """Who is on it now, and in which team."""

@@ -50,6 +50,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         standings: rows, best first, the eliminated at the end; empty for an elimination.
         cross_table: who has done how against whom, in a round robin.
         ranking: the places of an elimination.
+        not_there: those of the roster who had not come when it started.
         verdicts: every elimination, with its evidence.
         played: how many matches count or ended by an offence.
         seconds: how long it took, since the arena was last started.
@@ -67,6 +68,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Verdict, ...]
     played: int
     seconds: float
+    not_there: tuple[str, ...] = ()
 
 
 class Listener:
@@ -255,6 +257,7 @@ class Competition:
             verdicts=self.verdicts,
             played=self.played,
             seconds=self._loop.time() - self._began,
+            not_there=self.plan.not_there,
         )
 
     def changed(self, names: Sequence[str]) -> None:

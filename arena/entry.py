@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path, PurePath
 
 import msgspec
@@ -16,7 +16,7 @@ from arena.names import alike, spelled
 from arena.program import Program, read_program
 from protocol.errors import UsageError
 
-__all__ = ["Entry", "check_name", "named", "read_entry", "unused"]
+__all__ = ["Entry", "check_name", "named", "read_entry", "some", "unused"]
 
 _NAME = re.compile(r"[\w-]{1,64}")  # 64 is what `hello` takes
 _NAMED = re.compile(r"\s*([\w-]+)=(.*)", re.DOTALL)
@@ -98,6 +98,13 @@ def unused(name: str, taken: Collection[str]) -> str:
         number += 1
         found = f"{name}-{number}"
     return found
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """`ann, ben, cem and 4 more`."""
+    more = len(names) - most
+    listed = ", ".join(names[:most])
+    return listed if more <= 0 else f"{listed} and {more:,} more"
 
 
 def _default_name(program: Program) -> str:

@@ -145,7 +145,8 @@ class _Writer:
         if summary.cross_table:
             self._table("cross_table.csv", spreadsheet.cross_table(summary.cross_table))
         if summary.ranking:
-            self._table("ranking.csv", spreadsheet.ranking(summary.ranking))
+            places = spreadsheet.ranking(summary.ranking, summary.plan.not_there)
+            self._table("ranking.csv", places)
         self._table("verdicts.csv", spreadsheet.verdicts(summary.verdicts))
         self._add("competition.json")
         _write(self._folder / "competition.json", _json(summary))

@@ -24,6 +24,7 @@ __all__ = [
     "Standings",
     "check_form",
     "expected_matches",
+    "fewest",
     "schedule_of",
     "standings_of",
 ]
@@ -56,6 +57,11 @@ def check_form(game: Game, form: Form) -> None:
         )
 
 
+def fewest(form: Form) -> int:
+    """How many bots a competition needs at least to make sense; a ladder is open for those who come later."""
+    return {Form.LADDER: 0, Form.LEAGUE: 1}.get(form, 2)
+
+
 def schedule_of(plan: Plan) -> Schedule:
     """Who plays whom in the competition, from its first stage on; the same for the same plan and outcomes.
 
@@ -86,9 +92,10 @@ def standings_of(plan: Plan) -> Standings | None:
     check_form(plan.rules, plan.form)
     match plan.form:
         case Form.ROUND_ROBIN:
-            return RoundRobin(plan.players)
+            return RoundRobin(plan.players, plan.not_there)
         case Form.LEAGUE:
-            return League(plan.players, measure_for(plan.rules.name), plan.settings)
+            measure = measure_for(plan.rules.name)
+            return League(plan.players, measure, plan.settings, plan.not_there)
         case Form.LADDER:
             return Ladder(plan.players)
         case Form.ELIMINATION:

@@ -274,6 +274,17 @@ class Host:
         fillers = self._fillers
         return any(one not in fillers for one in self.gateway.players.unseen(game))
 
+    def will_go_on(self) -> None:
+        """Whoever is connected as it closes is told to come back, as it is awaited."""
+        self._is_interrupted = True
+
+    def is_awaiting(self, game: str) -> bool:
+        """Whether a bot that plays a game has lost its connection, and may come back within its grace."""
+        return any(
+            player.connection is None and not player.leaving
+            for player in self.gateway.players.of_game(game)
+        )
+
     @property
     def parlour(self) -> Parlour | None:
         """Where people play, if there is a page."""

@@ -34,6 +34,10 @@ _DONE = {
 class Starter(Protocol):
     """What begins competitions."""
 
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """For whom runs wait, a line each."""
+
     async def start(
         self,
         name: str,
@@ -86,6 +90,7 @@ class Instructor:
         match message.action:
             case Action.STATUS:
                 text = f"{len(self._host.competitions)} on"
+                return self._done(text, lines=self._starter.waiting)
             case Action.PAUSE | Action.RESUME | Action.STOP:
                 text = self._steer(message, who)
             case Action.VOID:
@@ -125,7 +130,9 @@ class Instructor:
             text = f"started by {who}"
             self._store.acted(self._act(message, who, competition.id, text))
             await asyncio.sleep(0)  # then it is among those that are on
-            return self._done(f"started: {competition.id}")
+            away = competition.plan.not_there
+            without = f"; not there: {', '.join(away)}" if away else ""
+            return self._done(f"started: {competition.id}{without}")
 
         return started()
 

@@ -52,7 +52,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a ladder.
 
     Attributes:
-        rank: shared by those who are level (1, 1, 3), and by those who have not played, who are last.
+        rank: shared by those who are level (1, 1, 3); None for those who have not played, who are last (K5).
         name: of the bot.
         rating: `mu - 3 * sigma`, which ranks; 0 at the start.
         mu: its strength as estimated; 25 at the start.
@@ -64,7 +64,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
         offences: those of its losses that an offence of its own ended.
     """
 
-    rank: int
+    rank: int | None
     name: str
     rating: float = MU - CAUTION * SIGMA
     mu: float = MU
@@ -163,7 +163,9 @@ class Ladder:
             climber = self._climbers[name]
             rows.append(
                 LadderRow(
-                    rank=rows[-1].rank if level else place,
+                    rank=(rows[-1].rank if level else place)
+                    if climber.played
+                    else None,
                     name=name,
                     rating=climber.rating,
                     mu=climber.mu,

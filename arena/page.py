@@ -122,33 +122,42 @@ def _tables(summary: Summary) -> Iterator[str]:
         case Form.ELIMINATION if summary.ranking:
             yield _table(
                 ("rank", "bot", "reached stage", "score in the final", "offence"),
-                _places(summary.ranking),
+                _places(summary.ranking, summary.plan.not_there),
             )
         case Form.ELIMINATION:
-            bracket = (("", row.name, row.stage, _stands(row)) for row in rows)
+            bracket = (("", row.name, row.stage or None, _stands(row)) for row in rows)
             yield _table(("", "bot", "stage", "stands"), bracket)
 
 
-def _places(ranking: Ranking) -> Iterator[Sequence[object]]:
+def _places(ranking: Ranking, not_there: Sequence[str]) -> Iterator[Sequence[object]]:
     """A bot a row."""
     for placed, stage in reached(ranking):
         score = "" if placed.score is None else _signed(placed.score)
         out = "out" if placed.offence else ""
         for name in placed.names:
             yield placed.rank, name, stage, score, out
+    for name in not_there:
+        yield None, name, _NOT_THERE
+
+
+def _unlisted(row: Any) -> str:
+    """Why a row has no numbers; empty if it has."""
+    if row.not_there:
+        return _NOT_THERE
+    return "" if row.eliminated is None else f"out: {row.eliminated.kind.value}"
 
 
 def _round_robin(row: Any) -> Sequence[object]:
-    if row.rank is None:
-        return (None, row.name, row.eliminated)
+    if why := _unlisted(row):
+        return (None, row.name, why)
     error = None if row.error is None else round(row.error * row.played, 1)
     counts = (row.wins, row.draws, row.losses)
     return (row.rank, row.name, *counts, _signed(row.score), error, row.points)
 
 
 def _league(row: Any) -> Sequence[object]:
-    if row.rank is None:
-        return (None, row.name, row.eliminated)
+    if why := _unlisted(row):
+        return (None, row.name, why)
     value, error = (
         None if number is None else f"{number:,.3f}"
         for number in (row.value, row.error)
@@ -168,7 +177,7 @@ def _stands(row: Any) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table whose second column is the bot; of one that is out the rest is a single cell."""
+    """A table whose second column is the bot; of one without numbers the rest is a single cell, with the reason."""
     head = "".join(
         f"<th{'' if name in ('bot', '') else _NUMBER}>{_escaped(name)}</th>"
         for name in columns
@@ -176,10 +185,8 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     body = []
     for rank, name, *values in rows:
         bot = f'<th class="bot" scope="row">{_bot(str(name))}</th>'
-        if rank is None:
-            why = values[0]
-            text = f"out: {why.kind.value}" if hasattr(why, "kind") else "out"
-            rest = f'<td colspan="{len(columns) - 2}">{_escaped(text)}</td>'
+        if len(values) < len(columns) - 2:
+            rest = f'<td colspan="{len(columns) - 2}">{_escaped(str(values[0]))}</td>'
             body.append(f'<tr class="out"><td{_NUMBER}>{_DASH}</td>{bot}{rest}</tr>')
         else:
             rest = "".join(f"<td{_NUMBER}>{_shown(value)}</td>" for value in values)
@@ -194,7 +201,7 @@ def _filled(
     columns: Sequence[str], rows: Sequence[Sequence[object]]
 ) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
     """The same table without columns that need more than one match, or another game, to have anything in them."""
-    numbers = [row for row in rows if row[0] is not None]
+    numbers = [row for row in rows if len(row) == len(columns)]
     empty = {
         place
         for place, name in enumerate(columns)
@@ -208,6 +215,7 @@ def _filled(
 
 
 _NUMBER = ' class="number"'
+_NOT_THERE = "not there when it started"
 _ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "score", "±", "points")
 _LADDER = (
     *("rank", "bot", "rating", "mu", "sigma"),

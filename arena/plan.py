@@ -93,6 +93,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         run: the name of its `[[run]]`, or empty.
         due_at: when that was to start, in Unix seconds.
         bots: those of its bots that the arena launches.
+        not_there: those of the roster who had not come when it started: they do not take part, and have no rank (K5).
     """
 
     game: str
@@ -110,6 +111,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     due_at: float | None = None
     bots: tuple[Bot, ...] = ()
+    not_there: tuple[str, ...] = ()
 
     @property
     def rules(self) -> Game:

@@ -7,7 +7,7 @@ Nothing here reads a clock or a file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ from arena.access import stem
 from arena.entry import unused
 from arena.forms import check_form
 from arena.games import competition_settings, game_named
-from arena.names import Spellings, alike, spelled
+from arena.names import spelled
 from arena.plan import WAIT_S, Bot, Form, Plan, limits_of, plan_of
 from arena.rules import Game
 from arena.timetable import Times
@@ -37,7 +37,6 @@ __all__ = [
     "check",
     "guests_of",
     "plan_for",
-    "players_of",
     "teams_of",
 ]
 
@@ -64,10 +63,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         name: of its own in its file.
         game: the game's whole name.
         form: round robin, elimination, league or ladder.
-        least: how many bots must be there.
-        at: when it starts, or None: once, as soon as enough bots are there.
+        least: how many bots must be there, those of its own among them; None if nobody says: see `arena/attendance.py`.
+        at: from when on it waits for them, or None: once, as soon as they are there.
         until: when it ends, for a ladder that does not go on until somebody stops it.
-        who: those who are connected then, all on the roster, or those in `players`.
+        who: those who are connected when it starts, those of the roster who are, or those in `players`.
         players: their names, if they are named.
         matches: how often each two meet, or each bot the dealer; `split` comes on top.
         split: in how many matches a match is split (A9).
@@ -82,7 +81,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     game: str
     form: Form
-    least: int
+    least: int | None = None
     at: Times | None = None
     until: Times | None = None
     who: Who = Who.CONNECTED
@@ -101,6 +100,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The game itself."""
         return game_named(self.game)
 
+    @property
+    def at_least(self) -> int:
+        """How many bots must be there: as many as the game has seats, if nobody says."""
+        return self.rules.seats if self.least is None else self.least
+
 
 def plan_for(
     run: Run,
@@ -111,6 +115,7 @@ def plan_for(
     *,
     due_at: float | None = None,
     bots: tuple[Bot, ...] = (),
+    not_there: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of a run whose bots are known; `seed` and `house` are the host's to fill in.
 
@@ -122,6 +127,7 @@ def plan_for(
         teams: by name, of these and of others.
         due_at: the moment it was due at, in Unix seconds; None if it had none.
         bots: those of them that the arena launches.
+        not_there: those of the roster who have not come.
 
     Raises:
         UsageError: settings that do not go together, or cannot be split so.
@@ -142,6 +148,7 @@ def plan_for(
         run=run.name,
         due_at=due_at,
         bots=bots,
+        not_there=not_there,
     )
 
 
@@ -155,27 +162,6 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     own = {owner: f"{owner}/" for owner, count in owners.items() if count > 1}
     teams = own | dict(teams)
     return {name: teams[stem(name)] for name in players if stem(name) in teams}
-
-
-def players_of(run: Run, here: Sequence[str], roster: Iterable[str]) -> tuple[str, ...]:
-    """Who takes part, by the names under which they are here.
-
-    Args:
-        run: what is played.
-        here: who is connected and plays the game.
-        roster: all that are on it.
-    """
-    if run.who is Who.CONNECTED:
-        return tuple(here)
-    names = tuple(roster)
-    if run.who is Who.NAMED:
-        known = Spellings(names)
-        names = tuple(map(known.of, run.players))
-    whole = {alike(name): name for name in reversed(here)} | dict(
-        zip(here, here, strict=True)
-    )
-    below = {alike(stem(name)): name for name in reversed(here) if "/" in name}
-    return tuple(_name_of(name, whole, below) for name in names)
 
 
 def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:
@@ -209,7 +195,7 @@ def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -
             raise UsageError(
                 f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
             )
-    players = run.players or tuple(f"bot-{n}" for n in range(1, run.least + 1))
+    players = run.players or tuple(f"bot-{n}" for n in range(1, run.at_least + 1))
     plan_for(run, limits, games, players)
 
 
@@ -226,9 +212,9 @@ def _check_players(run: Run) -> None:
             got = f"{other!r} and {name!r}, which look alike"
             got = f"{name!r} twice" if other == name else got
             raise UsageError(f"players: expected every bot once, got {got}")
-    if names and run.least > len(names):
+    if names and run.at_least > len(names):
         raise UsageError(
-            f"least: expected at most the {len(names)} that players names, got {run.least}"
+            f"least: expected at most the {len(names)} that players names, got {run.at_least}"
         )
 
 
@@ -250,18 +236,12 @@ def _check_form(run: Run) -> None:
         raise UsageError(f"with_itself: expected a round robin, got {form}")
     if run.until is not None and run.form is not Form.LADDER:
         raise UsageError(f"until: expected a ladder, got {form}")
-    if is_round_robin and run.least < 2 and not run.with_itself:
+    if is_round_robin and run.least == 1 and not run.with_itself:
         raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
     if run.matches * run.split > MOST_MATCHES:
         raise UsageError(
             f"matches: expected at most {MOST_MATCHES} with those of split, got {run.matches * run.split}"
         )
-
-
-def _name_of(name: str, whole: Mapping[str, str], below: Mapping[str, str]) -> str:
-    """Under which name somebody on the roster has come: its own, or one below it."""
-    key = alike(name)
-    return whole.get(name) or whole.get(key) or below.get(key) or name
 
 
 def _split(run: Run, settings: Settings) -> Settings:

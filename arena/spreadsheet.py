@@ -56,16 +56,16 @@ def text(rows: Iterable[Sequence[object]]) -> str:
 
 
 def standings(rows: Sequence[Any]) -> Iterator[Sequence[object]]:
-    """The table of any form, with the fields of its rows as columns; who was struck has a name and a reason, and no numbers."""
+    """The table of any form, with the fields of its rows as columns; who has no rank has a name and a reason, and no numbers."""
     fields = rows[0].__struct_fields__
     lead = [name for name in ("rank", "name") if name in fields]
     names = [*lead, *(name for name in fields if name not in (*lead, "eliminated"))]
     has_reasons = "eliminated" in fields
     yield [*names, *(("eliminated", "eliminated_text") if has_reasons else ())]
     for row in rows:
-        is_struck = "rank" in fields and row.rank is None
+        is_ranked = "rank" not in fields or row.rank is not None
         values = [
-            None if is_struck and name != "name" else getattr(row, name)
+            getattr(row, name) if is_ranked or name in ("name", "not_there") else None
             for name in names
         ]
         if has_reasons:
@@ -81,12 +81,17 @@ def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[obj
         yield [name, *(row[other].score if other in row else None for other in cells)]
 
 
-def ranking(places: Ranking) -> Iterator[Sequence[object]]:
-    """The places of an elimination, a bot a row."""
-    yield ["rank", "name", "stage", "offence", "score_in_final"]
+def ranking(
+    places: Ranking, not_there: Sequence[str] = ()
+) -> Iterator[Sequence[object]]:
+    """The places of an elimination, a bot a row, and at the end who was not there when it started."""
+    yield ["rank", "name", "stage", "offence", "score_in_final", "not_there"]
     for placed in places:
+        about = placed.stage, placed.offence, placed.score
         for name in placed.names:
-            yield [placed.rank, name, placed.stage, placed.offence, placed.score]
+            yield [placed.rank, name, *about, False]
+    for name in not_there:
+        yield [None, name, None, None, None, True]
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:

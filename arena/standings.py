@@ -60,27 +60,30 @@ class Row(Cell, frozen=True, kw_only=True):
     """A bot's line in a round robin: what it has done in all.
 
     Attributes:
-        rank: shared by those who are level (1, 1, 3); None for the eliminated.
+        rank: shared by those who are level (1, 1, 3); None for the eliminated, and for who has played nothing that counts.
         name: of the bot.
         eliminated: the word and text of its offence, or None.
+        not_there: whether it does not take part, as it had not come when the competition started.
     """
 
     rank: int | None
     name: str
     eliminated: Termination | None = None
+    not_there: bool = False
 
 
 class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a league.
 
     Attributes:
-        rank: shared by those who are level (1, 1, 3); None for the eliminated.
+        rank: shared by those who are level (1, 1, 3); None for the eliminated, and for who has played nothing that counts.
         name: of the bot.
         played: matches that count.
         value: what ranks, the mean of the league's measure; None if nothing was played.
         error: the standard error of `value`; None if it is unknown.
         score: chips won or lost in all.
         eliminated: the word and text of its offence, or None.
+        not_there: whether it does not take part, as it had not come when the competition started.
     """
 
     rank: int | None
@@ -90,13 +93,20 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     error: float | None = None
     score: int = 0
     eliminated: Termination | None = None
+    not_there: bool = False
 
 
 class _Standings(ABC):
-    """What both forms share: who takes part, who is out, which outcomes count."""
+    """What both forms share: who takes part, who is out, which outcomes count.
 
-    def __init__(self, players: Sequence[str]) -> None:
+    Args:
+        players: who takes part.
+        not_there: who would have, but had not come when it started; listed at the end.
+    """
+
+    def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
         self._players = tuple(players)
+        self._not_there = tuple(not_there)
         self._eliminated: dict[str, Termination] = {}
 
     def add(self, outcome: Outcome) -> None:
@@ -149,12 +159,12 @@ class RoundRobin(_Standings):
     A match of a bot against itself stands in the cross table, as its first seat saw it, and in nobody's row.
     """
 
-    def __init__(self, players: Sequence[str]) -> None:
-        super().__init__(players)
+    def __init__(self, players: Sequence[str], not_there: Sequence[str] = ()) -> None:
+        super().__init__(players, not_there)
         self._tallies: dict[tuple[str, str], _Tally] = {}
 
     def rows(self) -> tuple[Row, ...]:
-        """The table: by wins, then score, and at the end the eliminated."""
+        """The table: by wins, then score, then who has met nobody, the eliminated, and who was not there."""
         remaining = self._remaining()
         totals = {
             name: _total(
@@ -164,18 +174,22 @@ class RoundRobin(_Standings):
             )
             for name in remaining
         }
+        met = {name: _decided(totals[name]) > 0 for name in remaining}
         ranked = _ranked(
-            remaining, lambda name: (totals[name].wins, totals[name].score)
+            [name for name in remaining if met[name]],
+            lambda name: (totals[name].wins, totals[name].score),
         )
         return (
             *(
                 Row(rank=rank, name=name, **msgspec.structs.asdict(totals[name]))
                 for rank, name in ranked
             ),
+            *(Row(rank=None, name=name) for name in remaining if not met[name]),
             *(
                 Row(rank=None, name=name, eliminated=ended)
                 for name, ended in self._eliminated.items()
             ),
+            *(Row(rank=None, name=name, not_there=True) for name in self._not_there),
         )
 
     def cross_table(self) -> dict[str, dict[str, Cell]]:
@@ -221,25 +235,36 @@ class League(_Standings):
         players: the bots.
         measure: what ranks them.
         settings: of all matches, defaults included.
+        not_there: who would have played, but had not come when it started.
     """
 
     def __init__(
-        self, players: Sequence[str], measure: Measure, settings: Mapping[str, Any]
+        self,
+        players: Sequence[str],
+        measure: Measure,
+        settings: Mapping[str, Any],
+        not_there: Sequence[str] = (),
     ) -> None:
-        super().__init__(players)
+        super().__init__(players, not_there)
         self.measure = measure
         self._settings = settings
         self._samples = {name: Sample() for name in players}
         self._scores = dict.fromkeys(players, 0)
 
     def rows(self) -> tuple[LeagueRow, ...]:
-        """The table: by the measure's mean, those who have not played behind, and at the end the eliminated."""
-        ranked = _ranked(self._remaining(), self._value)
+        """The table: by the measure's mean, then who has not played, the eliminated, and who was not there."""
+        means = {name: self._samples[name].mean for name in self._remaining()}
+        values = {name: mean for name, mean in means.items() if mean is not None}
         return (
-            *(self._row(rank, name) for rank, name in ranked),
+            *(self._row(*place) for place in _ranked([*values], values.__getitem__)),
+            *(self._row(None, name) for name in means if name not in values),
             *(
                 LeagueRow(rank=None, name=name, eliminated=ended)
                 for name, ended in self._eliminated.items()
+            ),
+            *(
+                LeagueRow(rank=None, name=name, not_there=True)
+                for name in self._not_there
             ),
         )
 
@@ -248,11 +273,7 @@ class League(_Standings):
         self._samples[player].add(self.measure.value(self._settings, result))
         self._scores[player] += result.scores[0]
 
-    def _value(self, name: str) -> float:
-        mean = self._samples[name].mean
-        return float("-inf") if mean is None else mean
-
-    def _row(self, rank: int, name: str) -> LeagueRow:
+    def _row(self, rank: int | None, name: str) -> LeagueRow:
         sample = self._samples[name]
         return LeagueRow(
             rank=rank,
@@ -319,6 +340,11 @@ def _total(tallies: Iterable[_Tally]) -> Cell:
         error=None if error is None else error / played,
         points=sum(tally.points for tally in counted),
     )
+
+
+def _decided(cell: Cell) -> int:
+    """How many matches of a bot have been won, drawn or lost."""
+    return cell.wins + cell.draws + cell.losses
 
 
 def _ranked(names: list[str], key: Callable[[str], Key]) -> list[tuple[int, str]]:

@@ -19,7 +19,7 @@ from protocol.errors import UsageError, one_line
 __all__ = ["LATEST_S", "Due", "Times", "Weekly", "due", "parse"]
 
 LATEST_S = 3600.0
-"""How late a competition may start: an arena that starts again within the hour has the class still there."""
+"""How late a competition may start, and how long it waits for enough bots: until then the class is still there."""
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 EVERY_DAY = tuple(range(7))
@@ -69,6 +69,12 @@ class Times(msgspec.Struct, frozen=True):
         while moment is not None and moment <= until:
             yield moment
             moment = self.next_after(moment)
+
+    def latest_start(self, moment: datetime) -> datetime:
+        """Until when what is due at this moment may start: for an hour, or until its next moment if that is earlier (K5)."""
+        end = moment + timedelta(seconds=LATEST_S)
+        following = self.next_after(moment)
+        return end if following is None else min(end, following)
 
     def _around(self, days: Iterator[date]) -> Iterator[datetime]:
         """What is due once, and what is due on these days."""

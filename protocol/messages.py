@@ -65,7 +65,7 @@ CLOSE_CRASHED = 1011
 KEEPALIVE_REASONS = ("keepalive", "ping timeout", "pong timeout", "heartbeat")
 """In the reason of a 1011 from a bot, in any case: its library has given the link up, which is a lost connection and no crash (J7)."""
 CLOSE_RESTART = 1012
-"""The arena stops in the middle of a competition and will go on: come back."""
+"""The arena stops in the middle of a competition, or while one is about to begin, and will go on: come back."""
 CLOSE_REPLACED = 4000
 """The arena: the session goes on over another connection."""
 CLOSE_REFUSED = 4001
@@ -450,7 +450,7 @@ class Done(Struct, frozen=True, tag_field="type", tag="done"):
         text: what has been done.
         competitions: how far each is then.
         tokens: after `import`: the name and the token of everybody who is new; they are said this once.
-        lines: after `log`: what the arena has told, oldest first.
+        lines: after `log`: what the arena has told, oldest first; after `status`: for whom runs wait.
     """
 
     text: str

@@ -326,10 +326,6 @@ def standings(
     """
     for row in document["standings"]:
         name = row["name"]
-        if (row["rank"] is None) is not (name in out):
-            yield f"{name} has the rank {row['rank']}"
-        if name in out:
-            continue
         mine = [
             match
             for match in played
@@ -337,6 +333,10 @@ def standings(
             and not out.intersection(match.players)
             and match.players.count(name) == 1
         ]
+        if (row["rank"] is None) is not (name in out or not mine):
+            yield f"{name} has the rank {row['rank']}"
+        if name in out:
+            continue
         yield from _fits(name, row, name, mine)
         for other, cell in document["cross_table"].get(name, {}).items():
             theirs = [match for match in mine if other in match.players]

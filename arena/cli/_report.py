@@ -15,6 +15,7 @@ import msgspec
 from arena.bracket import reached
 from arena.cli import _shared as shared
 from arena.director import Competition, Listener, Report
+from arena.entry import some
 from arena.games import game_named
 from arena.match import Result
 from arena.plan import Form
@@ -89,7 +90,7 @@ class Board:
 def _left(progress: messages.Progress) -> str:
     """What to say of the time that is left, or of what is waited for."""
     if progress.waits_for:
-        return f"waits for {shared.some(progress.waits_for)}"
+        return f"waits for {some(progress.waits_for)}"
     if progress.state == "paused":
         return "paused"
     if progress.left_s is None:
@@ -241,20 +242,20 @@ def _round_robin(table: Table, report: Report) -> None:
     """Ranks, wins and scores, and every pairing's score beside them."""
     _columns(table, "rank", "bot", "wins", "draws", "losses", "score", "per match")
     rows = report.standings
-    remaining = [row.name for row in rows if row.rank is not None]
+    remaining = [row.name for row in rows if row.name in report.cross_table]
     columns = remaining if len(remaining) <= _WIDEST else []
     for name in columns:
         table.add_column(f"v {name}", justify="right")
     for row in rows:
         cells = report.cross_table.get(row.name, {})
         against = [_score(cells.get(other)) for other in columns]
-        if row.rank is None:
-            table.add_row("–", row.name, "out", "", "", "", "")
+        if why := _unlisted(row):
+            table.add_row("–", row.name, why, "", "", "", "")
         else:
             counts = (str(n) for n in (row.wins, row.draws, row.losses))
             score = shared.signed(row.score)
             mean = shared.with_error(shared.signed(row.mean, 1), row.error, 1)
-            table.add_row(str(row.rank), row.name, *counts, score, mean, *against)
+            table.add_row(_rank(row), row.name, *counts, score, mean, *against)
 
 
 def _league(table: Table, report: Report) -> None:
@@ -262,8 +263,8 @@ def _league(table: Table, report: Report) -> None:
     share = report.game == "three_card_poker"
     _columns(table, "rank", "bot", "matches", measure.title, "±", "score")
     for row in report.standings:
-        if row.rank is None:
-            table.add_row("–", row.name, "out", "", "", "")
+        if why := _unlisted(row):
+            table.add_row("–", row.name, why, "", "", "")
             continue
         scale, digits = (100, 1) if share else (1, 1)
         value, error = (
@@ -273,7 +274,7 @@ def _league(table: Table, report: Report) -> None:
             for number in (row.value, row.error)
         )
         table.add_row(
-            str(row.rank),
+            _rank(row),
             row.name,
             str(row.played),
             value,
@@ -289,13 +290,15 @@ def _elimination(table: Table, report: Report) -> None:
         out = "out" if placed.offence else ""
         for name in placed.names:
             table.add_row(str(placed.rank), name, stage, score, out)
+    for name in report.not_there:
+        table.add_row("–", name, "not there", "", "")
 
 
 def _ladder(table: Table, report: Report) -> None:
     _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
     for row in report.standings:
         table.add_row(
-            str(row.rank),
+            _rank(row),
             row.name,
             f"{row.rating:.1f}",
             f"{row.mu:.1f}",
@@ -312,7 +315,17 @@ def _bracket(table: Table, report: Report) -> None:
     for row in report.standings:
         word = row.stands.value
         out = "" if row.eliminated is None else f", {row.eliminated.kind.value}"
-        table.add_row(row.name, str(row.stage), f"{word}{out}")
+        table.add_row(row.name, str(row.stage or "–"), f"{word}{out}")
+
+
+def _rank(row: Any) -> str:
+    """That of a row, or a dash for who has played nothing."""
+    return "–" if row.rank is None else str(row.rank)
+
+
+def _unlisted(row: Any) -> str:
+    """Why a row has no numbers; empty if it has."""
+    return "out" if row.eliminated else "not there" if row.not_there else ""
 
 
 def _columns(table: Table, *names: str) -> None:

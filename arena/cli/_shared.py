@@ -51,7 +51,6 @@ __all__ = [
     "set_option",
     "shown",
     "signed",
-    "some",
     "stdout_for_results",
     "ticking",
     "with_error",
@@ -379,13 +378,6 @@ def offence_document(
         "text": offence.text,
         "match": offence.match,
     }
-
-
-def some(names: Sequence[str], most: int = 3) -> str:
-    """`ann, ben, cem and 4 more`."""
-    more = len(names) - most
-    listed = ", ".join(names[:most])
-    return listed if more <= 0 else f"{listed} and {more:,} more"
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
+from arena.entry import some
 from arena.plan import Form
 from arena.run import MOST_MATCHES
 from protocol.codec import Encoding, decode_from_arena, encode
@@ -48,7 +49,7 @@ def status(url: str, token: str, as_json: bool) -> None:
     """Say how far the competitions of a running arena are, and about how much longer they take.
 
     --json prints {text, competitions: [{competition, run, game, form, state, settled, scheduled, left_s, waits_for}]}, as do the
-    others of an instructor's commands.
+    others of an instructor's commands, and `lines` about runs that wait for bots.
     """
     _tell(url, token, as_json, Action.STATUS)
 
@@ -210,10 +211,13 @@ def _show(action: Action, done: Done) -> None:
             click.echo(line)
     elif action is not Action.STATUS:
         click.echo(done.text)
-    elif not done.competitions:
-        click.echo("no competition is on")
     else:
-        _table(done.competitions)
+        if done.competitions:
+            _table(done.competitions)
+        else:
+            click.echo("no competition is on")
+        for line in done.lines:
+            click.echo(line)
 
 
 def _table(competitions: Sequence[Progress]) -> None:
@@ -231,6 +235,6 @@ def _table(competitions: Sequence[Progress]) -> None:
             one.state,
             f"{one.settled:,}{of}",
             "" if one.left_s is None else f"about {shared.duration(one.left_s)}",
-            shared.some(one.waits_for),
+            some(one.waits_for),
         )
     shared.print_table("Competitions", table)

@@ -89,6 +89,7 @@ def _report_of(results: Results) -> Report:
         verdicts=results.verdicts,
         played=results.played,
         seconds=results.seconds,
+        not_there=competition.plan.not_there,
     )
 
 

@@ -75,7 +75,7 @@ def bot(
     most = competitions.MOST_MATCHES
     found = archive.latest(followed.id, most + 1, bots=(name,))
     plan = results.plan
-    if not found and name not in plan.players:
+    if not found and name not in (*plan.players, *plan.not_there):
         raise Refusal(404, f"expected a bot that is in {followed.id}, got {name!r}")
     rows = {row.name: row for row in followed.standings}
     row = rows.get(name)

@@ -84,6 +84,7 @@ def overview(followed: Followed, viewer: Viewer) -> documents.Overview:
         verdicts=rulings(followed, viewer),
         teams=plan.teams,
         actions=followed.archive.actions(followed.id) if instructs else None,
+        not_there=plan.not_there,
     )
 
 

@@ -135,7 +135,10 @@ class Ruled(Verdict, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form."""
+    """`/api/competitions/ID.json`; the rows of `standings` are those of the competition's form.
+
+    `not_there` are those of the roster who had not come when it started.
+    """
 
     id: str
     run: str
@@ -159,6 +162,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     verdicts: tuple[Ruling | Ruled, ...]
     teams: Mapping[str, str]
     actions: tuple[Act, ...] | None
+    not_there: tuple[str, ...]
 
 
 class CrossTable(msgspec.Struct, frozen=True):

@@ -90,12 +90,20 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Upcoming(msgspec.Struct, frozen=True):
-    """A run that is to be played, at its time, or with `null` as soon as enough bots are there."""
+    """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
+
+    `come` bots have come to one that waits now, and it starts with `least`; `missing` are some of those who have not come, of the roster or of
+    those who are named, and at `until` it is skipped.
+    """
 
     run: str
     game: str
     form: str
     next_at: float | None
+    come: int | None = None
+    least: int | None = None
+    missing: tuple[str, ...] = ()
+    until: float | None = None
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):

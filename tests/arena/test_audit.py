@@ -221,6 +221,21 @@ def test_nothing_is_missing_before_the_end(game: str, state: State) -> None:
     assert played.said() == []
 
 
+@pytest.mark.parametrize("game", ["ace_king_queen", "high_low", "three_card_poker"])
+def test_K5_nothing_is_missing_of_who_was_not_there(game: str) -> None:
+    played = Contest(replace(plan(game), not_there=("zoe", "yan")))
+
+    assert played.said() == []
+
+
+def test_K5_who_takes_part_was_there() -> None:
+    played = Contest(plan("ace_king_queen"))
+    played.plan = replace(played.plan, not_there=("zoe", played.plan.players[0]))
+
+    name = played.plan.players[0]
+    assert played.said() == [(None, f"{name} takes part, and is listed as not there")]
+
+
 def test_a_competition_that_nobody_has_stopped() -> None:
     played = Contest(plan("high_low"))
     played.goes_on(State.STOPPED)

@@ -12,21 +12,24 @@ import msgspec
 import pytest
 
 from arena import course as module
+from arena.attendance import attendance
 from arena.config import Config
 from arena.course import Course, Open
 from arena.games import GAMES
 from arena.host import Host
 from arena.plan import Form, Plan, plan_of
-from arena.run import Run, Who, players_of, teams_of
+from arena.run import Run, Who, teams_of
 from arena.store import Competition as Written
 from arena.store import State, Store
 from arena.timetable import Times, parse
+from arena.web.now import Upcoming
 from protocol.errors import ArenaError, StoreFailed, UsageError
-from protocol.messages import Limits
+from protocol.messages import Ending, Limits, Termination
 from tests.arena.hall import in_time, turns
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
+GATHER_S = 0.001
 
 
 class Played:
@@ -67,6 +70,9 @@ class Stand:
         self.playing: list[Played] = []
         self.written: list[Written] = []
         self.seen: set[object] = set()  # who took part in the last
+        self.endings: dict[str, list[Ending]] = {}  # of matches, by competition
+        self.is_waiting_for_somebody = False
+        self.goes_on = False
         self.refuses: str | None = None
         self._changed = asyncio.Event()
 
@@ -97,6 +103,12 @@ class Stand:
 
     def has_new(self, game: str) -> bool:
         return any(self.here[name] not in self.seen for name in self.names(game))
+
+    def will_go_on(self) -> None:
+        self.goes_on = True
+
+    def is_awaiting(self, game: str) -> bool:
+        return self.is_waiting_for_somebody
 
     async def wait_for_change(self) -> None:
         self._changed.clear()
@@ -137,6 +149,12 @@ class Stand:
     def competitions(self) -> tuple[Written, ...]:
         return tuple(self.written)
 
+    def results(self, competition: str) -> Sequence[Any]:
+        return [
+            SimpleNamespace(result=SimpleNamespace(termination=Termination(kind)))
+            for kind in self.endings.get(competition, [Ending.COMPLETED])
+        ]
+
 
 def written(name: str, plan: Plan, state: State = State.RUNNING) -> Written:
     return Written(
@@ -159,25 +177,33 @@ class Evening:
         *,
         once: bool = False,
         roster: Sequence[str] = (),
+        stand: Stand | None = None,
         teams: Mapping[str, str] | None = None,
     ) -> None:
         self.now = MONDAY
         monkeypatch.setattr(module, "_now", lambda: self.now)
         monkeypatch.setattr(module, "_LOOK_S", 0)
-        monkeypatch.setattr(module, "_GATHER_S", 0)
-        self.stand = Stand()
+        for pause in ("_GATHER_S", "_REJOIN_S", "_CALM_S"):
+            monkeypatch.setattr(module, pause, 0)
+        self.stand = stand or Stand()
+        self.roster = list(roster)
         self.lines: list[str] = []
         self.reports: list[object] = []
-        self.course = Course(
+        self.teams, self.once = teams or {}, once
+        self.course = self.a_course()
+
+    def a_course(self) -> Course:
+        """One whose arena is started now."""
+        return Course(
             cast(Host, self.stand),
             cast(Store, self.stand),
             Config(limits=Limits(bank_ms=1, tables=8)),
             on_start=lambda one: None,
             on_report=self.reports.append,
             tell=self.lines.append,
-            teams=lambda: teams or {},
-            names=lambda: roster,
-            once=once,
+            teams=lambda: self.teams,
+            names=lambda: self.roster,
+            once=self.once,
         )
 
     def begins(self, *runs: Run, games: Sequence[Open] = ()) -> asyncio.Task[None]:
@@ -263,16 +289,20 @@ def test_it_does_not_start_when_one_of_them_goes_again(
         gathered = asyncio.Event()
 
         async def sleep(delay_s: float) -> None:
-            del evening.stand.here["ben"]
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathered.set()
+            if delay_s == GATHER_S:
+                del evening.stand.here["ben"]
+                monkeypatch.setattr(asyncio, "sleep", real)
+                gathered.set()
+            await real(0)
 
         real = asyncio.sleep
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathered.wait()
+        monkeypatch.setattr(module, "_GATHER_S", 0)
         await turns()
         assert evening.stand.started == []
 
@@ -470,14 +500,19 @@ def test_who_does_not_come_within_the_hour_does_not_play(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, once=True)
-        monkeypatch.setattr(module, "LATEST_S", 0.001)
         evening.stand.comes("ann")
         evening.now = SIX
         one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-        await evening.begins(one)
+        task = evening.begins(one)
+        await evening.until(lambda: evening.lines)
+        evening.now = SIX + timedelta(hours=1)
+        await task
 
         assert evening.stand.started == []
-        assert evening.lines == ["cup is not played: expected 2 bots, 1 came"]
+        assert evening.lines == [
+            "cup waits until 19:00: 1 here, it starts with 2",
+            "cup is not played: expected 2 bots, 1 came",
+        ]
 
     run(scenario)
 
@@ -489,7 +524,8 @@ def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
         evening = Evening(monkeypatch)
         evening.now = SIX
         evening.stand.refuses = "expected bots, at least 2 of them, got 0"
-        task = evening.begins(a_run(at="Mon 18:00", who=Who.ROSTER))
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run(at="Mon 18:00"))
         await evening.until(lambda: len(evening.lines) >= 2)
         await turns(300)
 
@@ -498,6 +534,526 @@ def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
             "cup starts Mon 30 Nov 18:00",
         ]
         assert evening.course.has_failed
+        await evening.ends(task)
+
+    run(scenario)
+
+
+# --- runs that wait for those who are to play them ---
+
+
+CLASS = ("ann", "ben", "cem", "dan")
+
+
+def a_class_run(at: str | None = None, **fields: Any) -> Run:
+    return a_run(at=at, who=Who.ROSTER, least=fields.pop("least", None), **fields)
+
+
+def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        task = evening.begins(a_class_run())
+        await evening.until(lambda: evening.lines)
+        for name in CLASS[:3]:
+            evening.stand.comes(name)
+            await turns(300)
+        assert evening.stand.started == []
+
+        evening.stand.comes("dan")
+        cup = await evening.starts(1)
+        assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
+        task = evening.begins(a_class_run())
+        await evening.until(lambda: evening.lines)
+        await turns(300)
+        assert evening.lines == [
+            "cup waits: 0 of 10 here, it starts with 10; missing: "
+            "bot-0, bot-1, bot-2, bot-3, bot-4, bot-5, bot-6, bot-7 and 2 more"
+        ]
+
+        evening.stand.comes("bot-0")
+        await turns(300)
+        evening.stand.comes("bot-2")
+        await turns(300)
+        assert len(evening.lines) == 1, "not a line for everybody of a class"
+
+        evening.now += timedelta(seconds=10)
+        await evening.until(lambda: len(evening.lines) > 1)
+        evening.now += timedelta(seconds=60)
+        await turns(300)
+        assert evening.lines[1:] == [
+            "cup waits: 2 of 10 here, it starts with 10; missing: "
+            "bot-1, bot-3, bot-4, bot-5, bot-6, bot-7, bot-8, bot-9"
+        ]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_who_has_not_come_by_then_is_not_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        task = evening.begins(a_class_run(least=2))
+        await turns()
+        evening.stand.comes("cem")
+        await turns(300)
+        assert evening.stand.started == []
+        evening.stand.comes("ann/akq")
+        cup = await evening.starts(1)
+
+        assert cup.plan.players == ("ann/akq", "cem")
+        assert cup.plan.not_there == ("ben", "dan")
+        assert evening.lines[-1] == "cup starts without ben, dan: not there"
+        evening.stand.comes("ben")
+        await turns(300)
+        assert cup.plan.players == ("ann/akq", "cem"), "it is settled"
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        task = evening.begins(a_class_run(least=2, house=("nash", "honest")))
+        await evening.until(lambda: evening.lines)
+        await turns(300)
+        assert evening.stand.started == []
+
+        evening.stand.comes("ben")
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ben", "nash", "honest")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_class_run())
+        await turns(300)
+        assert (evening.stand.started, evening.lines) == ([], [])
+        assert not evening.course.has_failed
+
+        evening.roster += ["ann", "ben"]
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ann", "ben")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        monkeypatch.setattr(module, "_GATHERS", 1_000_000)
+        evening.stand.is_waiting_for_somebody = True
+        task = evening.begins(a_class_run(least=2))
+        evening.stand.comes("ann", "ben")
+        await turns(300)
+        assert evening.stand.started == []
+
+        evening.stand.comes("cem")
+        evening.stand.is_waiting_for_somebody = False
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ann", "ben", "cem")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("at", "since_s", "waits"),
+    [
+        ("18:00", 5, True),
+        ("18:00", 60, False),
+        (None, 5, True),
+        (None, 60, False),
+    ],
+)
+def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
+    monkeypatch: pytest.MonkeyPatch, at: str | None, since_s: float, waits: bool
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        monkeypatch.setattr(module, "_REJOIN_S", 15.0)
+        slept: list[float] = []
+        real = asyncio.sleep
+
+        async def sleep(delay_s: float) -> None:
+            if delay_s:
+                slept.append(delay_s)
+            await real(0)
+
+        evening.now = SIX + timedelta(minutes=20)
+        evening.course = evening.a_course()
+        task = evening.begins(a_class_run(at, least=2))
+        await evening.until(lambda: evening.lines)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        evening.now += timedelta(seconds=since_s)
+        evening.stand.comes("ann", "ben")
+        while not evening.stand.started:
+            await real(0)
+
+        assert slept == ([10.0] if waits else [])
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_a_run_that_nobody_came_to_is_not_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=("ann", "ben"))
+        plan = msgspec.structs.replace(a_game().plan, run="cup")
+        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+        evening.stand.endings["akq-1"] = [Ending.ABSENT, Ending.ABSENT]
+        task = evening.begins(a_class_run())
+        evening.stand.comes("ann", "ben")
+        await evening.starts(1)
+        assert evening.lines == []
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_a_run_that_was_stopped_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True, roster=("ann", "ben"))
+        plan = msgspec.structs.replace(a_game().plan, run="cup")
+        evening.stand.written.append(written("akq-1", plan, State.STOPPED))
+        evening.stand.endings["akq-1"] = []
+        await evening.begins(a_class_run())
+        assert "cup is not played again" in evening.lines[0]
+
+    run(scenario)
+
+
+def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.stand.refuses = "expected every bot once, got 'ann' twice"
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run())
+        await evening.until(lambda: evening.lines)
+        await turns(300)
+        assert evening.lines == [
+            "cup cannot be played: expected every bot once, got 'ann' twice"
+        ]
+
+        evening.stand.refuses = None
+        await evening.starts(1)
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        task = evening.begins(a_class_run("Mon 18:00"))
+        await evening.until(lambda: evening.lines)
+        evening.now += timedelta(seconds=59)
+        await turns(300)
+        assert len(evening.lines) == 1
+        evening.stand.comes("ann")
+        evening.now += timedelta(seconds=1)
+        await evening.until(lambda: len(evening.lines) > 1)
+        evening.now += timedelta(minutes=1)
+        await evening.until(lambda: len(evening.lines) > 2)
+        said = "cup waits until 19:00: {} of 4 here, it starts with 2; missing: {}"
+        assert evening.lines == [
+            said.format(0, "ann, ben, cem, dan"),
+            said.format(1, "ben, cem, dan"),
+            said.format(1, "ben, cem, dan"),
+        ]
+
+        evening.stand.comes("ben")
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == SIX.timestamp()
+        assert (cup.plan.players, cup.plan.not_there) == (CLASS[:2], CLASS[2:])
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        one = msgspec.structs.replace(
+            a_class_run(), at=parse(["18:00", "18:30"], zone=UTC)
+        )
+        task = evening.begins(one)
+        await evening.until(lambda: evening.lines)
+        evening.now = SIX + timedelta(minutes=30)
+        await evening.until(lambda: len(evening.lines) > 2)
+        here = "0 of 4 here, it starts with 2; missing: ann, ben, cem, dan"
+        assert evening.lines == [
+            f"cup waits until 18:30: {here}",
+            "cup is not played: expected 2 bots, 0 came",
+            f"cup waits until 19:30: {here}",
+        ]
+
+        evening.stand.comes("ann", "ben")
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == (SIX + timedelta(minutes=30)).timestamp()
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        task = evening.begins(a_class_run("18:00"))
+        await evening.until(lambda: evening.lines)
+        evening.now = SIX + timedelta(hours=3)
+        evening.stand.comes(*CLASS)
+        await evening.until(lambda: len(evening.lines) > 2)
+        assert evening.lines[1:] == [
+            "cup is not played: the 4 bots that are here came too late",
+            "cup starts Tue 24 Nov 18:00",
+        ]
+        assert evening.stand.started == []
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("who", [Who.ROSTER, Who.CONNECTED])
+def test_K5_those_who_come_at_the_same_moment_are_in_it(
+    monkeypatch: pytest.MonkeyPatch, who: Who
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
+        late = ["dan", "cem"]
+        real = asyncio.sleep
+
+        async def sleep(delay_s: float) -> None:
+            if delay_s == GATHER_S and late:
+                evening.stand.comes(late.pop())
+            await real(0)
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        task = evening.begins(a_run(who=who))
+        evening.stand.comes("ann", "ben")
+        cup = await evening.starts(1)
+        assert cup.plan.players == CLASS
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("minutes", [1, 59])
+def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the_same_end(
+    monkeypatch: pytest.MonkeyPatch, minutes: int
+) -> None:
+    async def scenario() -> None:
+        before = Evening(monkeypatch, roster=CLASS)
+        before.now = SIX
+        task = before.begins(a_class_run("18:00"))
+        await before.until(lambda: before.lines)
+        await before.ends(task)
+
+        evening = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+        evening.now = SIX + timedelta(minutes=minutes)
+        task = evening.begins(a_class_run("18:00"))
+        await evening.until(lambda: evening.lines)
+        assert "cup waits until 19:00: 0 of 4 here" in evening.lines[0]
+        evening.now = SIX + timedelta(hours=1)
+        await evening.until(lambda: len(evening.lines) > 2)
+        assert evening.lines[1:] == [
+            "cup is not played: expected 2 bots, 0 came",
+            "cup starts Tue 24 Nov 18:00",
+        ]
+        await evening.ends(task)
+
+        late = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+        late.now = SIX + timedelta(hours=1, seconds=1)
+        late.stand.comes(*CLASS)
+        task = late.begins(a_class_run("18:00"))
+        await late.until(lambda: late.lines)
+        assert late.lines == ["cup starts Tue 24 Nov 18:00"]
+        assert late.stand.started == []
+        await late.ends(task)
+
+    run(scenario)
+
+
+def test_K5_the_instructor_starts_it_with_those_who_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, once=True, roster=CLASS)
+        task = evening.begins(a_class_run())
+        await evening.until(lambda: evening.lines)
+        evening.stand.comes("ann", "cem")
+        await turns(300)
+        await evening.course.start("cup")
+        cup = await evening.starts(1)
+
+        assert (cup.plan.players, cup.plan.not_there) == (
+            ("ann", "cem"),
+            ("ben", "dan"),
+        )
+        assert evening.lines[-1] == "cup starts without ben, dan: not there"
+        cup.end()
+        await task
+        assert evening.stand.started == [cup], "it waits no longer"
+
+    run(scenario)
+
+
+def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        task = evening.begins(a_class_run("18:00", least=4))
+        await evening.until(lambda: evening.lines)
+        evening.stand.comes("ann", "cem")
+        await evening.course.start("cup")
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == SIX.timestamp()
+
+        evening.stand.comes("ben", "dan")
+        await evening.until(lambda: "cup starts Tue" in evening.lines[-1])
+        assert evening.stand.started == [cup]
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_with_too_few_for_the_form_the_instructor_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        task = evening.begins(a_class_run())
+        await turns()
+        evening.stand.comes("ann", "stranger")
+        with pytest.raises(UsageError) as caught:
+            await evening.course.start("cup")
+        assert str(caught.value) == (
+            "expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected"
+        )
+        assert evening.stand.started == []
+
+        evening.stand.comes("ben")
+        await evening.course.start("cup")
+        await evening.starts(1)
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        task = evening.begins(a_run(who=Who.NAMED, players=CLASS, least=3))
+        await turns()
+        evening.stand.comes("dan", "ann")
+        await turns(300)
+        assert evening.stand.started == []
+        evening.stand.comes("ben")
+        cup = await evening.starts(1)
+        assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
+        await evening.ends(task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("at", "minutes_before", "comes_back"),
+    [(None, 0, True), ("18:00", -10, True), ("18:00", 50, True), ("18:00", 70, False)],
+)
+def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
+    monkeypatch: pytest.MonkeyPatch,
+    at: str | None,
+    minutes_before: int,
+    comes_back: bool,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX - timedelta(minutes=minutes_before)
+        task = evening.begins(a_class_run(at))
+        await evening.until(lambda: evening.lines)
+        await evening.ends(task)
+        assert evening.stand.goes_on is comes_back
+
+    run(scenario)
+
+
+def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        task = evening.begins(a_class_run(form=Form.LADDER, least=2))
+        evening.stand.comes("ann", "ben")
+        ladder = await evening.starts(1)
+        assert (ladder.plan.players, ladder.plan.not_there) == (("ann", "ben"), ())
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_the_lobby_shows_for_whom_a_run_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=CLASS)
+        evening.now = SIX
+        task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
+        await evening.until(lambda: len(evening.lines) > 1)
+        evening.stand.comes("ann")
+        await evening.until(lambda: evening.course.upcoming[1].come)
+        at_six, whenever = evening.course.upcoming
+        assert at_six == Upcoming(
+            *("cup", "ace_king_queen", "round_robin", None),
+            come=1,
+            least=3,
+            missing=("ben", "cem", "dan"),
+            until=(SIX + timedelta(hours=1)).timestamp(),
+        )
+        assert (whenever.come, whenever.least, whenever.until) == (1, 4, None)
         await evening.ends(task)
 
     run(scenario)
@@ -519,21 +1075,28 @@ def test_all_on_the_roster_play_under_the_names_they_have_come_by(
         task = evening.begins(a_run(who=Who.ROSTER))
         cup = await evening.starts(1)
 
-        assert cup.plan.players == ("ann", "ben/fast", "cem"), "cem is awaited"
+        assert cup.plan.players == ("ann", "ben/fast")
+        assert cup.plan.not_there == ("cem",)
         assert cup.plan.teams == {"ann": "red"}
+        assert evening.lines == ["cup starts without cem: not there"]
         await evening.ends(task)
 
     run(scenario)
 
 
-def test_those_who_are_named_are_not_waited_for_before_it_starts(
+def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch)
-        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann")))
+        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann"), least=None))
+        await evening.until(lambda: evening.lines)
+        assert evening.lines == [
+            "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
+        ]
+        evening.stand.comes("ann")
         cup = await evening.starts(1)
-        assert cup.plan.players == ("zoe", "ann")
+        assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
         await evening.ends(task)
 
     run(scenario)
@@ -903,16 +1466,20 @@ def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
         gathers, is_gathered = asyncio.Event(), asyncio.Event()
 
         async def sleep(delay_s: float) -> None:
-            monkeypatch.setattr(asyncio, "sleep", real)
-            gathers.set()
-            await is_gathered.wait()
+            if delay_s == GATHER_S:
+                monkeypatch.setattr(asyncio, "sleep", real)
+                gathers.set()
+                await is_gathered.wait()
+            await real(0)
 
         real = asyncio.sleep
+        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathers.wait()
+        monkeypatch.setattr(module, "_GATHER_S", 0)
         await evening.course.start("cup")
         cup = await evening.starts(1)
         is_gathered.set()
@@ -1052,11 +1619,14 @@ def test_who_is_named_takes_part_under_the_name_it_came_with(
 ) -> None:
     named = a_run(who=Who.NAMED, players=(name, "ben"))
 
-    assert players_of(named, here, ())[0] == found
-    assert players_of(a_run(who=Who.ROSTER), here, [name]) == (found,)
+    assert attendance(named, here, ()).players[0] == found
+
+    listed = attendance(a_run(who=Who.ROSTER), here, [name])
+
+    assert (*listed.players, *listed.missing) == (found,)
 
 
 def test_who_is_named_and_not_here_is_spelled_as_on_the_roster() -> None:
     named = a_run(who=Who.NAMED, players=("ANN", "Ben/gin", "cem"))
 
-    assert players_of(named, (), ["ann", "ben"]) == ("ann", "ben/gin", "cem")
+    assert attendance(named, (), ["ann", "ben"]).missing == ("ann", "ben/gin", "cem")

@@ -226,6 +226,45 @@ def test_every_other_form(store: Store, folder: Path) -> None:
     assert [row["stands"] for row in bracket].count("out") == 2
 
 
+def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
+    store: Store, folder: Path
+) -> None:
+    away = {"not_there": ("zoe",)}
+    course = Course(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
+    )
+    course.plays(1, ("ann", "ben"), (0, 0), offence(1, Ending.ABSENT))
+    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league.plays(1, ("ann",), (5,))
+    final = Course(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
+    (tables,) = next(schedule_of(final.plan))
+    final.plays(1, tables.players, (4, 3, 2, -9))
+    course.ends()
+    final.ends(ranking=Results(store, final.id).ranking)
+    going_on = Course(store, plan(Form.ELIMINATION, names(9), **away), "high-low-2")
+    export(store, folder, [course.id, league.id, final.id, going_on.id])
+
+    def listed(id_: str, file: str) -> list[tuple[str, str, str]]:
+        rows = table(folder / id_ / file)
+        return [(row["rank"], row["name"], row["not_there"]) for row in rows]
+
+    assert listed("akq-1", "standings.csv") == [
+        *(("", "ann", "false"), ("", "cem", "false")),
+        *(("", "ben", "false"), ("", "zoe", "true")),
+    ]
+    assert listed("tcp-1", "standings.csv") == [
+        *(("1", "ann", "false"), ("", "ben", "false"), ("", "zoe", "true")),
+    ]
+    ranking = listed("high-low-1", "ranking.csv")
+    assert ranking[-1] == ("", "zoe", "true")
+    assert [rank for rank, _, _ in ranking[:-1]] == ["1", "2", "3", "4"]
+    bracket = table(folder / "high-low-2" / "standings.csv")
+    assert (bracket[-1]["name"], bracket[-1]["stands"]) == ("zoe", "not there")
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert page.count("not there when it started") == 3
+    assert page.count("out: absent") == 1
+
+
 def test_without_matches(store: Store, folder: Path) -> None:
     course = akq(store)
     course.ends()

@@ -37,6 +37,7 @@ class Arena:
         self.reopened: list[Competition] = []
         self.told: list[str] = []
         self.started: list[tuple[str, dict[str, Any]]] = []
+        self.waiting: tuple[str, ...] = ()
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
         self.instructor = Instructor(
@@ -194,6 +195,8 @@ def test_status_says_how_far_they_are_and_changes_nothing(house: House) -> None:
 
         await end(arena, tasks)
         assert arena.says(Action.STATUS) == Done("0 on", ())
+        arena.waiting = ("cup waits: 1 of 2 here",)
+        assert arena.says(Action.STATUS).lines == arena.waiting
 
     run(scenario)
 

@@ -91,16 +91,58 @@ def test_K1_those_who_are_level_share_a_rank() -> None:
         outcome("cem ben", 1, 1),
         outcome("ann cem", 1, 1),
         outcome("ann ben", 1, 1),
+        outcome("dan ann", 0, 1),
+        outcome("ben dan", 1, 0),
+        outcome("cem dan", 1, 0),
         players="ann ben cem dan",
     )
 
     assert order(standings) == [(1, "ann"), (1, "ben"), (1, "cem"), (4, "dan")]
 
 
-def test_K1_before_the_first_match_all_share_first_place() -> None:
+def test_K5_before_the_first_match_nobody_has_a_rank() -> None:
     assert round_robin().rows() == tuple(
-        Row(rank=1, name=name) for name in ("ann", "ben", "cem")
+        Row(rank=None, name=name) for name in ("ann", "ben", "cem")
     )
+
+
+def test_K5_who_has_nobody_left_to_meet_has_no_rank() -> None:
+    standings = round_robin(
+        outcome("ann ben", 5, 0),
+        outcome("ann dan", 0, 0, ended=offence(1)),
+        outcome("ben dan", 1, 0),
+        outcome("cem dan", 9, 0),
+        players="ann ben cem dan",
+    )
+
+    assert order(standings) == [
+        (1, "ann"),
+        (2, "ben"),
+        (None, "cem"),
+        (None, "dan"),
+    ]
+    cem = standings.rows()[2]
+    assert (cem.eliminated, cem.not_there, cem.played) == (None, False, 0)
+
+
+def test_K5_who_met_only_itself_has_no_rank() -> None:
+    standings = round_robin(outcome("ann ann", 7, -7), players="ann")
+
+    assert order(standings) == [(None, "ann")]
+
+
+def test_K5_who_was_not_there_is_listed_at_the_end_without_a_rank() -> None:
+    table = RoundRobin(("ann", "ben", "cem"), not_there=("dan", "eva"))
+    table.add(outcome("ann ben", 1, 0))
+    table.add(outcome("cem ann", 0, 0, ended=offence(0)))
+
+    assert order(table) == [
+        *((1, "ann"), (2, "ben")),
+        *((None, "cem"), (None, "dan"), (None, "eva")),
+    ]
+    assert [row.not_there for row in table.rows()] == [False] * 3 + [True] * 2
+    assert table.rows()[-1].eliminated is None
+    assert "dan" not in table.cross_table()
 
 
 def test_K1_the_error_counts_the_spread_against_each_opponent_alone() -> None:
@@ -180,7 +222,7 @@ def test_J3_a_bot_can_be_struck_without_a_match() -> None:
     standings = round_robin(outcome("ann ben", 1, 0))
     standings.eliminate("ann", Termination(Ending.ABSENT, None, "it never came"))
 
-    assert order(standings) == [(1, "ben"), (1, "cem"), (None, "ann")]
+    assert order(standings) == [(None, "ben"), (None, "cem"), (None, "ann")]
 
 
 def test_J3_all_may_be_eliminated() -> None:
@@ -237,7 +279,8 @@ def test_K1_the_rows_agree_with_each_other(
     )
     for row in rows:
         assert row.played == row.wins + row.draws + row.losses
-        assert (row.rank is None) == (row.name in out)
+        assert (row.rank is None) == (row.played == 0)
+        assert row.played == 0 or row.name not in out
     ranked = [row for row in rows if row.rank is not None]
     assert ranked == sorted(ranked, key=lambda row: (-row.wins, -row.score))
 
@@ -300,7 +343,7 @@ def test_K3_blackjack_ranks_by_the_mean_final_bankroll() -> None:
     assert ben.error == pytest.approx(10)
 
 
-def test_K3_those_who_have_not_played_come_last_and_share_a_rank() -> None:
+def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
     standings = league(
         "three_card_poker",
         outcome("cem", -100),
@@ -311,7 +354,19 @@ def test_K3_those_who_have_not_played_come_last_and_share_a_rank() -> None:
 
     assert [(row.rank, row.name, row.value, row.error) for row in standings.rows()][
         1:
-    ] == [(2, "ann", None, None), (2, "ben", None, None)]
+    ] == [(None, "ann", None, None), (None, "ben", None, None)]
+
+
+def test_K5_who_was_not_there_is_listed_in_a_league_too() -> None:
+    measure = measure_for("blackjack")
+    table = League(("ann", "ben"), measure, {"bankroll": 100}, not_there=("cem",))
+    table.add(outcome("ann", 50))
+
+    assert [(row.rank, row.name, row.not_there) for row in table.rows()] == [
+        (1, "ann", False),
+        (None, "ben", False),
+        (None, "cem", True),
+    ]
 
 
 def test_J3_an_eliminated_bot_is_struck_from_a_league() -> None:

@@ -130,6 +130,24 @@ def test_without_a_zone_it_is_the_machines_clock(
     assert dated == datetime(2026, 7, 1, 22, tzinfo=UTC)
 
 
+# ---- For how long it may start
+
+
+@pytest.mark.parametrize(
+    ("value", "end"),
+    [
+        ("18:00", "2026-11-23T19:00"),
+        (["18:00", "18:20"], "2026-11-23T18:20"),
+        (["18:00", "19:00"], "2026-11-23T19:00"),
+        (datetime(2026, 11, 23, 18), "2026-11-23T19:00"),
+    ],
+)
+def test_K5_it_may_start_for_an_hour_or_until_its_next_time(
+    value: Any, end: str
+) -> None:
+    assert times(value).latest_start(local("2026-11-23T18:00")) == local(end)
+
+
 # ---- What is due
 
 

@@ -12,6 +12,7 @@ from arena.forms import schedule_of
 from arena.plan import Form
 from arena.results import Results
 from arena.store import Store
+from protocol.messages import Ending
 from tests.arena.course import Course, names, offence, plan
 
 Run = Callable[..., Any]
@@ -146,6 +147,42 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     assert [row[2:] for row in rows if len(row) == 4] == [
         ["final", score] for score in ("+4", "+3", "+2", "-9")
     ]
+
+
+def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
+    run: Run, store: Store, db: str
+) -> None:
+    away = {"not_there": ("zoe",)}
+    course = Course(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
+    )
+    course.plays(1, ("ben", "ann"), (0, 0), offence(1, Ending.ABSENT))
+    course.plays(2, ("cem", "ben"), (0, 0), offence(1, Ending.ABSENT))
+    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league.plays(1, ("ann",), (1000,))
+    final = Course(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
+    (table,) = next(schedule_of(final.plan))
+    final.plays(1, table.players, (4, 3, 2, -9))
+    final.ends(ranking=Results(store, final.id).ranking)
+
+    def rows(id_: str) -> dict[str, list[str]]:
+        lines = run("standings", id_, "--db", db).out.splitlines()
+        cells = (line.strip("│").split("│") for line in lines if line.startswith("│"))
+        return {cell[1].strip(): [one.strip() for one in cell] for cell in cells}
+
+    def ranks(id_: str) -> list[Any]:
+        found = run("standings", id_, "--db", db, "--json").document
+        assert found["not_there"] == ["zoe"]
+        return [(row["name"], row["rank"]) for row in found["standings"]]
+
+    assert ranks("akq-1") == [(name, None) for name in ("cem", "ann", "ben", "zoe")]
+    assert rows("akq-1")["cem"][:4] == ["–", "cem", "0", "0"]
+    assert rows("akq-1")["ann"][:3] == ["–", "ann", "out"]
+    assert rows("akq-1")["zoe"][:3] == ["–", "zoe", "not there"]
+    assert ranks("tcp-1") == [("ann", 1), ("ben", None), ("zoe", None)]
+    assert rows("tcp-1")["ben"][:3] == ["–", "ben", "0"]
+    assert rows("tcp-1")["zoe"][:3] == ["–", "zoe", "not there"]
+    assert rows("high-low-1")["zoe"] == ["–", "zoe", "not there", "", ""]
 
 
 def test_a_cross_table_too_wide_for_a_terminal_is_left_out(

@@ -139,6 +139,23 @@ def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
     assert overview["standings"] == msgspec.json.decode(msgspec.json.encode(rows))
 
 
+@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
+def test_K5_who_was_not_there_is_listed_and_has_a_page(
+    tmp_path: Path, game: str
+) -> None:
+    running(tmp_path / "arena.db", game, not_there=("zoe",)).close()
+    library = Library(tmp_path / "arena.db")
+    overview = library.get("competitions/c.json")
+    page = library.get("competitions/c/bot.json", name="zoe")
+
+    assert overview["not_there"] == ["zoe"]
+    assert overview["standings"][-1] == page["row"]
+    assert page["row"]["name"] == "zoe"
+    assert page["row"].get("rank") is None
+    assert page["row"].get("not_there") or page["row"]["stands"] == "not there"
+    assert (page["matches"], page["verdicts"]) == ([], [])
+
+
 def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         Writing(store, plan("ace_king_queen"), "c").to_the_end()

@@ -192,6 +192,6 @@ def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(house: House) -> 
         assert len(shown["latest"]) == 20
         assert shown["latest"][0]["termination"] == "illegal"
         assert "cards" not in str(shown["latest"])
-        assert shown["runs"] == [msgspec.to_builtins(coming)]
+        assert msgspec.convert(shown["runs"], list[Upcoming]) == [coming]
 
     run(scenario)

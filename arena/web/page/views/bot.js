@@ -41,17 +41,18 @@ function Shown({ competition, bot, measure }) {
 }
 
 function Row({ row, measure }) {
-  const out = row.eliminated;
+  const out = row.eliminated || row.not_there;
   const digits = digitsFor(row.mean ?? 0);
   const value = (figure) => (measure?.is_share ? percent(figure, 1) : number(figure, 2));
   const has = (field) => row[field] != null;
   return html`<section class="panel" aria-label="In short">
-    ${out && html`<p class="row"><${State} state="offence">${out.kind}<//> <span>eliminated: ${out.text || termination(out.kind)}</span></p>`}
+    ${row.eliminated && html`<p class="row"><${State} state="offence">${row.eliminated.kind}<//> <span>eliminated: ${row.eliminated.text || termination(row.eliminated.kind)}</span></p>`}
+    ${(row.not_there || row.stands === "not there") && html`<p>It had not come when this started, and takes no part in it.</p>`}
     <${Figures} items=${[
       has("rank") && ["Rank", `#${row.rank}`],
       has("rating") && ["Rating", number(row.rating, 1)],
       has("value") && [capital(measure?.title ?? "value"), html`<${Mean} mean=${row.value} error=${row.error} say=${value} />`],
-      has("stage") && ["Reached", `stage ${row.stage}`],
+      row.stage > 0 && ["Reached", `stage ${row.stage}`],
       has("played") && !out && ["Matches", number(row.played)],
       has("wins") && !out && ["Won", html`${number(row.wins)}${row.played > 0 && html` <span class="faint small">${percent(row.wins / row.played)}</span>`}`],
       has("draws") && !out && ["Drawn", number(row.draws)],

@@ -16,6 +16,7 @@ export default function Lobby() {
     lead=${`${lobby.arena.practice ? "A practice arena" : "An arena"} for ${list(lobby.arena.games.map((game) => game.title), 9)}`}
     side=${html`<a class="button main" href=${href("play")}>Sit down and play</a>`}>
     <${Competitions} lobby=${lobby} />
+    <${Waiting} runs=${lobby.runs.filter((run) => run.least !== null)} />
     <div class="lobby">
       <${Panel} look="tables" title=${`At the tables (${more(lobby.matches, lobby.matches_more)})`}><${Tables} lobby=${lobby} /><//>
       <${Panel} look="connected" title=${`Bots (${more(lobby.bots, lobby.bots_more)})`}><${Bots} lobby=${lobby} /><//>
@@ -60,6 +61,18 @@ function NoCompetition({ lobby }) {
     text=${next ? `The next, ${next.run}, starts at ${time(next.next_at)}.` : "An instructor starts one; what has been played is kept."}>
     <p class="row"><a href=${href("competitions")}>All competitions</a> <a href=${href("instructor")}>Start one</a></p>
   <//>`;
+}
+
+/** Runs that start as soon as enough bots have come. */
+function Waiting({ runs }) {
+  if (!runs.length) return null;
+  return html`<section class="going" aria-label="Runs that wait for bots">
+    ${runs.map((run) => html`<article class="panel" key=${run.run}>
+      <div class="heading"><h2><${Name} name=${run.run} /></h2></div>
+      <p>${number(run.come)} here, starts with ${number(run.least)}${run.until ? `, waits until ${time(run.until)}` : ""}</p>
+      ${run.missing.length > 0 && html`<${Waits} names=${run.missing} />`}
+    </article>`)}
+  </section>`;
 }
 
 /** How long no decision has been made at each table, in seconds, as far as this page has seen it. */

@@ -10,7 +10,7 @@ const FEW = 12; // so many need no search
 /** @param {{competition: any}} props  a competition's document */
 export function Standings({ competition }) {
   const [search, setSearch] = useState("");
-  const all = competition.ranking.length ? placesOf(competition.ranking) : competition.standings;
+  const all = competition.ranking.length ? placesOf(competition) : competition.standings;
   const columns = useMemo(() => columnsOf(competition, all), [competition]);
   const wanted = search.trim().toLowerCase();
   const rows = useMemo(() => (wanted ? all.filter((row) => row.name.toLowerCase().includes(wanted)) : all), [competition, wanted]);
@@ -24,14 +24,20 @@ export function Standings({ competition }) {
     </label>`}>
     ${rows.length
       ? html`<${Table} caption="Standings" columns=${columns} rows=${rows} keyOf=${(row) => row.name}
-          look=${(row) => (row.rank === null ? "out" : "")} last=${(row) => row.rank === null} />`
+          look=${(row) => (isUnlisted(row) ? "out" : "")} last=${(row) => row.rank === null} />`
       : html`<${Empty} title=${`No bot's name has “${search.trim()}” in it.`} />`}
     <p class="faint small">${noteOf(competition, all)}</p>
   <//>`;
 }
 
-function placesOf(ranking) {
-  return ranking.flatMap((place) => place.names.map((name) => ({ ...place, name })));
+function placesOf({ ranking, not_there: away }) {
+  const places = ranking.flatMap((place) => place.names.map((name) => ({ ...place, name })));
+  return [...places, ...away.map((name) => ({ name, rank: null, stage: 0, score: null, not_there: true }))];
+}
+
+/** Whether a row has no numbers, as its bot is out or was not there; who has played nothing has numbers, but no rank. */
+function isUnlisted(row) {
+  return row.rank === null && Boolean(row.eliminated || row.not_there);
 }
 
 function noteOf({ form }, rows) {
@@ -46,7 +52,7 @@ function columnsOf(competition, rows) {
     id: "name", title: "Bot", head: true, value: (row) => row.name,
     cell: (row) => html`<${BotLink} competition=${competition.id} name=${row.name} />${offence(competition, row)}`,
   };
-  const rank = { id: "rank", title: "#", hint: "rank", look: "rank", value: (row) => row.rank, cell: (row) => (row.rank === null ? html`<span title="eliminated">out</span>` : row.rank) };
+  const rank = { id: "rank", title: "#", hint: "rank", look: "rank", value: (row) => row.rank, cell: rankOf };
   const sample = rows[0] ?? {};
   if ("rating" in sample) return [rank, bot, ...ladder(rows)];
   if ("value" in sample) return [rank, bot, ...league(competition, rows)];
@@ -54,7 +60,13 @@ function columnsOf(competition, rows) {
   return [rank, bot, ...roundRobin(competition, rows)];
 }
 
+function rankOf(row) {
+  if (row.eliminated) return html`<span title="eliminated">out</span>`;
+  return row.rank ?? html`<span title=${row.not_there ? "not there when it started" : "has played nothing that counts"}>–</span>`;
+}
+
 function offence(competition, row) {
+  if (row.not_there) return html`${" "}<span class="faint small">not there</span>`;
   if (row.eliminated) {
     return html`${" "}<a href=${href("c", competition.id, "verdicts")} title=${row.eliminated.text || termination(row.eliminated.kind)}><${State} state="offence">${row.eliminated.kind}<//></a>`;
   }
@@ -62,7 +74,7 @@ function offence(competition, row) {
 }
 
 function figure(id, title, hint, value = (row) => row[id], cell = (row) => number(value(row))) {
-  return { id, title, hint, number: true, value, cell: (row) => (row.rank === null ? "" : cell(row)) };
+  return { id, title, hint, number: true, value, cell: (row) => (isUnlisted(row) ? "" : cell(row)) };
 }
 
 function picture(id, title, value, error, rows, wide) {
@@ -114,7 +126,7 @@ function ladder(rows) {
 function elimination(rows) {
   const last = Math.max(...rows.map((row) => row.stage));
   return [
-    figure("stage", "Reached", "the last stage that it was in", undefined, (row) => (row.stage === last && "score" in row && row.score !== null ? "final" : `stage ${row.stage}`)),
+    figure("stage", "Reached", "the last stage that it was in", undefined, (row) => (row.stage === last && "score" in row && row.score !== null ? "final" : row.stage ? `stage ${row.stage}` : "")),
     ...(rows.some((row) => row.stands) ? [{ id: "stands", title: "Stands", value: (row) => row.stands, cell: (row) => html`<${State} state=${row.stands} />` }] : []),
     ...(rows.some((row) => "score" in row) ? [figure("score", "In the final", "score", undefined, (row) => (row.score === null ? "" : signed(row.score)))] : []),
   ];

@@ -1,0 +1,366 @@
+"""A class comes to its runs over real sockets: each starts when it should, nobody is out, and who never came is listed as not there (K5)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import csv
+import json
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
+
+import pytest
+
+from arena import course as course_module
+from arena.class_list import Student
+from arena.config import Config, read_config
+from arena.course import Course
+from arena.host import Host
+from arena.roster import Roster
+from arena.store import Store
+from bots.client import Client
+from protocol.strategy import find
+from tests import second_look, serving
+from tests.e2e.browser import Look, browser
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 60.0
+CLASS = ("ann", "ben", "cem", "dan")
+CONFIG = """
+[serve]
+port = 0
+db = "class.db"
+once = true
+
+[[run]]
+name = "cup"
+game = "ace_king_queen"
+players = "roster"
+with_itself = false
+settings = { hands = 20 }
+"""
+
+
+class School:
+    """A class with its tokens, and `arena serve --config` as a process."""
+
+    def __init__(self, start: Callable[..., Program], folder: Path) -> None:
+        self._start = start
+        self._folder = folder
+        self._db = ("--db", str(folder / "class.db"))
+        self.url = ""
+        people, tokens = folder / "class.csv", folder / "tokens.csv"
+        people.write_text("\n".join(["name", *CLASS]))
+        where = (*self._db, "--tokens", str(tokens))
+        serving.printed("roster", "import", str(people), *where)
+        with tokens.open(encoding="utf-8-sig", newline="") as file:
+            self._tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
+        self._eva = serving.printed("roster", "instructor", *self._db)["token"]
+
+    def serve(self, more: str, port: int = 0) -> Program:
+        """The arena, once it can be reached."""
+        (self._folder / "class.toml").write_text(CONFIG + more)
+        where = ("--config", "class.toml", "--port", str(port))
+        words = ("arena", "serve", *where, "--json")
+        arena = self._start(*words, cwd=self._folder)
+        found = re.search(r"ws://\S+", arena.until("arena at ws://"))
+        assert found is not None
+        self.url = found[0]
+        return arena
+
+    def comes(self, name: str) -> None:
+        """A student connects a bot."""
+        words = ("akq", "nash", "--url", self.url, "--token", self._tokens[name])
+        bot = self._start("arena", "connect", *words)
+        bot.until(f"connected as {name}")
+
+    def says(self, *words: str) -> Any:
+        """A word of the instructor's."""
+        return serving.printed(*words, "--url", self.url, "--token", self._eva)
+
+    def over(self, arena: Program) -> dict[str, Any]:
+        """The arena's report of the one competition; all that is in the database fits."""
+        status, out, err = arena.ends()
+        assert status == 0, err
+        report: dict[str, Any] = json.loads(out)
+        checked = serving.run("verify", str(self._folder / "class.db"))
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+        assert [*second_look.whole(second_look.read(self._folder / "class.db"))] == []
+        return report
+
+
+@pytest.fixture
+def school(start: Callable[..., Program], tmp_path: Path) -> School:
+    return School(start, tmp_path)
+
+
+def shown(report: dict[str, Any]) -> list[tuple[str, bool, bool]]:
+    """Of everybody in the table: the name, whether it has a rank, and whether it was not there."""
+    return sorted(
+        (row["name"], row["rank"] is not None, row["not_there"])
+        for row in report["standings"]
+    )
+
+
+def test_K5_a_run_of_the_roster_waits_for_its_class(school: School) -> None:
+    arena = school.serve("least = 3")
+    arena.until("cup waits: 0 of 4 here, it starts with 3; missing: ann, ben, cem, dan")
+    school.comes("dan")
+    school.comes("ann")
+    status = school.says("status")
+    assert status["competitions"] == []
+    assert status["lines"] == [
+        "cup waits: 2 of 4 here, it starts with 3; missing: ben, cem"
+    ]
+    school.comes("ben")
+    arena.until("cup starts without cem: not there")
+    report = school.over(arena)
+
+    assert report["verdicts"] == []
+    assert report["not_there"] == ["cem"]
+    assert shown(report) == [
+        *(("ann", True, False), ("ben", True, False)),
+        *(("cem", False, True), ("dan", True, False)),
+    ]
+
+
+def test_K5_a_run_at_a_time_waits_from_then_on(school: School) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=6)
+    arena = school.serve(f"at = {at.isoformat(timespec='seconds')}")
+    arena.until("cup starts ")
+    school.comes("cem")
+    arena.until("cup waits until ")
+    school.comes("ann")
+    arena.until("cup starts without ben, dan: not there")
+    report = school.over(arena)
+
+    assert report["verdicts"] == []
+    assert [name for name, is_ranked, _ in shown(report) if is_ranked] == ["ann", "cem"]
+
+
+def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> None:
+    arena = school.serve("")
+    arena.until("cup waits: 0 of 4")
+    school.comes("cem")
+    words = ("start", "cup", "--url", school.url, "--token", school._eva)
+    refused = serving.run(*words)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr == (
+        "arena: expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected\n"
+    )
+    school.comes("ann")
+    assert school.says("start", "cup")["text"].endswith("; not there: ben, dan")
+    assert school.over(arena)["verdicts"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
+def test_K5_its_bots_come_back_to_an_arena_that_is_started_again_while_it_waits(
+    school: School, free_port: int
+) -> None:
+    arena = school.serve("least = 2", free_port)
+    school.comes("ann")
+    arena.process.send_signal(signal.SIGINT)
+    assert arena.ends()[0] == 130
+
+    arena = school.serve("least = 2", free_port)
+    expected = "cup waits: 1 of 4 here, it starts with 2; missing: ben, cem, dan"
+    end = time.monotonic() + TIMEOUT_S
+    while school.says("status").get("lines") != [expected]:
+        assert time.monotonic() < end, "ann never came back"
+    school.comes("ben")
+    report = school.over(arena)
+    assert (report["verdicts"], report["not_there"]) == ([], ["cem", "dan"])
+
+
+LATER = """least = 3
+
+[[run]]
+name = "later"
+game = "high_low"
+players = "roster"
+"""
+
+
+def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
+    school: School,
+) -> None:
+    with browser() as chromium:
+        arena = school.serve(LATER)
+        look = Look(chromium, school.url.replace("ws", "http", 1))
+        waiting = look.to().get_by_role("region", name="Runs that wait for bots")
+        cup = waiting.get_by_role("article").filter(has_text="cup")
+        cup.get_by_text("0 here, starts with 3").wait_for()
+        cup.get_by_text("waits for ann, ben, cem, dan").wait_for()
+        for name in ("dan", "ann", "cem"):
+            school.comes(name)
+        arena.until("cup starts without ben: not there")
+        look.sound("the lobby")
+
+        [one] = json.load(urlopen(f"{look.url}/api/competitions.json"))["competitions"]
+        rows = look.to(f"#/c/{one['id']}").get_by_role("table").get_by_role("row")
+        row = rows.filter(has_text="ben")
+        row.get_by_text("not there").first.wait_for()
+        assert row.get_by_role("cell").first.inner_text() == "–"
+        look.sound("the standings")
+        look.to(f"#/c/{one['id']}/bot/ben").get_by_text("takes no part").wait_for()
+        look.sound("the page of a bot that was not there")
+        look.close()
+
+
+# ---- A course, as an instructor has it
+
+MONDAY = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
+COURSE = """
+[[run]]
+name = "warm-up"
+game = "blackjack"
+players = "roster"
+settings = { hands = 5 }
+
+[[run]]
+name = "monday-akq"
+game = "ace_king_queen"
+at = 2026-11-23T18:00:00+00:00
+players = "roster"
+least = 10
+with_itself = false
+settings = { hands = 10 }
+
+[[run]]
+name = "cup"
+game = "high_low"
+at = 2026-11-23T18:00:00+00:00
+players = "roster"
+least = 8
+settings = { max_shuffles = 2 }
+"""
+GAMES = {
+    "ace_king_queen": "nash",
+    "high_low": "counter",
+    "blackjack": "simple",
+}
+
+
+class Monday:
+    """The arena in this process, by a clock that the test sets, and a class of twelve who come over its sockets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.now = MONDAY
+        self.lines: list[str] = []
+        self.reports: dict[str, Any] = {}
+        self.names = tuple(f"student-{n:02}" for n in range(12))
+        self._folder = folder
+        self._bots: list[asyncio.Task[None]] = []
+        monkeypatch.setattr(course_module, "_now", lambda: self.now)
+        monkeypatch.setattr(course_module, "_LOOK_S", 0.02)
+        monkeypatch.setattr(course_module, "_GATHER_S", 0.2)
+
+    @property
+    def config(self) -> Config:
+        file = self._folder / "course.toml"
+        file.write_text(COURSE)
+        return read_config(file)
+
+    async def plays(self, scenario: Callable[[], Any]) -> None:
+        """Have the arena started while a scenario goes on, which ends when all has been played."""
+        with Store(self._folder / "class.db") as store:
+            roster = Roster(store.engine)
+            new = roster.take([Student(name=name) for name in self.names]).new
+            self._tokens = {one.name: one.token for one in new}
+            async with asyncio.timeout(TIMEOUT_S), Host(store) as host:
+                self._host = host
+                course = Course(
+                    host,
+                    store,
+                    self.config,
+                    on_start=lambda one: None,
+                    on_report=lambda one: self.reports.update({one.run: one}),
+                    tell=self.lines.append,
+                    names=lambda: [one.name for one in roster.members()],
+                    once=True,
+                )
+                played = asyncio.create_task(course.run(self.config.runs, ()))
+                await scenario()
+                await played
+                for bot in self._bots:
+                    bot.cancel()
+                for bot in self._bots:
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await bot
+
+    async def come(self, names: Sequence[str]) -> None:
+        """Some students come, one after another."""
+        strategies = {game: find(game, bot) for game, bot in GAMES.items()}
+        for name in names:
+            bot = Client(
+                self._host.url,
+                name,
+                strategies,
+                token=self._tokens[name],
+                tables=4,
+            )
+            self._bots.append(asyncio.create_task(bot.run()))
+            while name not in self._host.gateway.players:
+                await asyncio.sleep(0.01)
+
+    async def hears(self, text: str) -> None:
+        """Wait until the arena tells that."""
+        while not any(text in line for line in self.lines):
+            await asyncio.sleep(0.01)
+
+
+def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monday = Monday(monkeypatch, tmp_path)
+    names = monday.names
+
+    async def evening() -> None:
+        await monday.hears("warm-up waits: 0 of 12 here, it starts with 12")
+        for hour in range(11, 18):  # nobody is there the whole day
+            monday.now = MONDAY.replace(hour=hour)
+            await asyncio.sleep(0.03)
+        monday.now = MONDAY.replace(hour=17, minute=50)
+        await monday.come(names[:5])
+        monday.now = MONDAY.replace(hour=18)
+        await monday.hears(
+            "monday-akq waits until 19:00: 5 of 12 here, it starts with 10"
+        )
+        assert monday.reports == {}
+        await monday.come(names[5:8])
+        await monday.hears(
+            "cup starts without student-08, student-09, student-10, student-11"
+        )
+        monday.now = MONDAY.replace(hour=18, minute=1)
+        await monday.hears("monday-akq waits until 19:00: 8 of 12 here")
+        monday.now = MONDAY.replace(hour=18, minute=40)
+        await monday.hears("8 of 12 here, it starts with 10")
+        await monday.come(names[8:10])
+        await monday.hears(
+            "monday-akq starts without student-10, student-11: not there"
+        )
+        await monday.come(names[10:])  # who are late for that, but not for the warm-up
+
+    asyncio.run(monday.plays(evening))
+    assert {name: one.verdicts for name, one in monday.reports.items()} == {
+        "cup": (),
+        "monday-akq": (),
+        "warm-up": (),
+    }
+    akq, cup, warm = (monday.reports[run] for run in ("monday-akq", "cup", "warm-up"))
+    assert [row.name for row in akq.standings if row.rank is None] == [*names[10:]]
+    assert (akq.not_there, akq.played) == (names[10:], 45)
+    assert cup.not_there == names[8:]
+    assert {name for place in cup.ranking for name in place.names} == {*names[:8]}
+    assert [row.name for row in warm.standings if row.rank is None] == []
