@@ -24,6 +24,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from arena.budget import Budget
 from arena.web.entrance import Entrance
 from arena.wire import OnRequest, Owner, Wire
 from protocol.codec import Encoding
@@ -76,6 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self.has_link = True
         self.is_behind = False
         self.useless = 0
+        self.budget = Budget(limits.unanswered)
         self.encoding: Encoding | None = None
         self.is_open = False
         self._owner = owner
@@ -99,6 +101,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = True  # a stranger, or closing: what it says takes our time
         self._late_bytes = 0  # read since we close
         self._has_little_to_say = False
+        self._rest: asyncio.TimerHandle | None = None  # what ends it
 
     # --- what the owner calls ---
 
@@ -203,6 +206,15 @@ class Connection(asyncio.BufferedProtocol):
         """What serving it will cost at first beyond what is read: the handshake of TLS."""
         return _TLS_S if self._tls is not None else 0.0
 
+    def rest(self, until: float) -> None:
+        """Read nothing until then; what comes meanwhile waits in the kernel."""
+        if self._transport is None or self._is_watched:
+            return  # others see to who is a stranger, or closing
+        if self._rest is not None:
+            self._rest.cancel()
+        self._transport.pause_reading()
+        self._rest = self._loop.call_at(until, self._read_on)
+
     def hold(self) -> None:
         """Read no more of what a stranger says, until it is served again."""
         self._is_held = True
@@ -269,6 +281,7 @@ class Connection(asyncio.BufferedProtocol):
         """The socket is closed."""
         self.is_open = False
         if self._transport is not None:
+            self._read_on()
             self._transport = None
             self._set_deadline(None)
             self._owner.lost(self)
@@ -331,6 +344,13 @@ class Connection(asyncio.BufferedProtocol):
         self._websocket.receive_data(data)
         self._dispatch(self._loop.time())
         owner.was_read(self, time.perf_counter() - began_s)
+
+    def _read_on(self) -> None:
+        """Its rest is over, if it has one."""
+        if self._rest is not None and self._transport is not None:
+            self._rest.cancel()
+            self._rest = None
+            self._transport.resume_reading()
 
     def _set_deadline(self, seconds: float | None) -> None:
         """When the connection is cut, or that it is not."""
@@ -425,6 +445,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._closing:
             self._closing = self._is_watched = True
             self._set_deadline(_CLOSE_S)
+            self._read_on()  # or the peer's close would not be heard
 
 
 def _origin(host: str) -> str:

@@ -168,6 +168,8 @@ class Reception:
 
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
+        # Or coming back would be a way to another one.
+        connection.budget = player.budget = player.budget or connection.budget
         player.session.note(hello)
         practice = self._conduct.practice
         player.send(
