@@ -190,8 +190,8 @@ class Gateway:
             took_s = 0.0 if began_s is None else time.thread_time() - began_s
             share = useless / count if count else 1.0
             # Reading a large one takes as long as many small ones.
-            large = int(share * len(frame)) // _USELESS_BYTES
-            self._waste(connection, max(1, useless) + large, share * took_s, frame)
+            each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
+            self._waste(connection, max(1, useless) * each, share * took_s, frame)
 
     def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
         """One message: from a stranger, or from a player to be taken; False if it has no effect any more, and should have."""
