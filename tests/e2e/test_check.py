@@ -117,6 +117,7 @@ CASES: dict[str, Case] = {
     "stays-at-end": Case(Step.CLOSE, Hint.STAYS),
     "hammers": Case(Step.REFUSED_HELLO, Hint.COMES_BACK),
     "shrugs-at-refusal": Case(Step.REFUSED_HELLO, Hint.EXIT_STATUS),
+    "never-waits": Case(Step.LATE_ARENA, Hint.IMPATIENT),
 }
 
 

@@ -245,7 +245,8 @@ def test_a_database_that_cannot_be_made(start: Start) -> None:
 
 def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
     url = f"ws://127.0.0.1:{free_port}"
-    program = start("arena", "connect", "akq", "nash", "--url", url)
+    words = ("akq", "nash", "--url", url, "--wait", "0")
+    program = start("arena", "connect", *words)
 
     assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
 

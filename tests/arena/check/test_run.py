@@ -52,7 +52,7 @@ def test_a_bot_that_behaves_passes() -> None:
     assert checked.games == tuple(GAMES)
     assert [outcome.number for outcome in told] == [*range(1, len(told) + 1)]
     skipped = [one.step for one in told if one.status is Status.SKIPPED]
-    assert skipped == [Step.REFUSED_HELLO]
+    assert skipped == [Step.REFUSED_HELLO, Step.LATE_ARENA]
     for game in GAMES:
         [legal] = [one for one in told if one.name == f"legal {game}"]
         assert legal.about == f"{len(SHAPES[game])} shapes"
