@@ -85,11 +85,15 @@ def answered(status: int) -> InvalidStatus:
 Says = ArenaMessage | list[ArenaMessage] | Closes
 
 
-class NoTransport:
-    """There is no socket."""
+class Transport:
+    """What a connection goes over: a socket, if there is one."""
 
-    def get_extra_info(self, name: str) -> None:
+    def __init__(self, link: socket.socket | None = None) -> None:
+        self._link = link
+
+    def get_extra_info(self, name: str) -> socket.socket | None:
         assert name == "socket"
+        return self._link
 
 
 class Line:
@@ -100,7 +104,7 @@ class Line:
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self.transport: Any = NoTransport()
+        self.transport = Transport()
         self._script = list(script)
         self._encoding = encoding
 
@@ -470,35 +474,28 @@ def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
     assert "the connection was lost; next attempt in 0.2 s" in events
 
 
-def test_a_dead_link_is_for_the_kernel_to_notice() -> None:
+def test_a_dead_link_is_for_the_kernel_to_notice(
+    dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And not for pings, which an arena that stands still does not answer."""
+    [line] = dial(Line(welcome(), Closes(1000)))
     asked: dict[str, Any] = {}
+    dialled = vars(bots.client)["connect"]
 
-    async def scenario() -> None:
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
-        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        line = Line(welcome(), Closes(1000))
-        line.transport = writer.transport
+    def connect(url: str, **options: Any) -> Any:
+        asked.update(options)
+        return dialled(url)
 
-        @asynccontextmanager
-        async def connect(url: str, **options: object) -> Any:
-            asked.update(options)
-            yield line
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bots.client, "connect", connect)
-            await client().run()
-        link = writer.get_extra_info("socket")
+    monkeypatch.setattr(bots.client, "connect", connect)
+    with socket.socket() as link:
+        line.transport = Transport(link)
+        run(client().run())
 
         assert asked["ping_interval"] is None
         assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         if sys.platform == "linux":
             assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 20
             assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 35000
-        writer.close()
-        server.close()
-
-    run(scenario())
 
 
 @pytest.mark.parametrize(
