@@ -251,6 +251,16 @@ def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
     assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
 
 
+def test_an_arena_that_comes_up_later(start: Start, free_port: int) -> None:
+    url = f"ws://127.0.0.1:{free_port}"
+    bot = start("arena", "connect", "akq", "nash", "--url", url, "--no-session")
+    line = bot.until("no arena answers")
+    start("arena", "serve", "akq", "--practice", "--port", str(free_port))
+
+    assert line == f"no arena answers at {url} yet; waiting up to 60 s for it\n"
+    assert bot.until("connected") == f"connected as nash at {url}, for practice\n"
+
+
 def test_a_server_that_is_no_arena(start: Start) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
