@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,13 +23,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import (
     ConnectionClosed,
     InvalidMessage,
-    InvalidStatus,
-    InvalidURI,
     WebSocketException,
 )
-from websockets.uri import parse_uri
 
 from bots.keeper import Keeper
+from bots.reach import check_address, is_to_come, notice_dead_link
 from bots.seat import Seat, StrategyFailed
 from protocol.codec import Encoding, decode_from_arena, encode, join
 from protocol.errors import Unreachable, UsageError, one_line
@@ -66,14 +62,6 @@ _REASON_BYTES = 120  # RFC 6455 has room for 123
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
 _LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
-_DEAD_LINK = {
-    "TCP_KEEPIDLE": 20,
-    "TCP_KEEPALIVE": 20,  # what macOS calls it
-    "TCP_KEEPINTVL": 5,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 35_000,  # for what was sent and is not acknowledged, in ms
-}
-"""When the kernel gives up a connection whose other end's kernel is silent, 35 s: one that stands still, or is busy, still answers."""
 _HOLD_S = 0.02
 """Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
 _BREATH_S = 0.005
@@ -149,7 +137,7 @@ class Client:
             UsageError: the address is none, or the arena does not take this bot; the text says why.
             StrategyFailed: a strategy raised.
         """
-        self._is_secure = _check_address(self._url)
+        self._is_secure = check_address(self._url)
         _keep_memory_mapped()
         self._keeper.open()
         try:
@@ -170,7 +158,7 @@ class Client:
                     ping_interval=None,  # the arena pings, and may stand still
                 ) as websocket:
                     known = True
-                    _notice_dead_link(websocket)
+                    notice_dead_link(websocket)
                     if await self._talk(websocket):
                         return
                 why = "the connection was lost"
@@ -191,7 +179,7 @@ class Client:
         now = asyncio.get_running_loop().time()
         is_first, since = self._lost_at is None, self._lost_at or now
         left_s = since + self._wait_s - now
-        if left_s <= 0 or not _is_to_come(error):
+        if left_s <= 0 or not is_to_come(error):
             text = str(error) or type(error).__name__
             if isinstance(error, InvalidMessage) and not self._is_secure:
                 text += "; it may be a wss:// address"
@@ -400,37 +388,6 @@ def _brought_back(seat: Seat) -> str:
     strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
     match = seat.match
     return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"
-
-
-def _check_address(url: str) -> bool:
-    """Whether an address is one of a connection that is encrypted."""
-    try:
-        return parse_uri(url).secure
-    except (InvalidURI, ValueError):
-        raise UsageError(
-            f"expected an address such as ws://127.0.0.1:7700, got {one_line(url)!r}"
-        ) from None
-
-
-def _is_to_come(error: OSError | WebSocketException) -> bool:
-    """Whether an arena may yet come up where an attempt ended like this: not where something else is, or no machine."""
-    if isinstance(error, InvalidStatus):
-        return error.response.status_code in (502, 503, 504)  # a proxy before it
-    if isinstance(error, socket.gaierror):
-        return error.errno == socket.EAI_AGAIN
-    return isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
-
-
-def _notice_dead_link(websocket: ClientConnection) -> None:
-    """Have the kernel end the connection if the other machine, or the network, is gone; nobody else would notice."""
-    link = websocket.transport.get_extra_info("socket")
-    if link is None:
-        return
-    with suppress(OSError):  # where the system cannot, it has its own times
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _DEAD_LINK.items():
-            if (option := getattr(socket, name, None)) is not None:
-                link.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _keep_memory_mapped() -> None:
