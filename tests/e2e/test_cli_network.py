@@ -251,11 +251,12 @@ def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
     assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
 
 
-def test_an_arena_that_comes_up_later(start: Start, free_port: int) -> None:
+def test_an_arena_that_comes_up_later(start: Start, free_port: int, db: Path) -> None:
     url = f"ws://127.0.0.1:{free_port}"
     bot = start("arena", "connect", "akq", "nash", "--url", url, "--no-session")
     line = bot.until("no arena answers")
-    start("arena", "serve", "akq", "--practice", "--port", str(free_port))
+    words = ("--practice", "--port", str(free_port), "--db", str(db))
+    start("arena", "serve", "akq", *words)
 
     assert line == f"no arena answers at {url} yet; waiting up to 60 s for it\n"
     assert bot.until("connected") == f"connected as nash at {url}, for practice\n"
