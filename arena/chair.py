@@ -65,6 +65,7 @@ class Chair:
         id: what the wire calls this chair in this match.
         ask: the question that waits here.
         asked: how many there have been.
+        repeated: how many there had been when the bot last came back to a new one.
         asked_at: when the frame with it was written, or the invitation.
         limits: of time, of whoever sits here.
         grace_s: for how long its connection may still be lost in this match, in seconds.
@@ -93,6 +94,7 @@ class Chair:
         "nonce",
         "notes_left",
         "player",
+        "repeated",
         "seat",
         "table",
         "waiting",
@@ -113,7 +115,7 @@ class Chair:
         self.notes_left = NOTE_BYTES
         self.invitation: messages.Match | None = None
         self.ask: Ask | None = None
-        self.asked = 0
+        self.asked = self.repeated = 0
         self.asked_at = 0.0
         self.lag_s = 0.0
         self.waiting = 0

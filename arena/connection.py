@@ -24,6 +24,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import Event, State
 from websockets.server import ServerProtocol
 
+from arena.budget import Budget
 from arena.timers import Timer, Timers
 from arena.tls import Handshake
 from arena.web.entrance import Entrance
@@ -81,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         self.has_link = True
         self.is_behind = False
         self.useless = 0
+        self.budget = Budget(limits.unanswered)
         self.encoding: Encoding | None = None
         self.is_open = False
         self._owner = owner
@@ -108,6 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self._late_bytes = 0  # read since we close
         self._has_little_to_say = False
         self._acknowledged_at = 0.0  # the latest look at which all was that we had sent
+        self._rest: asyncio.TimerHandle | None = None  # what ends it
 
     # --- what the owner calls ---
 
@@ -231,6 +234,15 @@ class Connection(asyncio.BufferedProtocol):
         shaking = self._handshake_of_tls
         return 0.0 if shaking is None else shaking.step()
 
+    def rest(self, until: float) -> None:
+        """Read nothing until then; what comes meanwhile waits in the kernel."""
+        if self._transport is None or self._is_watched:
+            return  # others see to who is a stranger, or closing
+        if self._rest is not None:
+            self._rest.cancel()
+        self._transport.pause_reading()
+        self._rest = self._loop.call_at(until, self._read_on)
+
     def hold(self) -> None:
         """Read no more of what a stranger says, until it is served again."""
         self._is_held = True
@@ -300,6 +312,7 @@ class Connection(asyncio.BufferedProtocol):
         """The socket is closed."""
         self.is_open = False
         if self._transport is not None:
+            self._read_on()
             self._transport = None
             self._set_deadline(None)
             self._owner.lost(self)
@@ -379,6 +392,13 @@ class Connection(asyncio.BufferedProtocol):
         """Answer a request that had to wait."""
         if self._postponed and self._transport is not None:
             self._attend(b"")
+
+    def _read_on(self) -> None:
+        """Its rest is over, if it has one."""
+        if self._rest is not None and self._transport is not None:
+            self._rest.cancel()
+            self._rest = None
+            self._transport.resume_reading()
 
     def _set_deadline(self, seconds: float | None) -> None:
         """When the connection is cut, or that it is not."""
@@ -484,6 +504,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None and not self._closing:
             self._closing = self._is_watched = True
             self._set_deadline(_CLOSE_S)
+            self._read_on()  # or the peer's close would not be heard
 
 
 def _pause(transport: asyncio.Transport) -> None:

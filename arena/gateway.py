@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import Callable
 
 import msgspec
 
 from arena.access import Access
 from arena.admission import Known
+from arena.budget import Flood
 from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
 from arena.connection import Connection, Wire
@@ -29,11 +31,7 @@ from arena.timers import Timers
 from arena.verdict import Finding
 from arena.web.entrance import Entrance
 from protocol.codec import Encoding, decode_from_bot
-from protocol.errors import (
-    Malformed,
-    ProtocolError,
-    one_line,
-)
+from protocol.errors import ProtocolError, one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
@@ -55,7 +53,6 @@ __all__ = ["Gateway"]
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # so often those who watch are looked at
-_FORGET_S = 1.0  # one useless message less: who pings now and then floods nobody
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
@@ -97,7 +94,6 @@ class Gateway:
         self.on_change = on_change
         self.on_offence = on_offence
         self._connections: set[Wire] = set()
-        self._trifled_at: dict[Wire, float] = {}  # when it was last counted
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listening = Listening()
         self._ticking: asyncio.Task[None] | None = None
@@ -183,24 +179,33 @@ class Gateway:
         """A frame: all that its messages bring about, but for the writing."""
         if connection.encoding is None:
             connection.encoding = encoding
+        # This clock takes longer than many a message: only who has just said something useless is measured.
+        began_s = time.thread_time() if connection.useless else None
+        count = useless = 0
         try:
             messages = decode_from_bot(frame, encoding)
-            if not messages:
-                self._count_useless(connection)
+            count = len(messages)
             for message in messages:
-                self._heard(connection, message, arrived, len(frame) // len(messages))
+                if not self._heard(connection, message, arrived):
+                    useless += 1
                 if not connection.is_open:
                     return  # refused, or gone by itself: what follows does not count
         except ProtocolError as error:
             self.misbehaved(connection, error, frame)
+            count = useless = 1
         except Exception:
             log.exception("the arena failed at a frame from %s", connection.peer)
             self._failed(connection)
+            return
+        if useless or not count:
+            took_s = 0.0 if began_s is None else time.thread_time() - began_s
+            share = useless / count if count else 1.0
+            # Reading a large one takes as long as many small ones.
+            each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
+            self._waste(connection, max(1, useless) * each, share * took_s, frame)
 
-    def _heard(
-        self, connection: Wire, message: BotMessage, arrived: float, size: int
-    ) -> None:
-        """One message: from a stranger, from a player to be taken, or one that has no effect any more."""
+    def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
+        """One message: from a stranger, or from a player to be taken; False if it has no effect any more, and should have."""
         player = self._of.get(connection)
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
@@ -210,35 +215,31 @@ class Gateway:
             connection.useless = 0
             self._take(player, message, arrived)
         else:
-            # Reading a large one takes as long as many small ones.
-            self._count_useless(connection, 1 + size // _USELESS_BYTES)
+            return player.may_repeat(message)
+        return True
 
     def trifled(self, connection: Wire) -> None:
         """What means nothing by itself is fine, in reason."""
+        self._waste(connection, 1)
+
+    def _waste(
+        self,
+        connection: Wire,
+        messages: int,
+        cpu_s: float = 0.0,
+        frame: bytes | None = None,
+    ) -> None:
+        """Book what came to nothing; who has had too much of it is not read for a while, or is out."""
+        if not connection.is_open:
+            return
+        connection.useless += messages
         try:
-            self._count_useless(connection)
-        except ProtocolError as error:
-            self.misbehaved(connection, error)
-
-    def _count_useless(self, connection: Wire, count: int = 1) -> None:
-        """One more message that comes to nothing; too many in a row are a flood.
-
-        Raises:
-            Malformed: that was too many.
-        """
-        self._forgive(connection)
-        connection.useless += count
-        if connection.useless > self.limits.unanswered:
-            raise Malformed(
-                f"expected messages that matter, got {connection.useless:,} in a row that did not"
-            )
-
-    def _forgive(self, connection: Wire) -> None:
-        """What came to nothing some time ago counts no longer."""
-        now = self._loop.time()
-        since_s = now - self._trifled_at.get(connection, now)
-        connection.useless = max(0, connection.useless - int(since_s / _FORGET_S))
-        self._trifled_at[connection] = now - since_s % _FORGET_S
+            until = connection.budget.spend(self._loop.time(), messages, cpu_s)
+        except Flood as error:
+            self.misbehaved(connection, error, frame)
+        else:
+            if until is not None:
+                connection.rest(until)
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
@@ -264,7 +265,8 @@ class Gateway:
         if player is not None:
             self._outboxes.flush_now(player)
         self.reception.tell(connection, Refused(error.code, str(error)))
-        if self._goes_on(connection, player, frame):
+        is_known = player is not None and frame is not None
+        if self.conduct.practice and is_known and not isinstance(error, Flood):
             return
         finding = Finding(
             kind=Ending(error.code),
@@ -279,16 +281,6 @@ class Gateway:
             self.reception.offended(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
-    def _goes_on(
-        self, connection: Wire, player: Player | None, frame: bytes | None
-    ) -> bool:
-        """In practice a message that cannot be accepted is refused, and that is all, unless it floods us."""
-        if not self.conduct.practice or player is None or frame is None:
-            return False
-        self._forgive(connection)
-        connection.useless += 1
-        return connection.useless <= self.limits.unanswered
-
     def overflowed(self, connection: Wire, waiting: int) -> None:
         """A reader so slow that too much waits for it is out."""
         player = self._of.get(connection)
@@ -300,7 +292,6 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
-        self._trifled_at.pop(connection, None)
         self.entrance.left(connection)
         self.reception.left(connection)
         player = self._of.pop(connection, None)

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 from typing import Final
 
+from arena.budget import Budget
 from arena.connection import Owner
 from arena.timers import Timer, Timers
 from protocol.codec import Encoding
@@ -38,6 +39,7 @@ class Pipe:
         self.is_open = False
         self.is_behind = False
         self.useless = 0
+        self.budget = Budget(limits.unanswered)
         self._owner = owner
         self._limits = limits
         self._timers = timers
@@ -47,6 +49,7 @@ class Pipe:
         self._outward: asyncio.WriteTransport | None = None
         self._hello_by: Timer | None = None
         self._closed_by: Timer | None = None
+        self._rest: asyncio.TimerHandle | None = None  # what ends it
 
     @classmethod
     async def open(
@@ -100,6 +103,15 @@ class Pipe:
 
     def ping(self, payload: bytes) -> None:
         """Nothing is sent: there is no link to be measured."""
+
+    def rest(self, until: float) -> None:
+        """Read nothing until then; what the bot writes meanwhile waits in the pipe."""
+        if self._inward is None or not self.is_open:
+            return
+        if self._rest is not None:
+            self._rest.cancel()
+        self._inward.pause_reading()
+        self._rest = self._loop.call_at(until, self._read_on)
 
     def close(self, code: int, reason: str = "") -> None:
         """End the bot's input after what was written; it is cut if it does not end its output soon."""
@@ -175,6 +187,7 @@ class Pipe:
 
     def _output_ended(self) -> None:
         """The bot has closed its output, or we have cut it: nothing more comes."""
+        self._read_on()
         self._inward = None
         self.cut()
         self.hello_received()
@@ -186,6 +199,14 @@ class Pipe:
         """Give the bot some time to end; it does not get more by sending more."""
         if self._closed_by is None:
             self._closed_by = self._timers.after(_CLOSE_S, self.cut)
+            self._read_on()  # or the end of its output would not be heard
+
+    def _read_on(self) -> None:
+        """Its rest is over, if it has one."""
+        if self._rest is not None and self._inward is not None:
+            self._rest.cancel()
+            self._rest = None
+            self._inward.resume_reading()
 
 
 class _Inward(asyncio.Protocol):

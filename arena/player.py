@@ -9,11 +9,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from arena.budget import Budget
 from arena.clock import Link
 from arena.connection import Wire
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
-from protocol.messages import ArenaMessage, Hello, Match, Over, Past
+from protocol.messages import (
+    Answer,
+    ArenaMessage,
+    BotMessage,
+    Hello,
+    Match,
+    Over,
+    Past,
+    Ready,
+)
 from protocol.session import Session
 
 if TYPE_CHECKING:
@@ -94,6 +104,7 @@ class Player:
         on_link: called when its connection is lost, or another one is there.
         link: how quick its connection is at best.
         loss: that of its connection, while it is lost.
+        budget: how much of what it says may come to nothing; None until it is welcome.
     """
 
     def __init__(
@@ -120,6 +131,7 @@ class Player:
         self.last_answer = 0.0
         self.cpu_ms = 0.0
         self.link = Link()
+        self.budget: Budget | None = None
         self.loss: Loss | None = None
         self.leaving = False
         self._floor_ms = 0.0
@@ -130,6 +142,7 @@ class Player:
         self._outbox: list[bytes] = []
         self._asked: list[Chair] = []
         self._overs: deque[Over] = deque(maxlen=self.tables)
+        self._free: set[tuple[type[BotMessage], str]] = set()
         self._telling: Iterator[Match | Past | None] | None = None
         self._ping: tuple[bytes, float, float] | None = None
         self._ping_counts = self._was_asked = False
@@ -371,6 +384,7 @@ class Player:
         Args:
             first: how many questions of every match it remembers; the others are told once more. None: all.
         """
+        self._allow_repeats()
         if first is not None:
             self._telling = self._past(first)
             self._mark_dirty(self)
@@ -384,7 +398,26 @@ class Player:
         for chair in self.chairs.values():
             chair.repeat()
 
+    def may_repeat(self, message: BotMessage) -> bool:
+        """Whether a message that comes to nothing is one that a bot says again after `resume`, as it should: each is so once."""
+        if not isinstance(message, Answer | Ready):
+            return False
+        key = type(message), message.match
+        if key not in self._free:
+            return False
+        self._free.remove(key)
+        return True
+
     # --- within ---
+
+    def _allow_repeats(self) -> None:
+        """One `ready` per match that is told again, and one answer for each question, however often it comes back meanwhile."""
+        self._free.clear()
+        for chair in self.chairs.values():
+            self._free.add((Ready, chair.id))
+            if chair.repeated < chair.asked:
+                chair.repeated = chair.asked
+                self._free.add((Answer, chair.id))
 
     def _put(self, message: ArenaMessage) -> None:
         try:

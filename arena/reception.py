@@ -179,6 +179,8 @@ class Reception:
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
         self._pings.add(player, self._loop.time())
+        # Or coming back would be a way to another one.
+        connection.budget = player.budget = player.budget or connection.budget
         player.session.note(hello)
         practice = self._conduct.practice
         player.send(

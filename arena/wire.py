@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 
 from websockets.http11 import Request
 
+from arena.budget import Budget
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
@@ -27,6 +28,7 @@ class Wire(Protocol):
         is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
         is_behind: whether the peer has not read yet what was written some time ago.
         useless: how many messages in a row have come to nothing; the owner counts.
+        budget: how much may come to nothing; a bot that comes back goes on with the one that it had.
     """
 
     peer: str
@@ -36,6 +38,7 @@ class Wire(Protocol):
     is_open: bool
     is_behind: bool
     useless: int
+    budget: Budget
 
     @property
     def close_code(self) -> int | None:
@@ -61,6 +64,9 @@ class Wire(Protocol):
 
     def ping(self, payload: bytes) -> None:
         """Have the peer send these bytes back; only with a link."""
+
+    def rest(self, until: float) -> None:
+        """Read nothing until then, a time of the loop's clock; what comes meanwhile is read later. A close ends it."""
 
     def close(self, code: int, reason: str = "") -> None:
         """Close in order; the connection is cut if the peer does not play along."""

@@ -65,6 +65,14 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
 )
 @click.option("--seed", help="Makes a bot that plays by chance repeatable.")
 @click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="For how many seconds to wait for an arena that is not up yet.",
+)
+@click.option(
     "--patience",
     "patience_s",
     type=click.FloatRange(min=0),
@@ -90,6 +98,7 @@ def command(
     encoding: str,
     batch: bool,
     seed: str | None,
+    wait_s: float,
     patience_s: float,
     session_file: Path | None,
     no_session: bool,
@@ -127,6 +136,7 @@ def command(
         batch=batch,
         seed=seed,
         session_file=session_file,
+        wait_s=wait_s,
         patience_s=patience_s,
         on_event=say,
         on_over=lambda match, over: say(_result(match, over)),

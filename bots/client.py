@@ -23,12 +23,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import (
     ConnectionClosed,
     InvalidMessage,
-    InvalidURI,
     WebSocketException,
 )
-from websockets.uri import parse_uri
 
 from bots.keeper import Keeper
+from bots.reach import check_address, is_to_come, notice_dead_link
 from bots.seat import Seat, StrategyFailed
 from protocol.codec import Encoding, decode_from_arena, encode, join
 from protocol.errors import Unreachable, UsageError, one_line
@@ -61,6 +60,7 @@ __all__ = ["Client", "StrategyFailed"]
 
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
+_LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
 _OPEN_TIMEOUT_S = 10.0
 _HOLD_S = 0.02
 """Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
@@ -77,6 +77,7 @@ class Client:
         strategies: for each game that it plays, what makes a strategy for one match.
         token: what the instructor gave out, if the arena asks for one.
         tables: how many matches to play at once.
+        wait_s: how long to wait for an arena that is not up yet.
         patience_s: how long to try to get a lost connection back.
         encoding: JSON in text frames or msgpack in binary ones.
         batch: whether frames may hold several messages.
@@ -99,6 +100,7 @@ class Client:
         batch: bool = True,
         seed: str | None = None,
         session_file: Path | None = None,
+        wait_s: float = 60.0,
         patience_s: float = 3600.0,
         on_event: Callable[[str], None] = lambda line: None,
         on_over: Callable[[Match, Over], None] = lambda match, over: None,
@@ -110,6 +112,7 @@ class Client:
         self._tables = tables
         self._encoding = encoding
         self._batch = batch
+        self._wait_s = wait_s
         self._patience_s = patience_s
         self._on_event = on_event
         self._on_over = on_over
@@ -130,11 +133,11 @@ class Client:
         """Play until the arena closes; cancelling says goodbye first.
 
         Raises:
-            Unreachable: nothing answers at the address, at the first attempt or for as long as patience lasts.
+            Unreachable: nothing answers at the address for as long as it waits or patience lasts, or what answers is no arena.
             UsageError: the address is none, or the arena does not take this bot; the text says why.
             StrategyFailed: a strategy raised.
         """
-        self._is_secure = _check_address(self._url)
+        self._is_secure = check_address(self._url)
         _keep_memory_mapped()
         self._keeper.open()
         try:
@@ -152,22 +155,42 @@ class Client:
                     compression=None,  # frames are small: it costs more than it saves
                     max_size=None,  # the arena is trusted with our memory
                     open_timeout=_OPEN_TIMEOUT_S,
+                    ping_interval=None,  # the arena pings, and may stand still
                 ) as websocket:
                     known = True
+                    notice_dead_link(websocket)
                     if await self._talk(websocket):
                         return
                 why = "the connection was lost"
             except (OSError, WebSocketException) as error:
                 if not known:
-                    text = str(error) or type(error).__name__
-                    if isinstance(error, InvalidMessage) and not self._is_secure:
-                        text += "; it may be a wss:// address"
-                    raise Unreachable(
-                        f"no arena answers at {self._url}: {text}"
-                    ) from None
+                    await self._wait(error)
+                    continue
                 why = "the arena does not answer"
             self._disconnected()
             await self._pause(why)
+
+    async def _wait(self, error: OSError | WebSocketException) -> None:
+        """Wait before the next attempt to reach an arena that is not up yet.
+
+        Raises:
+            Unreachable: it has not come in time, or what is there is none.
+        """
+        now = asyncio.get_running_loop().time()
+        is_first, since = self._lost_at is None, self._lost_at or now
+        left_s = since + self._wait_s - now
+        if left_s <= 0 or not is_to_come(error):
+            text = str(error) or type(error).__name__
+            if isinstance(error, InvalidMessage) and not self._is_secure:
+                text += "; it may be a wss:// address"
+            raise Unreachable(f"no arena answers at {self._url}: {text}") from None
+        if is_first:
+            self._lost_at = now
+            line = f"no arena answers at {self._url} yet; waiting up to {self._wait_s:,g} s for it"
+            self._on_event(line)
+        spread = random.uniform(0.8, 1.2)
+        await asyncio.sleep(min(self._pause_s * spread, left_s))
+        self._pause_s = min(self._pause_s * 2, _LONGEST_WAIT_S)
 
     async def _pause(self, why: str) -> None:
         """Wait before the next attempt, longer every time until a `welcome` comes."""
@@ -365,16 +388,6 @@ def _brought_back(seat: Seat) -> str:
     strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
     match = seat.match
     return f"{match.game} match {match.match} goes on after {seat.recalled} questions{strayed}"
-
-
-def _check_address(url: str) -> bool:
-    """Whether an address is one of a connection that is encrypted."""
-    try:
-        return parse_uri(url).secure
-    except (InvalidURI, ValueError):
-        raise UsageError(
-            f"expected an address such as ws://127.0.0.1:7700, got {one_line(url)!r}"
-        ) from None
 
 
 def _keep_memory_mapped() -> None:

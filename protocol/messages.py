@@ -157,7 +157,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         hello_ms: from the connection to `hello`.
         frame_bytes: the largest frame a bot may send.
         buffer_bytes: how much may wait for a bot that reads slowly before it is an offender.
-        unanswered: how many messages in a row may come to nothing, such as answers that are repeated, before they are a flood.
+        unanswered: how many messages a second may come to nothing, such as answers that are repeated, before a bot is not read until the next second.
         tables: the most matches at once over one connection; who says more in `hello` gets that many.
         memory_mib: what all processes of a launched bot may hold together.
         processes: how many processes a launched bot may have.
@@ -176,7 +176,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
     frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
     buffer_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 8 << 20
-    unanswered: Annotated[int, Meta(ge=1, le=1 << 30)] = 10_000
+    unanswered: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_000
     tables: Annotated[int, Meta(ge=1, le=4096)] = 512
     memory_mib: Annotated[int, Meta(ge=16, le=1 << 30)] = 512
     processes: Annotated[int, Meta(ge=1, le=1 << 30)] = 32

@@ -65,6 +65,7 @@ class Step(StrEnum):
     OVER = "over"
     CLOSE = "close"
     REFUSED_HELLO = "refused-hello"
+    LATE_ARENA = "late-arena"
 
 
 TITLES: dict[Step, str] = {
@@ -85,6 +86,7 @@ TITLES: dict[Step, str] = {
     Step.OVER: "it stays after `over`, whatever ended the match, and plays the next one",
     Step.CLOSE: "closed with 1000, or at the end of its input, it ends with exit status 0 within 2 seconds",
     Step.REFUSED_HELLO: "a `hello` that was refused ends it, with another exit status, and it does not come back",
+    Step.LATE_ARENA: "started before anything listens at its address, it tries again until the arena is there",
 }
 
 
@@ -136,6 +138,7 @@ class Hint(StrEnum):
     STAYS = "stays"
     EXIT_STATUS = "exit-status"
     COMES_BACK = "comes-back"
+    IMPATIENT = "impatient"
     OVERSIZE = "oversize"
     MEMORY = "memory"
     PROCESSES = "processes"
@@ -205,6 +208,8 @@ HINTS: dict[Hint, str] = {
     Hint.EXIT_STATUS: "End with exit status 0 when the arena has closed in order, and with another one, 1, when it has refused you.",
     Hint.COMES_BACK: "A `hello` that was refused (4001) is refused again: print the reason on standard error, end with exit status 1, "
     "and do not connect again.",
+    Hint.IMPATIENT: "When nobody answers at ARENA_URL, try again after a short pause, and go on for 60 s: "
+    "in a class the bots are often started before the arena.",
     Hint.OVERSIZE: "Keep frames under `frame_bytes`, and those before `welcome` under 16 KiB.",
     Hint.MEMORY: "Hold less in memory, all processes of the bot together, or give a runtime such as Java's a limit of its own (-Xmx).",
     Hint.PROCESSES: "Start fewer processes, and wait for them to end.",

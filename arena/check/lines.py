@@ -14,6 +14,7 @@ from protocol.messages import CLOSE_DONE, CLOSE_RESTART, Ending, Hello
 __all__ = [
     "close",
     "fragmented_frame",
+    "late_arena",
     "lost_connection",
     "lost_session",
     "refused_hello",
@@ -22,6 +23,7 @@ __all__ = [
 
 _END_S = 2.0  # what the document allows
 _PONG_S = 1.0
+_LATE_S = 3.0  # a virtual machine has started by then, and tried
 _SLOW_QUESTIONS = 2
 _CUTS = 4  # a program may hang at one in some, where its library has a fault
 _NO_CONNECTION = "lines have no connection that could be lost"
@@ -177,3 +179,28 @@ async def refused_hello(sitting: Sitting) -> str:
             raise bot.failure(expected, *blame_of_process(how, Hint.EXIT_STATUS))
         return f"exit status {how.exit_status}"
     raise bot.failure(expected, how, Hint.COMES_BACK)
+
+
+async def late_arena(sitting: Sitting) -> str:
+    """Nothing listens at its address yet when it is started."""
+    bot = sitting.bot
+    if bot.is_stdio:
+        raise Skipped("lines are there from the start")
+    if bot.program is None:
+        raise Skipped("it would have to be started again")
+    await bot.stop()
+    bot.desk.pause()
+    try:
+        await bot.launch()
+        how = await bot.exited(_LATE_S)
+    finally:
+        await bot.desk.listen_again()
+    if isinstance(how, Finding):
+        expected = "it tries again for 60 s"
+        raise bot.failure(expected, *blame_of_process(how, Hint.IMPATIENT))
+    expected = "it connects when the arena is there"
+    await bot.connect(expected, Hint.IMPATIENT, bot.limits.start_ms)
+    await bot.greet()
+    await bot.welcome()
+    bot.end(CLOSE_DONE)
+    return f"after {_LATE_S:.0f} s"

@@ -77,7 +77,6 @@ class Link(ABC):
         self._sent_bytes = 0  # of the last frame
         self._is_mute = False  # it has said nothing since the last `over`
         self._is_idle = False  # it has been told nothing since then
-        self._useless = 0  # messages in a row that came to nothing
 
     # ---- Whose fault it is
 
@@ -117,7 +116,6 @@ class Link(ABC):
             Failed: it does not come, or its process has ended.
         """
         self._wire = None
-        self._useless = 0
         self._session.disconnected()
         self._pending.clear()
         until = self._loop.time() + within_ms / 1000

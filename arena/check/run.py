@@ -57,12 +57,13 @@ _THEN: dict[Step, Doing] = {
     Step.OVER: steps.over,
     Step.CLOSE: lines.close,
     Step.REFUSED_HELLO: lines.refused_hello,
+    Step.LATE_ARENA: lines.late_arena,
 }
 _FROM_THE_START = (Step.STARTS, Step.HELLO)
-_OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO)
+_OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
 """Steps that start the bot themselves, or do not need it."""
-_AT_THE_END = (*_FROM_THE_START, Step.CLOSE, Step.REFUSED_HELLO)
-_NEEDS_NO_PLAY = (*_FIRST, Step.PLAY, Step.LEGAL, Step.CLOSE, Step.REFUSED_HELLO)
+_AT_THE_END = (*_OF_ITSELF, Step.CLOSE)
+_NEEDS_NO_PLAY = (*_FIRST, *_AT_THE_END, Step.PLAY, Step.LEGAL)
 
 
 class _Planned(NamedTuple):

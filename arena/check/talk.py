@@ -76,7 +76,7 @@ class Talk(Link):
         self._pending.clear()
         self._is_mute = self._is_idle = False
         self.sent = self.came = ""
-        self._sent_bytes = self._useless = self.pongs = 0
+        self._sent_bytes = self.pongs = 0
 
     @property
     def is_here(self) -> bool:
@@ -228,10 +228,12 @@ class Talk(Link):
         self._is_mute = False
         if isinstance(message, Goodbye):
             raise self.failure(expected, self.came, Hint.LEFT)
-        self._useless = 0 if counts else self._useless + 1
-        if self._useless > self.limits.unanswered:
-            came = f"{self._useless:,} messages in a row that came to nothing, the last: {self.came}"
-            raise self.failure(expected, came, Hint.OUT_OF_TURN)
+        if not counts and self._wire is not None:
+            now = self._loop.time()
+            if self._wire.budget.spend(now, 1) is not None:
+                most = self.limits.unanswered
+                came = f"more than {most:,} messages a second that come to nothing, the last: {self.came}"
+                raise self.failure(expected, came, Hint.OUT_OF_TURN)
         self.has_spoken |= counts
         return counts
 

@@ -213,6 +213,7 @@ class Desk:
     def __init__(self, limits: Limits) -> None:
         self.events: asyncio.Queue[Event] = asyncio.Queue()
         self.url = ""
+        self._address = "", 0
         # Whoever waits for `hello` here says so itself, before the connection is cut.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
         self._timers = Timers(asyncio.get_running_loop())
@@ -226,13 +227,23 @@ class Desk:
         Raises:
             Unreachable: the address cannot be listened on.
         """
-
-        def make() -> _Socket:
-            return _Socket(self, self._limits, self._timers, self._buffer)
-
-        port = await self._listening.open(make, host, port)
+        port = await self._listening.open(self._make, host, port)
+        self._address = host, port
         shown = f"[{host}]" if ":" in host else host
         self.url = f"ws://{shown}:{port}"
+
+    def pause(self) -> None:
+        """Accept nobody at the address until `listen_again`."""
+        self._listening.close()
+
+    async def listen_again(self) -> None:
+        """Accept connections where they were accepted before.
+
+        Raises:
+            Unreachable: another program has taken the port meanwhile.
+        """
+        self._listening = Listening()
+        await self._listening.open(self._make, *self._address)
 
     async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
         """Take over our ends of a `stdio` program's pipes."""
@@ -247,6 +258,9 @@ class Desk:
         self._listening.close()
         for wire in tuple(self._wires):
             wire.cut()
+
+    def _make(self) -> _Socket:
+        return _Socket(self, self._limits, self._timers, self._buffer)
 
     def ended(self, name: str, finding: Finding) -> None:
         """For the launcher: a process has ended."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -110,3 +111,58 @@ def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
         connection._set_deadline(None)
 
     asyncio.run(scenario())
+
+
+def test_who_rests_is_read_when_its_time_has_come() -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        now = asyncio.get_running_loop().time()
+        connection.rest(now + 1000)
+        connection.rest(now)  # the latest counts
+
+        assert not transport.reads
+
+        await asyncio.sleep(0.01)
+
+        assert transport.reads
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ends", [Connection._cut_later, Connection._read_on])
+def test_a_close_ends_a_rest(ends: Callable[[Connection], None]) -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        connection.rest(asyncio.get_running_loop().time() + 1000)
+        ends(connection)
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_is_closing_does_not_rest() -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        connection._cut_later()
+        connection.rest(asyncio.get_running_loop().time() + 1000)
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+async def welcome() -> tuple[Connection, Eager]:
+    """A connection that is read."""
+    door = cast(Owner, Door(serves=True))
+    timers = Timers(asyncio.get_running_loop())
+    buffer = cast(Any, memoryview(bytearray(64)))
+    connection = Connection(door, Limits(), timers, buffer)
+    transport = Eager()
+    connection.connection_made(transport)
+    await asyncio.sleep(0)
+    transport.begin()
+    connection.hello_received()
+    return connection, transport

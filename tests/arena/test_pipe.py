@@ -443,3 +443,34 @@ def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
 
     asyncio.run(main())
     gc.collect()
+
+
+# --- rests ---
+
+
+def test_who_rests_is_read_later_and_loses_nothing() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        loop = asyncio.get_running_loop()
+        pipe.rest(loop.time() + 1000)
+        pipe.rest(loop.time() + 0.05)  # the latest counts
+        bot.say(b'"one"\n"two"\n')
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert owner.frames == []
+
+        await owner.until("received", 2)
+
+        assert owner.frames == [b'"one"', b'"two"']
+
+    play(scenario)
+
+
+def test_a_close_ends_a_rest() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        pipe.rest(asyncio.get_running_loop().time() + 1000)
+        pipe.close(1000)
+        bot.close_stdout()
+        await owner.until("lost")
+
+    play(scenario)

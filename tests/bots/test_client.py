@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import ssl
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -12,7 +15,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from websockets.exceptions import ConnectionClosedError, InvalidMessage
+from websockets.datastructures import Headers
+from websockets.exceptions import (
+    ConnectionClosedError,
+    InvalidMessage,
+    InvalidStatus,
+)
+from websockets.http11 import Response
 
 import bots.client
 from bots.client import Client, StrategyFailed
@@ -68,7 +77,23 @@ class Closes:
         self.code = code
 
 
+def answered(status: int) -> InvalidStatus:
+    """What is raised when something has answered in HTTP, and not as an arena does."""
+    return InvalidStatus(Response(status, "", Headers()))
+
+
 Says = ArenaMessage | list[ArenaMessage] | Closes
+
+
+class Transport:
+    """What a connection goes over: a socket, if there is one."""
+
+    def __init__(self, link: socket.socket | None = None) -> None:
+        self._link = link
+
+    def get_extra_info(self, name: str) -> socket.socket | None:
+        assert name == "socket"
+        return self._link
 
 
 class Line:
@@ -79,6 +104,7 @@ class Line:
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
         self.close_reason: str | None = None
+        self.transport = Transport()
         self._script = list(script)
         self._encoding = encoding
 
@@ -389,14 +415,87 @@ def test_its_patience_ends(dial: Dial) -> None:
         run(client(patience_s=0.0).run())
 
 
-@pytest.mark.parametrize("error", [OSError("refused"), InvalidMessage("no HTTP")])
-def test_an_arena_that_was_never_there_is_told_at_once(
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError("refused"),
+        TimeoutError("timed out"),
+        socket.gaierror(socket.EAI_AGAIN, "try again"),
+        answered(503),
+    ],
+)
+def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial, error: Exception) -> None:
+    events: list[str] = []
+    dial(error, error, error, Line(welcome(), Closes(1000)))
+    run(client(on_event=events.append).run())
+
+    assert events == [
+        "no arena answers at ws://arena:7700 yet; waiting up to 60 s for it",
+        "connected as ann at ws://arena:7700",
+        "the arena has closed",
+    ]
+
+
+def test_it_waits_no_longer_than_it_is_to(dial: Dial) -> None:
+    dial(OSError("refused"))
+    text = r"^no arena answers at ws://arena:7700: refused$"
+
+    with pytest.raises(Unreachable, match=text):
+        run(client(wait_s=0.0).run())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidMessage("no HTTP"),
+        answered(403),
+        ssl.SSLCertVerificationError("self-signed"),
+        socket.gaierror(socket.EAI_NONAME, "no such name"),
+    ],
+)
+def test_what_will_never_be_an_arena_is_told_at_once(
     dial: Dial, error: Exception
 ) -> None:
+    events: list[str] = []
     dial(error)
 
     with pytest.raises(Unreachable, match=r"no arena answers at ws://arena:7700: "):
+        run(client(on_event=events.append).run())
+
+    assert events == []
+
+
+def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
+    events: list[str] = []
+    lines = Line(welcome(), Closes()), Line(welcome(), Closes(1000))
+    dial(OSError("refused"), *lines)
+    run(client(on_event=events.append, wait_s=1.0).run())
+
+    assert "the connection was lost; next attempt in 0.2 s" in events
+
+
+def test_a_dead_link_is_for_the_kernel_to_notice(
+    dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not for pings, which an arena that stands still does not answer."""
+    [line] = dial(Line(welcome(), Closes(1000)))
+    asked: dict[str, Any] = {}
+    dialled = vars(bots.client)["connect"]
+
+    def connect(url: str, **options: Any) -> Any:
+        asked.update(options)
+        return dialled(url)
+
+    monkeypatch.setattr(bots.client, "connect", connect)
+    with socket.socket() as link:
+        line.transport = Transport(link)
         run(client().run())
+
+        assert asked["ping_interval"] is None
+        assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        if sys.platform == "linux":
+            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 35000
 
 
 @pytest.mark.parametrize(
@@ -413,7 +512,7 @@ def test_what_answers_without_HTTP_may_want_encryption(
     dial(error)
 
     with pytest.raises(Unreachable) as caught:
-        run(client(url=url).run())
+        run(client(url=url, wait_s=0.0).run())
     assert str(caught.value) == f"no arena answers at {url}: no HTTP{hint}"
 
 
@@ -677,7 +776,7 @@ def test_an_arena_that_is_not_there_does_not_cost_the_session(
     lives(client(session_file=file))
 
     with pytest.raises(Unreachable):
-        run(client(session_file=file).run())
+        run(client(session_file=file, wait_s=0.0).run())
     assert file.exists()
 
 

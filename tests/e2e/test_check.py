@@ -117,6 +117,7 @@ CASES: dict[str, Case] = {
     "stays-at-end": Case(Step.CLOSE, Hint.STAYS),
     "hammers": Case(Step.REFUSED_HELLO, Hint.COMES_BACK),
     "shrugs-at-refusal": Case(Step.REFUSED_HELLO, Hint.EXIT_STATUS),
+    "never-waits": Case(Step.LATE_ARENA, Hint.IMPATIENT),
 }
 
 
@@ -319,7 +320,12 @@ def test_what_has_no_meaning_for_lines_is_skipped(commands: Commands) -> None:
     assert [step["step"] for step in document["steps"]] == [*Step]
     assert {
         step["step"] for step in document["steps"] if step["status"] == "skipped"
-    } == {Step.LOST_CONNECTION, Step.LOST_SESSION, Step.FRAGMENTED_FRAME}
+    } == {
+        Step.LOST_CONNECTION,
+        Step.LOST_SESSION,
+        Step.FRAGMENTED_FRAME,
+        Step.LATE_ARENA,
+    }
 
 
 def passed(check: Ended) -> Any:

@@ -245,9 +245,21 @@ def test_a_database_that_cannot_be_made(start: Start) -> None:
 
 def test_an_arena_that_is_not_there(start: Start, free_port: int) -> None:
     url = f"ws://127.0.0.1:{free_port}"
-    program = start("arena", "connect", "akq", "nash", "--url", url)
+    words = ("akq", "nash", "--url", url, "--wait", "0")
+    program = start("arena", "connect", *words)
 
     assert one_line(program, 1).startswith(f"no arena answers at {url}: ")
+
+
+def test_an_arena_that_comes_up_later(start: Start, free_port: int, db: Path) -> None:
+    url = f"ws://127.0.0.1:{free_port}"
+    bot = start("arena", "connect", "akq", "nash", "--url", url, "--no-session")
+    line = bot.until("no arena answers")
+    words = ("--practice", "--port", str(free_port), "--db", str(db))
+    start("arena", "serve", "akq", *words)
+
+    assert line == f"no arena answers at {url} yet; waiting up to 60 s for it\n"
+    assert bot.until("connected") == f"connected as nash at {url}, for practice\n"
 
 
 def test_a_server_that_is_no_arena(start: Start) -> None:

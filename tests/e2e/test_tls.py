@@ -250,7 +250,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
             assert (await ann.refused())[::2] == ("malformed", 1002)
         await arena.still_plays()
 
-    in_arena(scenario, msgspec.structs.replace(LIMITS, unanswered=100))
+    in_arena(scenario, msgspec.structs.replace(LIMITS, unanswered=10))
 
 
 def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:

@@ -801,6 +801,16 @@ class ShrugsAtRefusal(Bot):
         return 0
 
 
+class NeverWaits(Bot):
+    """Ends if nothing answers at the address."""
+
+    def connect(self) -> Link:
+        try:
+            return super().connect()
+        except ConnectionRefusedError as error:
+            sys.exit(f"no arena: {error}")
+
+
 # ---- In lines
 
 
@@ -889,6 +899,7 @@ WAYS: dict[str, type[Bot]] = {
     "stays-after-close": StaysAfterClose,
     "fails-at-close": FailsAtClose,
     "hammers": Hammers,
+    "never-waits": NeverWaits,
     "shrugs-at-refusal": ShrugsAtRefusal,
     "behaves-in-lines": InLines,
     "chatters": Chatters,

@@ -5,7 +5,7 @@ question, whichever of the two is asked: it is the arena's alone, and what the c
 
 - `quiet`: nobody else is there;
 - `elsewhere`: the rogues are busy with another arena on the same machine, which shows what the machine itself costs;
-- `here`: the rogues are on the line, all kinds of them; each comes back a moment after its end, forever.
+- `here`: the rogues are on the line, all kinds of them, or one with `--only KIND`; each comes back a moment after its end, forever.
 
 The rogues, and the other arena, run only when nobody else wants the processor (nice 19, SCHED_IDLE): that they use one up is not the
 arena's doing. What issue 3 wants is that
@@ -25,8 +25,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
@@ -49,6 +50,11 @@ Times = dict[str, list[float]]
 
 CONDITIONS = ("quiet", "elsewhere", "here")
 LIKE_OTHERS = {"as-true", "as-float", "as-text", "as-list"}  # as `illegal`, on the wire
+ALL = [
+    name
+    for name, kind in KINDS.items()
+    if not kind.launched and name not in LIKE_OTHERS
+]
 MOST_RATIO = 3.0  # what the issue allows
 
 _ROGUE = str(Path(rogue.__file__).resolve())
@@ -183,13 +189,10 @@ class Pair:
 
 
 @contextmanager
-def _rogues(url: str, count: int) -> Iterator[None]:
-    """So many rogues, of all kinds, that come back forever."""
-    kinds = [
-        name
-        for name, kind in KINDS.items()
-        if not kind.launched and name not in LIKE_OTHERS
-    ]
+def _rogues(
+    url: str, count: int, kinds: Sequence[str], *, eager: bool
+) -> Iterator[None]:
+    """So many rogues of these kinds that come back forever."""
     started: list[Popen[bytes]] = []
     try:
         for number in range(count):
@@ -197,6 +200,7 @@ def _rogues(url: str, count: int) -> Iterator[None]:
             name = f"{kind} {number}"
             words = [sys.executable, _ROGUE, kind, "--url", url, "--name", name]
             words += ["--game", "blackjack", "--again", str(_PAUSE_S)]
+            words += ["--eager"] if eager else []
             # Not a session of its own: the kernel may give each the same share of the processors.
             started.append(Popen(words, stdout=DEVNULL, process_group=0))
         yield
@@ -210,7 +214,11 @@ def _rogues(url: str, count: int) -> Iterator[None]:
 
 
 async def measure(
-    pairs: int, rogues: int, rounds: int, seconds: float, endings: Counter[str]
+    pairs: int,
+    rogues: Callable[[str], AbstractContextManager[None]],
+    rounds: int,
+    seconds: float,
+    endings: Counter[str],
 ) -> list[Times]:
     """Per round and condition, what the honest bots waited, in milliseconds; `endings` counts what rogues came to `here`."""
     other: Counter[str] = Counter()
@@ -235,9 +243,12 @@ async def measure(
 
 
 async def _beside(
-    url: str, rogues: int, bots: list[Pair], seconds: float
+    url: str,
+    rogues: Callable[[str], AbstractContextManager[None]],
+    bots: list[Pair],
+    seconds: float,
 ) -> list[float]:
-    with _rogues(url, rogues):
+    with rogues(url):
         await asyncio.sleep(_WARM_UP_S)  # for the rogues to start
         return await _listen(bots, seconds)
 
@@ -253,13 +264,14 @@ async def _listen(bots: list[Pair], seconds: float) -> list[float]:
     return waits_ms
 
 
-def report(rounds: list[Times]) -> dict[str, Any]:
+def report(rounds: list[Times], seconds: float) -> dict[str, Any]:
     """The figures over all rounds; the ratios are medians of the rounds', as others who use the machine spoil some."""
     figures: dict[str, Any] = {}
     for condition in CONDITIONS:
         waits_ms = [wait for times in rounds for wait in times[condition]]
         figures[condition] = {
             "decisions": len(waits_ms),
+            "per_s": round(len(waits_ms) / (len(rounds) * seconds)),
             "p50_ms": round(percentile(waits_ms, 50), 3),
             "p99_ms": round(percentile(waits_ms, 99), 3),
         }
@@ -285,8 +297,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=8)
     parser.add_argument("--rogues", type=int, default=20)
+    parser.add_argument("--only", choices=KINDS, help="one kind of them")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0, help="per condition")
+    eager = "the rogues run as if they had a machine of their own"
+    parser.add_argument("--eager", action="store_true", help=eager)
     parser.add_argument("--json", action="store_true")
     for ours in ("--serve", "--gently"):
         parser.add_argument(ours, action="store_true", help=argparse.SUPPRESS)
@@ -298,8 +313,11 @@ def main() -> int:
             asyncio.run(serve())
         return 0
     endings: Counter[str] = Counter()
-    sizes = options.pairs, options.rogues, options.rounds, options.seconds
-    figures = report(asyncio.run(measure(*sizes, endings)))
+    kinds = [options.only] if options.only else ALL
+    rogues = partial(_rogues, count=options.rogues, kinds=kinds, eager=options.eager)
+    sizes = options.rounds, options.seconds
+    times = asyncio.run(measure(options.pairs, rogues, *sizes, endings))
+    figures = report(times, options.seconds)
     figures["endings"] = dict(sorted(endings.items()))
     if options.json:
         print(json.dumps(figures))

@@ -43,6 +43,7 @@ _HOG_MIB = 320  # more than any limit of a test, and taken before the CPU time i
 _BOMB = 60  # processes
 _FLOOD = 20_000  # messages
 _CHUNK = 500  # messages at once
+_STALE = 9_990  # messages between two good ones
 
 
 class Gone(Exception):
@@ -305,6 +306,22 @@ def floods(bot: Bot, ask: Message) -> None:
     bot.linger()
 
 
+def answers_stale(bot: Bot, ask: Message) -> None:
+    """Before every good answer as many stale ones as an arena would take that counts them in a row."""
+    match = ask["ask"].rpartition(":")[0]
+    stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
+    chunk = frame(json.dumps(stale).encode()) * (_STALE // 10)
+    while True:
+        for _ in range(10):
+            bot.pour(chunk)
+        bot.answer(ask, bot.choose(ask["legal"]))
+        message = bot.hear()
+        if message["type"] == "over":
+            bot.close(1000)
+            return
+        ask = message
+
+
 def floods_with_pings(bot: Bot, ask: Message) -> None:
     chunk = frame(b"x" * 100, Opcode.PING) * _CHUNK
     until = time.monotonic() + _LIFE_S
@@ -471,8 +488,9 @@ KINDS: dict[str, Kind] = {
     "huge-frame": Kind("oversize", huge_frame),
     "anothers-match": Kind("malformed", anothers_match, got=True, told=True),
     "answers-early": Kind("malformed", answers_early, got=True, told=True),
-    "flood": Kind("malformed", floods, got=True),
-    "flood-of-pings": Kind("malformed", floods_with_pings),
+    "flood": Kind("timeout", floods),  # it is not read, and its clock runs
+    "flood-of-pings": Kind("timeout", floods_with_pings),
+    "stale": Kind("timeout", answers_stale),
     "never-reads": Kind("overflow", never_reads, narrow=True),
     # how long it takes
     "stall": Kind("timeout", stalls, told=True),
@@ -512,8 +530,9 @@ def main() -> None:
     parser.add_argument(
         "--again", type=float, metavar="S", help="forever, after so many s"
     )
+    parser.add_argument("--eager", action="store_true", help="do not step back")
     options = parser.parse_args()
-    if options.again is not None:
+    if options.again is not None and not options.eager:
         step_back()
     while options.again is not None:
         child = os.fork()  # a life of its own: some do not survive their deed

@@ -172,6 +172,8 @@ function converse(socket, session) {
   return new Promise((resolve) => {
     let failure;
     let silence;
+    // If the network vanishes without a word, the kernel is to notice; we might wait for ever.
+    socket.on('upgrade', (response) => response.socket.setKeepAlive(true, 5_000));
     socket.on('open', () => {
       socket.send(JSON.stringify(session.hello()));
       silence = setTimeout(() => socket.terminate(), SILENCE_MS);

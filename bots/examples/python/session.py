@@ -11,6 +11,7 @@ import json
 import os
 import random
 import secrets
+import socket
 import sys
 import time
 import traceback
@@ -28,6 +29,12 @@ Message = dict[str, Any]
 TABLES = 8  # matches at once
 FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S = 0.1, 2.0, 60.0
 SILENCE_S = 30.0  # who has not answered `hello` by then is no arena
+DEAD_LINK = {  # when the kernel gives up a connection whose other end is gone
+    "TCP_KEEPIDLE": 5,
+    "TCP_KEEPINTVL": 3,
+    "TCP_KEEPCNT": 4,
+    "TCP_USER_TIMEOUT": 17_000,
+}
 DONE, CRASHED = 1000, 1011  # close codes
 FINAL = (1002, 1009, 4000, 4001)  # those after which it is no use to come back
 
@@ -141,8 +148,13 @@ class Session:
         while True:
             why = "the connection was lost"
             try:
-                # Frames are small: to compress them costs more than it saves.
-                with connect(self.url, compression=None, max_size=None) as websocket:
+                with connect(
+                    self.url,
+                    compression=None,  # frames are small: it costs more than it saves
+                    max_size=None,
+                    ping_interval=None,  # the arena pings, and may stand still
+                ) as websocket:
+                    notice_dead_link(websocket.socket)
                     code = self.talk(websocket)
             except InvalidURI as error:
                 raise Failed(str(error)) from None
@@ -236,3 +248,12 @@ class Session:
             return chair.answer(message["ask"], any_legal(message["legal"]))
         self.refusal = message["code"]
         return None
+
+
+def notice_dead_link(link: socket.socket) -> None:
+    """Have the kernel end the connection if the other machine, or the network, is gone: we might wait for ever."""
+    with suppress(OSError):
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in DEAD_LINK.items():
+            if hasattr(socket, name):
+                link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from arena.budget import Budget
 from arena.check import Checked, Outcome, Step
 from arena.check.bot import Bot
 from arena.check.run import run
@@ -32,6 +33,7 @@ class Wire:
         self.bot = bot
         self.is_open = True
         self.encoding = Encoding.JSON
+        self.budget = Budget(bot.desk._limits.unanswered)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         if self.is_open:

@@ -52,7 +52,7 @@ def test_a_bot_that_behaves_passes() -> None:
     assert checked.games == tuple(GAMES)
     assert [outcome.number for outcome in told] == [*range(1, len(told) + 1)]
     skipped = [one.step for one in told if one.status is Status.SKIPPED]
-    assert skipped == [Step.REFUSED_HELLO]
+    assert skipped == [Step.REFUSED_HELLO, Step.LATE_ARENA]
     for game in GAMES:
         [legal] = [one for one in told if one.name == f"legal {game}"]
         assert legal.about == f"{len(SHAPES[game])} shapes"
@@ -459,9 +459,10 @@ class Spams(InMemory):
         return answer
 
 
-def test_repeats_in_a_row_are_a_flood_at_last() -> None:
+def test_too_many_repeats_in_a_second_fail() -> None:
     few = msgspec.structs.replace(LIMITS, unanswered=20)
-    checked, _ = check(Spams())
+    many = msgspec.structs.replace(LIMITS, unanswered=1_000_000)
+    checked, _ = check(Spams(), limits=many)
 
     assert checked.passed
     assert failures(Spams(), limits=few)[0] == (Step.ENCODING, Hint.OUT_OF_TURN)

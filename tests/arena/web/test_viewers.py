@@ -11,6 +11,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request
 
 from arena.admission import Unwelcome
+from arena.budget import Budget
 from arena.sight import Kind, Viewer
 from arena.web.viewers import Viewers, Watcher
 from arena.wire import Owner, Wire
@@ -45,6 +46,7 @@ class Socket:
         self.encoding: Encoding | None = None
         self.is_open = self.is_behind = self.is_cut = False
         self.useless = self.pings = self.status = 0
+        self.budget = Budget(1)
         self.closed: tuple[int, str] | None = None
         self.heard: list[dict[str, Any]] = []
         self.close_code: int | None = None
@@ -82,6 +84,9 @@ class Socket:
         self.is_cut, self.is_open = True, False
 
     def hello_received(self) -> None:
+        raise AssertionError("it is no bot")
+
+    def rest(self, until: float) -> None:
         raise AssertionError("it is no bot")
 
     def says(self, frame: bytes | None = None, **message: Any) -> Socket:

@@ -1,0 +1,80 @@
+"""What may come to nothing per second, and what becomes of who goes beyond it."""
+
+from __future__ import annotations
+
+import pytest
+
+from arena.budget import ON_END, Budget, Flood
+
+NOW = 1_000.0
+
+
+def budget() -> Budget:
+    return Budget(100, cpu_s=0.02)
+
+
+def test_what_is_within_the_budget_is_read_on() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 60) is None
+    assert ours.spend(NOW + 0.9, 40) is None
+
+
+def test_who_goes_beyond_it_is_not_read_until_the_next_second() -> None:
+    ours = budget()
+    ours.spend(NOW, 100)
+
+    assert ours.spend(NOW + 0.25, 1) == NOW + 1
+
+
+def test_a_second_begins_with_the_first_message_that_comes_to_nothing() -> None:
+    ours = budget()
+    ours.spend(NOW, 100)
+
+    assert ours.spend(NOW + 7.5, 100) is None
+    assert ours.spend(NOW + 8.4, 1) == NOW + 8.5
+
+
+def test_what_came_at_once_is_paid_by_the_seconds_that_follow() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 350) == NOW + 3
+    assert ours.spend(NOW + 3, 50) is None
+    assert ours.spend(NOW + 3.5, 1) == NOW + 4
+
+
+def test_cpu_time_counts_like_messages() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 1, cpu_s=0.02) is None
+    assert ours.spend(NOW, 1, cpu_s=0.001) == NOW + 1
+    assert ours.spend(NOW + 1, 1, cpu_s=0.05) == NOW + 3
+
+
+def test_seconds_on_end_beyond_it_are_a_flood() -> None:
+    ours = budget()
+    for second in range(ON_END - 1):
+        assert ours.spend(NOW + second, 101) is not None
+
+    with pytest.raises(Flood, match="100 messages a second"):
+        ours.spend(NOW + ON_END - 1, 101)
+
+
+def test_a_second_within_it_ends_the_count() -> None:
+    ours = budget()
+    for second in range(3 * ON_END):
+        ours.spend(NOW + second, 50 if second % ON_END == ON_END - 1 else 105)
+
+
+def test_a_second_without_a_word_ends_the_count() -> None:
+    ours = budget()
+    for second in range(3 * ON_END):
+        if second % ON_END != ON_END - 1:
+            ours.spend(NOW + second + 0.01, 101)
+
+
+def test_what_ten_seconds_do_not_pay_is_a_flood_at_once() -> None:
+    ours = budget()
+
+    with pytest.raises(Flood):
+        ours.spend(NOW, ON_END * 100 + 1)
