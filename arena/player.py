@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from arena.clock import Link
 from arena.connection import Wire
+from arena.forgiveness import FORGIVABLE
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
-from protocol.messages import ArenaMessage, Hello, Match, Over, Past
+from protocol.messages import ArenaMessage, Ending, Hello, Match, Over, Past
 from protocol.session import Session
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Player:
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         cpu_ms: what its processes had used at that moment, if they are ours.
         link: how quick its connection is at best.
+        event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
     """
 
     def __init__(
@@ -97,6 +99,9 @@ class Player:
         self.link = Link()
         self.lost_at: float | None = None
         self.leaving = False
+        self.event = ""
+        self._latest_event = ""
+        self._event_at = -math.inf
         self._floor_ms = 0.0
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
@@ -216,11 +221,34 @@ class Player:
         if self._ping is None or payload != self._ping[0]:
             return False
         self.heard_welcome()  # it was sent before the ping
+        self.event = ""
         sent_at, self._ping = self._ping[1], None
         if self._ping_counts:
             self.link.measured((now - sent_at) * 1000)
         self._ping_due = now + _PING_S if self.link.is_known else now
         return True
+
+    # --- offences ---
+
+    def event_of(self, chair: Chair, kind: Ending, now: float) -> str:
+        """The id of the event that ends a chair's match: one for all that a lost connection, a crash or a freeze brings about.
+
+        To an event belong the matches that were open when it was first noticed, until the bot has answered a question that came
+        later; and the questions that waited then, however late they are ruled on.
+        """
+        if kind not in FORGIVABLE:
+            return chair.id
+        was_open = chair.table.opened_at <= self._event_at
+        waited = chair.asked_at <= self._event_at
+        if not (was_open and (self.event or waited)):
+            self._latest_event, self._event_at = chair.id, now
+        self.event = self._latest_event
+        return self.event
+
+    def recovered(self, chair: Chair) -> None:
+        """A chair's question was answered in time: if it came after the event, that is over."""
+        if chair.asked_at > self._event_at:
+            self.event = ""
 
     # --- losing the connection and coming back ---
 

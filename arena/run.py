@@ -75,6 +75,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         limits: those of its own, over `[limits]`.
         wait_s: how long a bot that is away is waited for.
         pause_s: on a ladder, how long a bot rests between two matches.
+        forgive: in a round robin or a league, how many events of a bot cost it only the matches that they end (J3).
         house: which house bots are launched into it, the same one as often as it is listed.
     """
 
@@ -93,6 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     limits: Mapping[str, int] = {}
     wait_s: float = WAIT_S
     pause_s: float = PAUSE_S
+    forgive: int = 0
     house: tuple[str, ...] = ()
 
     @property
@@ -138,6 +140,7 @@ def plan_for(
         limits=Limits(**bounds),
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
+        forgive=run.forgive,
         teams=teams_of(players, teams or {}),
         run=run.name,
         due_at=due_at,
@@ -233,9 +236,14 @@ def _check_form(run: Run) -> None:
         raise UsageError(f"form: {error}") from None
     form = run.form.value.replace("_", " ")
     is_round_robin = run.form is Form.ROUND_ROBIN
-    if run.matches > 1 and not is_round_robin and run.form is not Form.LEAGUE:
+    has_matches = is_round_robin or run.form is Form.LEAGUE
+    if run.matches > 1 and not has_matches:
         raise UsageError(
             f"matches: expected a round robin or a league, got a form without them: {form}"
+        )
+    if run.forgive and not has_matches:
+        raise UsageError(
+            f"forgive: expected a round robin or a league, got a form without it: {form}"
         )
     if run.split > 1 and not is_round_robin:
         raise UsageError(f"split: expected a round robin, got {form}")
