@@ -10,13 +10,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
+from arena.director import Report
 from arena.games import GAMES
 from arena.host import Host
-from arena.plan import plan_of
+from arena.plan import Bot, plan_of
 from arena.program import Program
+from arena.results import Results
 from arena.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
@@ -149,3 +152,96 @@ def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
             assert "ann" not in host.ended
 
     asyncio.run(main())
+
+
+def until_ruled(deed: str) -> Program:
+    """A bot that does something at every question, and plays if `ruled` was in its folder when it was started."""
+    first = f"""
+import os, pathlib
+ruled = pathlib.Path("ruled")
+class Lines:
+    def __iter__(self):
+        for line in stdin:
+            if '"ask"' in line and not ruled.exists():
+                {deed}
+            yield line
+stdin, sys.stdin = sys.stdin, Lines()
+"""
+    head, hello, rest = BOT.partition("say(type=")
+    code = head + first + hello + rest
+    return Program((sys.executable, "-c", code), stdio=True)
+
+
+async def forgiving(
+    folder: Path, bot: Program, forgive: int, mark: str = "ruled", matches: int = 4
+) -> tuple[Report, Results]:
+    """A league of one bot that the arena launches, which sits at two tables; a verdict leaves a mark in its folder."""
+    marks = folder / "marks"
+    marks.mkdir()
+    game = GAMES["blackjack"]
+    plan = plan_of(
+        game,
+        game.vocabulary.read_settings({"hands": 2}),
+        ("ann",),
+        matches=matches,
+        limits=msgspec.structs.replace(LIMITS, wall_ms=1_000),
+        forgive=forgive,
+        bots=(Bot(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
+    )
+    with Store(folder / "arena.db") as store:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            Host(
+                store,
+                limits=LIMITS,
+                on_verdict=lambda verdict: (marks / mark).touch(),
+            ) as host,
+        ):
+            report = await host.play(host.compete(plan))
+            await store.flushed()
+            return report, Results(store, report.competition)
+
+
+@pytest.mark.parametrize(
+    ("deed", "kind"),
+    [
+        ("os._exit(3)", Ending.CRASH),
+        ("say(type='goodbye')", Ending.DISCONNECT),
+        ("time.sleep(1000)", Ending.TIMEOUT),
+    ],
+)
+def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
+    tmp_path: Path, deed: str, kind: Ending
+) -> None:
+    report, results = asyncio.run(forgiving(tmp_path, until_ruled(deed), 1))
+
+    [row] = report.standings
+    lost = row.forgiven  # one match, or both that it was at
+    assert [verdict.kind for verdict in report.verdicts] == [kind] * lost
+    assert len({verdict.event for verdict in report.verdicts}) == 1
+    assert all(verdict.forgiven for verdict in report.verdicts)
+    assert (row.rank, row.played) == (1, 4)
+    assert 1 <= lost <= 2
+    assert results.standings == report.standings
+    assert results.verdicts == report.verdicts
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        until_ruled("os._exit(3)"),
+        Program((sys.executable, "-c", "raise SystemExit(3)"), stdio=True),
+    ],
+    ids=["at a table", "before hello"],
+)
+def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
+    tmp_path: Path, program: Program
+) -> None:
+    report, results = asyncio.run(forgiving(tmp_path, program, 2, "other", 50))
+
+    [row] = report.standings
+    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
+    assert len({verdict.event for verdict in report.verdicts}) == 3
+    assert [one.forgiven for one in report.verdicts].count(False) == 1
+    assert report.verdicts[-1].forgiven is False
+    assert results.standings == report.standings
