@@ -295,6 +295,7 @@ class Hall:
         player.leaving = True
         self.house.conduct.offence(player, finding)
         del self.players[name]
+        finding = msgspec.structs.replace(finding, event=player.event)
         for competition in self.competitions:
             competition.offended(name, finding)
         self.changed()
