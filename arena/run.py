@@ -125,8 +125,11 @@ def plan_for(
         bots: those of them that the arena launches.
 
     Raises:
-        UsageError: settings that do not go together, or cannot be split so.
+        UsageError: settings that do not go together, or cannot be split so, or a form in which nothing is forgiven.
     """
+    if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
+        form = run.form.value.replace("_", " ")
+        raise UsageError(f"forgive: expected a round robin or a league, got {form}")
     bounds: dict[str, Any] = {**msgspec.structs.asdict(limits), **run.limits}
     chosen = {**games.get(run.game, {}), **run.settings}
     settings = competition_settings(run.rules, chosen)
@@ -236,14 +239,9 @@ def _check_form(run: Run) -> None:
         raise UsageError(f"form: {error}") from None
     form = run.form.value.replace("_", " ")
     is_round_robin = run.form is Form.ROUND_ROBIN
-    has_matches = is_round_robin or run.form is Form.LEAGUE
-    if run.matches > 1 and not has_matches:
+    if run.matches > 1 and not is_round_robin and run.form is not Form.LEAGUE:
         raise UsageError(
             f"matches: expected a round robin or a league, got a form without them: {form}"
-        )
-    if run.forgive and not has_matches:
-        raise UsageError(
-            f"forgive: expected a round robin or a league, got a form without it: {form}"
         )
     if run.split > 1 and not is_round_robin:
         raise UsageError(f"split: expected a round robin, got {form}")

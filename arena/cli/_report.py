@@ -239,8 +239,10 @@ def table_of(report: Report) -> Table:
 
 def _round_robin(table: Table, report: Report) -> None:
     """Ranks, wins and scores, and every pairing's score beside them."""
-    _columns(table, "rank", "bot", "wins", "draws", "losses", "score", "per match")
     rows = report.standings
+    forgiven = ("forgiven",) if any(row.forgiven for row in rows) else ()
+    counted = ("wins", "draws", "losses", *forgiven)
+    _columns(table, "rank", "bot", *counted, "score", "per match")
     remaining = [row.name for row in rows if row.rank is not None]
     columns = remaining if len(remaining) <= _WIDEST else []
     for name in columns:
@@ -249,9 +251,9 @@ def _round_robin(table: Table, report: Report) -> None:
         cells = report.cross_table.get(row.name, {})
         against = [_score(cells.get(other)) for other in columns]
         if row.rank is None:
-            table.add_row("–", row.name, "out", "", "", "", "")
+            table.add_row("–", row.name, "out")
         else:
-            counts = (str(n) for n in (row.wins, row.draws, row.losses))
+            counts = (str(getattr(row, name)) for name in counted)
             score = shared.signed(row.score)
             mean = shared.with_error(shared.signed(row.mean, 1), row.error, 1)
             table.add_row(str(row.rank), row.name, *counts, score, mean, *against)
@@ -260,10 +262,13 @@ def _round_robin(table: Table, report: Report) -> None:
 def _league(table: Table, report: Report) -> None:
     measure = measure_for(report.game)
     share = report.game == "three_card_poker"
-    _columns(table, "rank", "bot", "matches", measure.title, "±", "score")
-    for row in report.standings:
+    rows = report.standings
+    counted = ("played", *(("forgiven",) if any(row.forgiven for row in rows) else ()))
+    counts = ("matches", *counted[1:])
+    _columns(table, "rank", "bot", *counts, measure.title, "±", "score")
+    for row in rows:
         if row.rank is None:
-            table.add_row("–", row.name, "out", "", "", "")
+            table.add_row("–", row.name, "out")
             continue
         scale, digits = (100, 1) if share else (1, 1)
         value, error = (
@@ -275,7 +280,7 @@ def _league(table: Table, report: Report) -> None:
         table.add_row(
             str(row.rank),
             row.name,
-            str(row.played),
+            *(str(getattr(row, name)) for name in counted),
             value,
             error,
             shared.signed(row.score),
