@@ -699,5 +699,5 @@ def test_J3_a_verdict_about_another_event_than_its_record_says() -> None:
 
     played.verdicts[1] = replace(played.verdicts[1], event="a")
 
-    said = "its verdict is about the event 'a', its record says 'b'"
+    said = 'its verdict is about the event "a", its record says "b"'
     assert played.said(events=sealed) == [(second, said)]
