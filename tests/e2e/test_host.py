@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ import pytest
 from websockets.asyncio.client import connect
 
 from arena.director import Report
+from arena.examine import examine
 from arena.games import GAMES
 from arena.host import Host
 from arena.plan import Bot, plan_of
@@ -245,3 +247,112 @@ def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
     assert [one.forgiven for one in report.verdicts].count(False) == 1
     assert report.verdicts[-1].forgiven is False
     assert results.standings == report.standings
+
+
+# --- bots that connect by themselves ---
+
+REMOTE = """
+import json, os, sys
+from websockets.sync.client import connect
+url, tables, drops = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "drops"
+with connect(url) as socket:
+    def say(**message): socket.send(json.dumps(message))
+    say(type="hello", protocol=1, name="ann", games=["blackjack"], tables=tables)
+    asked = 0
+    for frame in socket:
+        heard = json.loads(frame)
+        if heard["type"] == "match":
+            say(type="ready", match=heard["match"], nonce="n")
+        elif heard["type"] == "ask":
+            asked += 1
+            if drops and asked == tables:
+                os._exit(0)
+            if not drops:
+                legal = heard["legal"]
+                value = legal["min"] if isinstance(legal, dict) else legal[0]
+                say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
+"""
+"""A bot over WebSocket that plays, or whose process is gone as soon as it has been asked at all of its tables."""
+
+
+async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> str:
+    """A league of ann, who drops her connection so often in the middle of all her matches, and then plays the rest; its id."""
+    game = GAMES["blackjack"]
+    limits = msgspec.structs.replace(LIMITS, grace_ms=200)
+    plan = plan_of(
+        game,
+        game.vocabulary.read_settings({"hands": 2}),
+        ("ann",),
+        matches=3 * tables,
+        limits=limits,
+        forgive=forgive,
+    )
+    processes = []
+    with Store(folder / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
+            competition = host.compete(plan)
+            playing = asyncio.create_task(host.play(competition))
+            for deed in [*["drops"] * drops, "plays"]:
+                while "ann" in host.gateway.players:
+                    await host.wait_for_change()
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-c", REMOTE, host.url, str(tables), deed
+                )
+                processes.append(process)
+                if deed == "drops":
+                    await process.wait()
+            await playing
+            await store.flushed()
+    for process in processes:
+        await process.wait()
+    return competition.id
+
+
+def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
+    tmp_path: Path,
+) -> None:
+    competition = asyncio.run(dropping(tmp_path, 1, drops=1, tables=64))
+
+    with Store(tmp_path / "arena.db", create=False) as store:
+        results = Results(store, competition)
+        [row] = results.standings
+        [found] = examine(store)
+        verdicts = results.verdicts
+    assert (row.rank, row.played, row.forgiven) == (1, 192, 64)
+    assert len(verdicts) == 64
+    assert {(one.kind, one.forgiven) for one in verdicts} == {(Ending.DISCONNECT, True)}
+    assert len({one.event for one in verdicts}) == 1
+    assert found.flaws == ()
+
+
+def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
+    tmp_path: Path,
+) -> None:
+    competition = asyncio.run(dropping(tmp_path, 1, drops=2, tables=8))
+
+    with Store(tmp_path / "arena.db", create=False) as store:
+        results = Results(store, competition)
+        [row] = results.standings
+        [found] = examine(store)
+        verdicts = results.verdicts
+    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
+    assert row.eliminated.kind is Ending.DISCONNECT
+    assert [one.forgiven for one in verdicts] == [True] * 8 + [False]
+    assert found.flaws == ()
+
+
+def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
+    competition = asyncio.run(dropping(tmp_path, 2, drops=2, tables=1))
+    with Store(tmp_path / "arena.db", create=False) as store:
+        first, second = store.verdicts(competition)
+    with sqlite3.connect(tmp_path / "arena.db") as database:
+        database.execute(
+            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)",
+            (second.event, first.event),
+        )
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [found] = examine(store)
+
+    [flaw] = found.flaws
+    assert flaw.match == second.match
+    assert "its verdict is about the event" in flaw.text
