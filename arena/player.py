@@ -127,6 +127,12 @@ class Player:
         return self.is_here and not self.leaving and len(self.chairs) < self.tables
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
+        connection = self.connection
+        return self.event != "" and connection is not None and connection.has_link
+
+    @property
     def floor_ms(self) -> float:
         """What its link costs it at least per decision; that of its former connection until this one's is known."""
         return self.link.floor_ms if self.link.is_known else self._floor_ms

@@ -289,8 +289,9 @@ class RunningStage:
     def _here(self, name: str) -> Player | None:
         """The bot, if it is connected, and has been heard since it was last out of time."""
         player = self._referee.player(name)
-        is_here = player is not None and player.is_here and not player.event
-        return player if is_here else None
+        if player is None or not player.is_here or player.is_silent:
+            return None
+        return player
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """A bot with one table has no second chair for itself."""
