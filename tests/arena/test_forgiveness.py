@@ -251,6 +251,24 @@ def test_J3_a_crash_between_two_matches_costs_the_next(house: House) -> None:
     run(scenario)
 
 
+def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann")
+        names = ("ann", "cem")
+        competition, task = await hall.begin(*names, matches=4, forgive=2, wait_s=0.01)
+        competition.offended("cem", CRASHED)
+        report = await in_time(task)
+
+        kinds = [(one.kind, one.forgiven) for one in report.verdicts]
+        absent = Ending.ABSENT
+        assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
+
+    run(scenario)
+
+
 def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(house: House) -> None:
     """The gateway tells the competition of it as well, after the match has ended."""
 
