@@ -381,7 +381,8 @@ class RunningStage:
                 self._left.pop(name, None)
                 if (timer := self._expected.pop(name, None)) is not None:
                     timer.cancel()
-                self.seat((name,))
+                if self._waiting.get(name):
+                    self._free_tables(name)
 
     def _strike(self, name: str) -> None:
         """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""

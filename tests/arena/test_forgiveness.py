@@ -317,6 +317,32 @@ def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     run(scenario)
 
 
+def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(house: House) -> None:
+    """The host decides that when it hears the verdict, which is after the match has been counted."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann")
+        ben = hall.comes("ben", silent)
+        ben.wire.has_link = False  # one on its pipes is never silent
+
+        def hangs(verdict: Verdict) -> None:
+            ben.player.leaving = True
+
+        house.conduct.on_verdict = hangs
+        competition, task = await hall.begin("ann", "ben", matches=3, forgive=1)
+        house.now += 10
+        house.conduct.tick()
+        await turns()
+
+        assert competition.ledger.played == 1
+        assert house.conduct.tables == ()
+        assert competition.progress.waits_for == ("ben",)
+        task.cancel()
+
+    run(scenario)
+
+
 # --- a league ---
 
 

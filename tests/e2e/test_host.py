@@ -219,7 +219,9 @@ def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
 
     [row] = report.standings
     lost = row.forgiven  # one match, or both that it was at
-    assert [verdict.kind for verdict in report.verdicts] == [kind] * lost
+    first, *others = [verdict.kind for verdict in report.verdicts]
+    assert (first, 1 + len(others)) == (kind, lost)
+    assert {kind, Ending.ABSENT}.issuperset(others), "it may not have been ready there"
     assert len({verdict.event for verdict in report.verdicts}) == 1
     assert all(verdict.forgiven for verdict in report.verdicts)
     assert (row.rank, row.played) == (1, 4)
