@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from arena.forgiveness import Forgiveness
 from arena.forms import schedule_of
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Placed, Ranking, Stage
@@ -22,6 +23,7 @@ from arena.verify import Asked, stored_text
 from arena.written import State
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
+from protocol.vocabulary import shorten
 
 if TYPE_CHECKING:
     from arena.store import Act, Competition, Played
@@ -54,6 +56,7 @@ def audit(
     *,
     undealt: Collection[str] = (),
     asked: Mapping[str, Asked | None] | None = None,
+    events: Mapping[str, Sequence[str]] | None = None,
     is_old: bool = False,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
@@ -61,13 +64,15 @@ def audit(
     Args:
         competition: with its plan and its ranking.
         matches: all of it, in the order in which they were written.
-        verdicts: its eliminations.
+        verdicts: its offences.
         acts: what was done to it from outside.
         undealt: the ids of matches that ended before there were cards: nobody has played there.
         asked: what was asked when an offence ended a match, or None if nothing was; of those matches whose record tells.
+        events: which events these offences were, by match, in the order of who is out; of those matches whose record tells.
         is_old: it was played before pairings had numbers and plans had limits: then its schedule says nothing.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
+    out = _out(competition.plan, matches, verdicts)
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
@@ -76,9 +81,10 @@ def audit(
             *_counting(matches),
             *_taken_back(matches, acts),
             *([] if is_old else _evident(competition.plan, verdicts, asked or {})),
+            *_eventful(matches, verdicts, events or {}),
             *([] if is_old else _standing(competition, acts)),
-            *([] if is_old else _afterwards(competition.plan, played, acts)),
-            *([] if is_old else _scheduled(competition, matches, acts)),
+            *([] if is_old else _afterwards(competition.plan, played, acts, out)),
+            *([] if is_old else _scheduled(competition, matches, acts, out)),
         )
     )
 
@@ -192,6 +198,26 @@ def _evident(
             yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
 
 
+def _eventful(
+    matches: Sequence[Played],
+    verdicts: Sequence[Verdict],
+    events: Mapping[str, Sequence[str]],
+) -> Said:
+    """Every verdict is about the event that the record, which is sealed, says: whoever counts events can rely on it (J3)."""
+    told = {
+        (match.id, bot): event
+        for match in matches
+        for bot, event in zip(_all_out(match), events.get(match.id, ()), strict=False)
+    }
+    for verdict in verdicts:
+        event = told.get((verdict.match, verdict.bot), verdict.event)
+        if event != verdict.event:
+            yield (
+                verdict.match,
+                f"its verdict is about the event {shorten(verdict.event)}, its record says {shorten(event)}",
+            )
+
+
 def _counting(matches: Sequence[Played]) -> Said:
     """Void matches count for nothing, and a pairing counts once."""
     first: dict[int, str] = {}
@@ -236,7 +262,12 @@ def _standing(competition: Competition, acts: Sequence[Act]) -> Said:
         yield None, f"it is {what}, its ranking says {_placed(competition.ranking)}"
 
 
-def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> Said:
+def _afterwards(
+    plan: Plan,
+    matches: Sequence[Played],
+    acts: Sequence[Act],
+    out_by: Mapping[str, Collection[str]],
+) -> Said:
     """Whoever is out does not play any more (J3), but on a ladder; of what was played and counts."""
     if plan.form is Form.LADDER:
         return
@@ -251,12 +282,15 @@ def _afterwards(plan: Plan, matches: Sequence[Played], acts: Sequence[Act]) -> S
                 bot, match.started_at
             ):
                 yield match.id, f"{bot} had been removed before"
-        for bot in offenders:
+        for bot in out_by.get(match.id, ()):
             out.setdefault(bot, match.id)
 
 
 def _scheduled(
-    competition: Competition, matches: Sequence[Played], acts: Sequence[Act]
+    competition: Competition,
+    matches: Sequence[Played],
+    acts: Sequence[Act],
+    out_by: Mapping[str, Collection[str]],
 ) -> Said:
     """What counts is what the schedule asks for, and the ranking is what it returns."""
     plan = competition.plan
@@ -266,7 +300,8 @@ def _scheduled(
     for match in matches:
         if match.counts:
             counted.setdefault(match.pairing, match)
-    run = _Run(plan, counted, _out(matches, acts))
+    out = set(_removed(acts)).union(*out_by.values())
+    run = _Run(plan, counted, out)
     yield from run.flaws()
     for number, match in counted.items():
         if number not in run.asked:
@@ -348,10 +383,18 @@ class _Run:
         return None if eliminates and self.missing else tuple(outcomes)
 
 
-def _out(matches: Iterable[Played], acts: Sequence[Act]) -> set[str]:
-    """Who is out: offenders whose match counts, and whom the instructor has removed."""
-    offenders = {bot for match in matches if match.counts for bot in _all_out(match)}
-    return offenders | set(_removed(acts))
+def _out(
+    plan: Plan, matches: Iterable[Played], verdicts: Iterable[Verdict]
+) -> dict[str, tuple[str, ...]]:
+    """Which matches that count put whom out, by their ids: all offenders, but for those that were forgiven (J3)."""
+    forgiveness = Forgiveness(plan.forgive, verdicts)
+    out = {}
+    for match in matches:
+        if match.counts and _all_out(match):
+            forgiven = forgiveness.forgiven(match.id, match.players, match.result)
+            spared = {match.players[seat] for seat in forgiven}
+            out[match.id] = tuple(bot for bot in _all_out(match) if bot not in spared)
+    return out
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:

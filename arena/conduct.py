@@ -45,7 +45,7 @@ from protocol.messages import (
 from protocol.session import ask_id
 from protocol.vocabulary import Question, Settings, shorten
 
-__all__ = ["FAULT", "MOST_VOIDS", "Conduct", "OnOver", "Table"]
+__all__ = ["FAULT", "MOST_VOIDS", "Conduct", "Forgives", "OnOver", "Table"]
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,8 @@ _SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
 _AGAIN_S = 0.25  # between looks at a bot whose connection is lost
 
 OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
+Forgives: TypeAlias = Callable[[str, Ending, str], bool]
+"""(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
 
 
 class Table:
@@ -75,12 +77,14 @@ class Table:
         on_over: OnOver,
         now: float,
         by_seat: Sequence[Limits] = (),
+        forgives: Forgives = lambda bot, kind, event: False,
     ) -> None:
         self.id = table_id
         self.game = game
         self.settings = settings
         self.limits = limits
         self.on_over = on_over
+        self.forgives = forgives
         self.opened_at = now
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
@@ -158,10 +162,12 @@ class Conduct:
         limits: Limits,
         on_over: OnOver,
         by_seat: Sequence[Limits] = (),
+        forgives: Forgives = lambda bot, kind, event: False,
     ) -> Table:
         """Invite players to a match, one per seat; `on_over` is called once, when its result is known.
 
-        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot.
+        With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot. `forgives` is asked what an
+        offence costs.
         """
         self._numbers += 1
         table = Table(
@@ -173,6 +179,7 @@ class Conduct:
             on_over,
             self._clock(),
             by_seat,
+            forgives,
         )
         self._tables[table.id] = table
         names = tuple(player.name for player in players)
@@ -248,6 +255,8 @@ class Conduct:
             chair.ask = None
             player.pending -= 1
             player.last_answer = arrived
+            if player.event:
+                player.recovered(chair)
             self._play_on(chair.table)
 
     def offence(
@@ -372,6 +381,7 @@ class Conduct:
         now = chair.stands_at(now)
         bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
         connection, process = player.connection, player.process
+        event = player.event_of(chair, finding.kind, now)
         question = None if chair.ask is None else chair.ask.question
         verdict = Verdict(
             kind=finding.kind,
@@ -394,8 +404,10 @@ class Conduct:
             stderr=finding.stderr or (None if process is None else process.tail()),
             enforced=player.enforced,
             limits=chair.limits,
+            event=event,
+            forgiven=table.forgives(player.name, finding.kind, event),
         )
-        self._end(table, finding.kind, chair.seat, finding.text)
+        self._end(table, finding.kind, chair.seat, finding.text, (event,))
         self._finish(table, verdict)
 
     def _failed(self, table: Table) -> None:
@@ -403,9 +415,16 @@ class Conduct:
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
         self.void(table, FAULT)
 
-    def _end(self, table: Table, kind: Ending, seat: int | None, text: str) -> None:
+    def _end(
+        self,
+        table: Table,
+        kind: Ending,
+        seat: int | None,
+        text: str,
+        events: tuple[str, ...] = (),
+    ) -> None:
         match = table.match or table.begin(start=False)
-        match.end(kind, seat, text)
+        match.end(kind, seat, text, events=events)
 
     def _finish(self, table: Table, verdict: Verdict | None) -> None:
         """Tell every seat, free the chairs, and hand the result on."""

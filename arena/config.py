@@ -102,6 +102,7 @@ class _Run(Struct, frozen=True, kw_only=True):
     with_itself: bool | None = None
     wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
     pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
+    forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
     house: list[str] = []
     settings: dict[str, Any] = {}
     limits: dict[str, Any] = {}
@@ -301,6 +302,7 @@ def _run(read: _Run, where: str) -> Run:
         limits=read.limits,
         wait_s=read.wait_s,
         pause_s=read.pause_s,
+        forgive=read.forgive,
         house=tuple(read.house),
     )
 

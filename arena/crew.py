@@ -201,7 +201,13 @@ class Crew:
         task = self._loop.create_task(self._launcher.stop(name))
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
-        task.add_done_callback(lambda _: self._forget(name))
+        task.add_done_callback(lambda _: self._stopped(name))
+
+    async def gone(self, name: str) -> None:
+        """Wait until nothing is left of one that has offended: then it can be started again."""
+        while name in self._ours or name in self._gateway.players:
+            await self._wait_for_change()
+        await self._launcher.stop(name)
 
     def offended(self, name: str, finding: Finding) -> None:
         """A player is gone for good: if it is one of these, its process has to go, too."""
@@ -246,6 +252,11 @@ class Crew:
                 enforced=ours.enforced,
             )
             self._on_offence(name, finding)
+
+    def _stopped(self, name: str) -> None:
+        self._forget(name)
+        if not self._is_closing:
+            self._on_change()
 
     def _forget(self, name: str) -> _Ours | None:
         """One has ended: its name is free again."""

@@ -51,7 +51,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         cross_table: who has done how against whom, in a round robin.
         ranking: the places of an elimination.
         not_there: those of the roster who had not come when it started.
-        verdicts: every elimination, with its evidence.
+        verdicts: every offence, with its evidence.
         played: how many matches count or ended by an offence.
         seconds: how long it took, since the arena was last started.
     """
@@ -167,7 +167,7 @@ class Competition:
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """Every elimination so far."""
+        """Every offence so far."""
         return tuple(self.ledger.verdicts)
 
     @property
@@ -284,7 +284,7 @@ class Competition:
             self._listener.told(f"{self.title}: the house bot {name} {finding.text}")
             if self._stage is not None:
                 self._stage.offended(name)
-        elif self.is_in(name):
+        elif self.is_in(name) and not self.ledger.knows(name, finding.event):
             is_new = name not in self._findings
             self._findings.setdefault(name, finding)
             if self._stage is not None:
@@ -402,9 +402,9 @@ class Competition:
         """Its result, if there is one."""
         return self.ledger.known(pairing)
 
-    def is_out(self, pairing: Pairing) -> bool:
+    def is_out(self, *names: str) -> bool:
         """Whether one of them has been eliminated (J3)."""
-        return any(name in self.ledger.out for name in pairing.players)
+        return any(name in self.ledger.out for name in names)
 
     def is_barred(self, name: str) -> bool:
         """Whether a bot may not play here any more, or its owner."""
@@ -450,6 +450,7 @@ class Competition:
             players,
             self.plan.limits,
             partial(self._over, pairing, on_over),
+            forgives=self.ledger.forgives,
         )
 
     def note(
@@ -491,14 +492,17 @@ class Competition:
             return match.result()
         also = tuple(one for one in also if pairing.players[one] not in self.house)
         finding = self._finding(name)
-        match.end(finding.kind, seat, finding.text, also)
         verdict, *others = (
             self._ruling(match_id, pairing, one) for one in (seat, *also)
         )
+        events = tuple(one.event for one in (verdict, *others))
+        match.end(finding.kind, seat, finding.text, also, events)
         result = match.result()
         self._note(match_id, pairing, result, verdict, others=others)
-        for one in (verdict, *others):
-            self._listener.ruled(one)
+        for ruled in (verdict, *others):
+            if not self.is_out(ruled.bot):
+                self._findings.pop(ruled.bot, None)  # it has paid for that
+            self._listener.ruled(ruled)
         return result
 
     def _finding(self, name: str) -> Finding:
@@ -513,6 +517,7 @@ class Competition:
         """The evidence against a bot that does not come."""
         limits, name = self.plan.limits, pairing.players[seat]
         finding = self._finding(name)
+        event = finding.event or f"{match}.{seat}"
         return Verdict(
             kind=finding.kind,
             match=match,
@@ -528,6 +533,8 @@ class Competition:
             enforced=finding.enforced,
             bank_ms=limits.bank_ms,
             limits=limits,
+            event=event,
+            forgiven=self.ledger.forgives(name, finding.kind, event),
         )
 
     def void_table(self, table: Table, text: str) -> None:

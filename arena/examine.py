@@ -118,6 +118,7 @@ class _Gathered:
         reasons: what does not fit, by match.
         undealt: those without cards.
         asked: what was asked when an offence ended a match, or None, where there is nothing wrong with that match.
+        events: which events the offences were, by match.
         uncommitted: those with cards, but without a commitment.
         is_committed: whether there is any with one.
     """
@@ -128,6 +129,7 @@ class _Gathered:
         self.reasons: dict[str, list[str]] = {}
         self.undealt: set[str] = set()
         self.asked: dict[str, Asked | None] = {}
+        self.events: dict[str, tuple[str, ...]] = {}
         self.uncommitted: list[str] = []
         self.is_committed = False
 
@@ -139,6 +141,7 @@ class _Gathered:
             self.reasons[played.id] = list(checked.reasons)
         elif played.result.termination.is_offence:
             self.asked[played.id] = checked.asked
+            self.events[played.id] = checked.events
         self.is_committed |= checked.is_committed
         if not checked.is_dealt:
             self.undealt.add(played.id)
@@ -200,6 +203,7 @@ def _examined(
                     acts,
                     undealt=gathered.undealt,
                     asked=gathered.asked,
+                    events=gathered.events,
                     is_old=is_old or _is_undrawn(plan),
                 )
             )

@@ -244,10 +244,13 @@ class Gateway:
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
         player = self._of.get(connection)
+        was_silent = player is not None and player.event
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
         if player is not None and player.ponged(payload, arrived):
             player.probe(arrived, self.conduct.lag.total_s(arrived))
+            if was_silent:
+                self.on_change()  # it was out of time, and can be dealt to again
         else:
             self.trifled(connection)
 
@@ -354,8 +357,10 @@ class Gateway:
         self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
             self.players.remove(player)
+            enforced, event = player.enforced, player.event
             self.on_offence(
-                player.name, msgspec.structs.replace(finding, enforced=player.enforced)
+                player.name,
+                msgspec.structs.replace(finding, enforced=enforced, event=event),
             )
 
     def _send_away(self, player: Player, text: str) -> None:

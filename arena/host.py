@@ -10,6 +10,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Mapping,
     Sequence,
@@ -17,7 +18,7 @@ from collections.abc import (
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -31,7 +32,7 @@ from arena.launch import Program
 from arena.ledger import Ledger
 from arena.match import Result
 from arena.names import alike
-from arena.plan import Form, Plan
+from arena.plan import Bot, Form, Plan
 from arena.roster import Roster
 from arena.roster_watch import RosterWatch
 from arena.schedule import Pairing
@@ -152,6 +153,7 @@ class Host:
         self._changed = asyncio.Event()
         self._is_interrupted = False
         self._restoring: set[asyncio.Task[None]] = set()
+        self._restarting: set[str] = set()  # launched bots that were forgiven
         self._on_verdict = on_verdict
         self._loop = asyncio.get_running_loop()
         self.conduct = Conduct(self._loop.time, practice, self._ruled)
@@ -207,6 +209,8 @@ class Host:
         trace: TracebackType | None,
     ) -> None:
         self.crew.closes()
+        for task in tuple(self._restoring):
+            task.cancel()
         if self._watching is not None:
             self._watching.cancel()
         if self._is_interrupted:
@@ -421,25 +425,40 @@ class Host:
     async def launch_missing(self, competition: Competition) -> None:
         """Start those of its launched bots that do not run and are not out."""
         for bot in competition.plan.bots:
-            if bot.name in self.crew or not competition.is_in(bot.name):
-                continue
-            try:
-                if bot.house is not None:
-                    competition.guests.add(bot.name)
-                    words = competition.plan.game, bot.house
-                    await self.launch(words, bot.name, tables=bot.tables)
-                else:
-                    await self.launch_program(bot.program, bot.name)
-            except ArenaError as error:
-                self._listener.told(f"{bot.name}: {error}")
+            await self._launch_missing(competition, bot)
+
+    async def _launch_missing(self, competition: Competition, bot: Bot) -> None:
+        if bot.name in self.crew or not competition.is_in(bot.name):
+            return
+        try:
+            if bot.house is not None:
+                competition.guests.add(bot.name)
+                words = competition.plan.game, bot.house
+                await self.launch(words, bot.name, tables=bot.tables)
+            else:
+                await self.launch_program(bot.program, bot.name)
+        except ArenaError as error:
+            self._listener.told(f"{bot.name}: {error}")
 
     def restore(self, competition: Competition) -> None:
         """Start those of its launched bots again that are in it once more; those that play with people come back."""
         if self.parlour is not None:
             self.parlour.needed(competition)
-        task = self._loop.create_task(self.launch_missing(competition))
+        self._restore(self.launch_missing(competition))
+
+    def _restore(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
         self._restoring.add(task)
         task.add_done_callback(self._restoring.discard)
+
+    async def _start_again(self, competition: Competition, bot: Bot) -> None:
+        """Start a launched bot again that was forgiven, once nothing is left of it."""
+        await self.crew.gone(bot.name)
+        self._restarting.discard(bot.name)
+        if not competition.is_over:
+            await self._launch_missing(competition, bot)
+        if bot.name not in self.crew:
+            self.gateway.admission.forget(bot.name)
 
     def _dismiss_house(self, competition: Competition) -> None:
         """Stop the house bots that were there for this competition only."""
@@ -458,6 +477,10 @@ class Host:
         asyncio.get_running_loop().call_soon(self._seat, names)
 
     def _seat(self, names: Sequence[str]) -> None:
+        for name in self._restarting.intersection(names):
+            player = self.gateway.players.get(name)
+            if player is not None and not player.chairs:
+                self.crew.dismiss(name)  # it hung, and no match is disturbed by it now
         for competition in self._in_order:
             competition.seat(names)
 
@@ -520,6 +543,23 @@ class Host:
                 kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
             )
             self._loop.call_soon(self.crew.stop, verdict.bot, finding)
+        elif verdict.forgiven and verdict.bot not in self._restarting:
+            for one in self._competitions:
+                for bot in one.plan.bots:
+                    if bot.name == verdict.bot and one.is_in(bot.name):
+                        self._restart(one, bot)
+                        return
+
+    def _restart(self, competition: Competition, bot: Bot) -> None:
+        """Start a launched bot again that was forgiven; one that hangs is ended first, when it sits nowhere any more."""
+        name = bot.name
+        self._restarting.add(name)
+        if name not in self.crew:  # meanwhile nobody else gets its name
+            self.gateway.admission.expect(name, secrets.token_urlsafe(16))
+        elif (player := self.gateway.players.get(name)) is not None:
+            player.leaving = True  # it is dealt to no more
+            self.freed((name,))
+        self._restore(self._start_again(competition, bot))
 
 
 def _allow_many_files() -> None:

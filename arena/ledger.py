@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from arena.forgiveness import Forgiveness
 from arena.forms import schedule_of, standings_of
 from arena.ladder import Ladder
 from arena.match import MatchResult, Result
@@ -42,11 +43,11 @@ class Ledger:
         store: where everything is written.
         earlier: what counted when it was interrupted.
         acts: what the instructor had done by then.
-        verdicts: who was out by then, and why.
+        verdicts: the offences until then.
 
     Attributes:
         out: who is out (J3), and why.
-        verdicts: every elimination with its evidence; of a ladder the latest.
+        verdicts: every offence with its evidence, forgiven ones too; of a ladder the latest.
         findings: what was found while a bot sat nowhere, and has not ended a match yet.
         pauses: of the owners on a ladder.
     """
@@ -75,6 +76,7 @@ class Ledger:
         self._flags = {act.text for act in acts}
         self.findings = _findings(acts)
         self._removed = removed(acts)
+        self._forgiveness = Forgiveness(0)
         self._recount(earlier)
 
     @property
@@ -170,6 +172,7 @@ class Ledger:
             self._counted[pairing.number] = played
         ruled = (*(() if verdict is None else (verdict,)), *others)
         self.verdicts += [one for one in ruled if one.bot not in self.out]
+        self._forgiveness.ruled(ruled)
         if self._is_ladder:  # where an offender plays on, and may offend for ever
             del self.verdicts[:-_LATEST]
         self._count(played)
@@ -177,6 +180,16 @@ class Ledger:
     def match_of(self, pairing: Pairing) -> str:
         """The id of the match that is a pairing's result."""
         return self._counted[pairing.number].id
+
+    def forgives(self, name: str, kind: Ending, event: str) -> bool:
+        """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
+        return name not in self.out and self._forgiveness.would_forgive(
+            name, kind, event
+        )
+
+    def knows(self, name: str, event: str) -> bool:
+        """Whether that event has ended a match here already."""
+        return self._forgiveness.knows(name, event)
 
     def found(self, name: str, finding: Finding, at: float) -> None:
         """Write down that a bot has offended while it sat nowhere: it is out at its next match."""
@@ -276,6 +289,7 @@ class Ledger:
     def _recount(self, counted: Iterable[Played]) -> None:
         """Count everything, in the order in which it happened."""
         self.out = {}
+        self._forgiveness = Forgiveness(self.plan.forgive, self.verdicts)
         self._standings = standings_of(self.plan)
         self.pauses = Pauses()
         if self.plan.form is not Form.ELIMINATION:
@@ -283,16 +297,19 @@ class Ledger:
                 self._strike(name, ended)
         for played in counted:
             self._count(played)
+        self.verdicts = list(self._forgiveness.told(self.verdicts))
 
     def _count(self, played: Played) -> None:
-        pairing = Pairing(played.pairing, played.players)
+        pairing, result = Pairing(played.pairing, played.players), played.result
+        forgiven = self._forgiveness.forgiven(played.id, played.players, result)
         if self._standings is not None:  # which leave out whoever has been struck
-            self._standings.add(Outcome(pairing, played.result))
+            self._standings.add(Outcome(pairing, result, forgiven))
         if self._is_ladder:  # where it is only a loss, and a pause (J3)
             self.pauses.add(played)
             return
-        for seat in played.result.out:
-            self.out.setdefault(pairing.players[seat], played.result.termination)
+        for seat in result.out:
+            if seat not in forgiven:
+                self.out.setdefault(pairing.players[seat], result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:
         self.out.setdefault(name, ended)

@@ -38,6 +38,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         times_ms: how long each answer took on the arena's clock, from its question, in whole milliseconds; empty in process.
         notes: (number of the answer, note) for the answers that came with one.
         scores, points, termination, also_out: the result; the last only where there is any.
+        events: after an offence, which event it was of the offender, and of each in `also_out`; see `Verdict`.
     """
 
     game: str
@@ -54,6 +55,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[int, ...]
     termination: Termination
     also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     def to_json(self) -> bytes:
         """The record as one JSON document; the same match gives the same bytes."""
@@ -147,6 +149,7 @@ class Match:
         self.notes: list[tuple[int, str]] = []
         self.termination: Termination | None = None
         self.also_out: tuple[int, ...] = ()
+        self._events: tuple[str, ...] = ()
         self._seed, self._nonces = seed, nonces
         self._dealt: list[Any] | None = None
         self._board = Scoreboard(game.seats)
@@ -207,13 +210,18 @@ class Match:
         seat: int | None,
         text: str,
         also_out: tuple[int, ...] = (),
+        events: tuple[str, ...] = (),
     ) -> None:
-        """Stop before the rules are done: an offence of `seat`, with whom others may be out, or void."""
+        """Stop before the rules are done: an offence of `seat`, with whom others may be out, or void.
+
+        `events` says of each of them which event it was, the offender first.
+        """
         if self.termination is not None:
             return  # only the first offence received ends a match (J2)
         self.pending = None
         self.termination = Termination(kind, seat, text)
         self.also_out = also_out
+        self._events = events
         self._rules.close()
         if self.game.stake is not None and self.termination.is_offence:
             self._board.scores[0] = -self.game.stake(self.settings)
@@ -242,6 +250,7 @@ class Match:
             points=points,
             termination=self.termination,
             also_out=self.also_out or msgspec.UNSET,
+            events=self._events or msgspec.UNSET,
         )
         return MatchResult(
             self.scores, points, self.termination, self.also_out, record=record
@@ -331,4 +340,10 @@ def replay(record: Record) -> MatchResult:
 def end(match: Match, record: Record) -> None:
     """End a match that is played again as the record says that it ended."""
     ended = record.termination
-    match.end(ended.kind, ended.seat, ended.text, record.also_out or ())
+    match.end(
+        ended.kind,
+        ended.seat,
+        ended.text,
+        record.also_out or (),
+        record.events or (),
+    )

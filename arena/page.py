@@ -67,7 +67,7 @@ def _section(summary: Summary, links: Mapping[str, str], zone: tzinfo | None) ->
         *_tables(summary),
     ]
     if summary.verdicts:
-        parts += ["<h3>Eliminated</h3>", _verdicts(summary.verdicts)]
+        parts += ["<h3>Offences</h3>", _verdicts(summary.verdicts)]
     return "\n".join([*parts, "</section>"])
 
 
@@ -115,7 +115,10 @@ def _tables(summary: Summary) -> Iterator[str]:
             yield from _cross(summary.cross_table)
         case Form.LEAGUE:
             measure = measure_for(summary.plan.game)
-            columns = ("rank", "bot", "matches", measure.title, "±", "score")
+            columns = (
+                *("rank", "bot", "matches", "forgiven"),
+                *(measure.title, "±", "score"),
+            )
             yield _table(*_filled(columns, [_league(row) for row in rows]))
         case Form.LADDER:
             yield _table(_LADDER, (_ladder(row) for row in rows))
@@ -150,8 +153,8 @@ def _unlisted(row: Any) -> str:
 def _round_robin(row: Any) -> Sequence[object]:
     if why := _unlisted(row):
         return (None, row.name, why)
-    error = None if row.error is None else round(row.error * row.played, 1)
-    counts = (row.wins, row.draws, row.losses)
+    error = None if row.error is None else round(row.error * row.completed, 1)
+    counts = (row.wins, row.draws, row.losses, row.forgiven)
     return (row.rank, row.name, *counts, _signed(row.score), error, row.points)
 
 
@@ -162,7 +165,8 @@ def _league(row: Any) -> Sequence[object]:
         None if number is None else f"{number:,.3f}"
         for number in (row.value, row.error)
     )
-    return (row.rank, row.name, row.played, value, error, _signed(row.score))
+    counts = (row.played, row.forgiven)
+    return (row.rank, row.name, *counts, value, error, _signed(row.score))
 
 
 def _ladder(row: Any) -> Sequence[object]:
@@ -205,7 +209,8 @@ def _filled(
     empty = {
         place
         for place, name in enumerate(columns)
-        if name in ("±", "points") and not any(row[place] for row in numbers)
+        if name in ("±", "points", "forgiven")
+        and not any(row[place] for row in numbers)
     }
 
     def left(row: Sequence[Any]) -> Sequence[Any]:
@@ -216,7 +221,17 @@ def _filled(
 
 _NUMBER = ' class="number"'
 _NOT_THERE = "not there when it started"
-_ROUND_ROBIN = ("rank", "bot", "wins", "draws", "losses", "score", "±", "points")
+_ROUND_ROBIN = (
+    "rank",
+    "bot",
+    "wins",
+    "draws",
+    "losses",
+    "forgiven",
+    "score",
+    "±",
+    "points",
+)
 _LADDER = (
     *("rank", "bot", "rating", "mu", "sigma"),
     *("matches", "wins", "draws", "losses", "offences"),
@@ -277,7 +292,7 @@ def _verdicts(found: Sequence[Verdict]) -> str:
     )
     body = "".join(
         f'<tr><th class="bot" scope="row">{_bot(verdict.bot)}</th>'
-        f"<td>{_escaped(verdict.kind.value)}</td>"
+        f"<td>{_escaped(verdict.kind.value)}{', forgiven' if verdict.forgiven else ''}</td>"
         f'<td class="words">{_escaped(verdict.text)}'
         f"<br><small>{_escaped(_found(verdict))}</small></td>"
         f"<td>{_escaped(verdict.match)}</td></tr>"

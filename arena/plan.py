@@ -87,6 +87,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         limits: of time and space.
         wait_s: how long a bot that is away is waited for.
         pause_s: on a ladder, how long a bot rests between two matches.
+        forgive: how many events of a bot cost it only the matches that they end (J3).
         teams: the team of each player that has one.
         house: names for the house bots in a final's free chairs.
         seed: in hex, what an elimination's tables are drawn from (K2); its hash is told when the competition starts.
@@ -105,6 +106,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     wait_s: float = WAIT_S
     pause_s: float = 0.0
+    forgive: int = 0
     teams: dict[str, str] = {}
     house: tuple[str, ...] = ()
     seed: str = ""

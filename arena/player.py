@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 from arena.budget import Budget
 from arena.clock import Link
 from arena.connection import Wire
+from arena.forgiveness import FORGIVABLE
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
 from protocol.messages import (
     Answer,
     ArenaMessage,
     BotMessage,
+    Ending,
     Hello,
     Match,
     Over,
@@ -105,6 +107,7 @@ class Player:
         link: how quick its connection is at best.
         loss: that of its connection, while it is lost.
         budget: how much of what it says may come to nothing; None until it is welcome.
+        event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
     """
 
     def __init__(
@@ -134,6 +137,9 @@ class Player:
         self.budget: Budget | None = None
         self.loss: Loss | None = None
         self.leaving = False
+        self.event = ""
+        self._latest_event = ""
+        self._event_at = -math.inf
         self._floor_ms = 0.0
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
@@ -170,6 +176,12 @@ class Player:
         if self.is_away or self.leaving:
             return False
         return len(self.chairs) < self.tables
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
+        connection = self.connection
+        return self.event != "" and connection is not None and connection.has_link
 
     @property
     def floor_ms(self) -> float:
@@ -295,10 +307,12 @@ class Player:
         """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
         if payload in self._look_pings:
             self._look_pings.remove(payload)
+            self.event = ""
             return True
         if self._ping is None or payload != self._ping[0]:
             return False
         self.heard_welcome()  # it was sent before the ping
+        self.event = ""
         sent_at = self._ping[1]
         self._ping = None
         if self._ping_counts:
@@ -308,6 +322,28 @@ class Player:
             self._ping_due += self._ping_s
             self._ping_s = min(2 * self._ping_s, _PING_MOST_S)
         return True
+
+    # --- offences ---
+
+    def event_of(self, chair: Chair, kind: Ending, now: float) -> str:
+        """The id of the event that ends a chair's match: one for all that a lost connection, a crash or a freeze brings about.
+
+        To an event belong the matches that were open when it was first noticed, until the bot has answered a question that came
+        later; and the questions that waited then, however late they are ruled on.
+        """
+        if kind not in FORGIVABLE:
+            return chair.id
+        was_open = chair.table.opened_at <= self._event_at
+        waited = chair.asked_at <= self._event_at
+        if not (was_open and (self.event or waited)):
+            self._latest_event, self._event_at = chair.id, now
+        self.event = self._latest_event
+        return self.event
+
+    def recovered(self, chair: Chair) -> None:
+        """A chair's question was answered in time: if it came after the event, that is over."""
+        if chair.asked_at > self._event_at:
+            self.event = ""
 
     # --- losing the connection and coming back ---
 

@@ -14,6 +14,7 @@ import msgspec
 
 from arena.archive import Archive
 from arena.bracket import Bracket, BracketStage
+from arena.forgiveness import Forgiveness
 from arena.forms import Standings, expected_matches, standings_of
 from arena.pace import Pace
 from arena.plan import Form, Plan
@@ -41,7 +42,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         standings: as in `Results`; empty if there is a ranking.
         cross_table: of a round robin.
         ranking: of an elimination that has been played to its end.
-        verdicts: every elimination that stands, with its evidence.
+        verdicts: every offence that stands, with its evidence.
         actions: what instructors did.
     """
 
@@ -147,22 +148,24 @@ class Results:
 
     @property
     def out(self) -> dict[str, Termination]:
-        """Who is out, and why: offenders, and those whom the instructor took out. On a ladder nobody is (J3)."""
+        """Who is out, and why: offenders who are not forgiven, and those whom the instructor took out. On a ladder nobody is (J3)."""
         return dict(self._out)
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """All eliminations that stand, with their evidence; read anew each time, as they are few."""
+        """All offences that stand, with their evidence, forgiven ones too; read anew each time, as they are few."""
         return tuple(verdict for _, verdict in self.rulings)
 
     @property
     def rulings(self) -> tuple[tuple[float, Verdict], ...]:
         """The same, each with when it was put in."""
-        return tuple(
+        found = [
             (at, verdict)
             for at, verdict in self._store.rulings(self.competition.id)
             if verdict.match in self._offences
-        )
+        ]
+        told = self._forgiveness.told(verdict for _, verdict in found)
+        return tuple(zip((at for at, _ in found), told, strict=True))
 
     @property
     def progress(self) -> Progress:
@@ -210,6 +213,7 @@ class Results:
         self._removed = removed
         self._out = {} if self.plan.form is Form.LADDER else dict(removed)
         self._offences: set[str] = set()
+        self._forgiveness = Forgiveness(self.plan.forgive)
         self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()
@@ -226,7 +230,10 @@ class Results:
         return removed(acts)
 
     def _read_new(self) -> None:
-        for played in self._store.results(self.competition.id, after=self._last):
+        new = self._store.results(self.competition.id, after=self._last)
+        if self.plan.forgive and any(played.result.out for played in new):
+            self._forgiveness.ruled(self._store.verdicts(self.competition.id))
+        for played in new:
             self._add(played)
 
     def _add(self, played: Played) -> None:
@@ -235,15 +242,18 @@ class Results:
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
         pairing, out = Pairing(played.pairing, played.players), played.result.out
+        forgiven = self._forgiveness.forgiven(played.id, played.players, played.result)
         if self._standings is not None:
-            self._standings.add(Outcome(pairing, played.result))
+            self._standings.add(Outcome(pairing, played.result, forgiven))
         if self._bracket is not None:
             self._bracket.add(pairing, played.result)
             self._matches[played.pairing] = played.id
         if out:
             self._offences.add(played.id)
             if self.plan.form is not Form.LADDER:
-                for name in (played.players[seat] for seat in out):
+                for name in (
+                    played.players[seat] for seat in out if seat not in forgiven
+                ):
                     self._out.setdefault(name, played.result.termination)
 
     def _strike(self, name: str, ended: Termination) -> None:

@@ -75,6 +75,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         limits: those of its own, over `[limits]`.
         wait_s: how long a bot that is away is waited for.
         pause_s: on a ladder, how long a bot rests between two matches.
+        forgive: in a round robin or a league, how many events of a bot cost it only the matches that they end (J3).
         house: which house bots are launched into it, the same one as often as it is listed.
     """
 
@@ -93,6 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     limits: Mapping[str, int] = {}
     wait_s: float = WAIT_S
     pause_s: float = PAUSE_S
+    forgive: int = 0
     house: tuple[str, ...] = ()
 
     @property
@@ -130,8 +132,11 @@ def plan_for(
         not_there: those of the roster who have not come.
 
     Raises:
-        UsageError: settings that do not go together, or cannot be split so.
+        UsageError: settings that do not go together, or cannot be split so, or a form in which nothing is forgiven.
     """
+    if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
+        form = run.form.value.replace("_", " ")
+        raise UsageError(f"forgive: expected a round robin or a league, got {form}")
     chosen = {**games.get(run.game, {}), **run.settings}
     settings = competition_settings(run.rules, chosen)
     return plan_of(
@@ -144,6 +149,7 @@ def plan_for(
         limits=limits_of(run.form, limits, run.limits),
         wait_s=run.wait_s,
         pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
+        forgive=run.forgive,
         teams=teams_of(players, teams or {}),
         run=run.name,
         due_at=due_at,

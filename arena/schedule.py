@@ -60,10 +60,17 @@ class Pairing(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What came of a pairing; `result` is None if it was not played because one of them had been eliminated."""
+    """What came of a pairing.
+
+    Attributes:
+        pairing: who was to play.
+        result: None if it was not played because one of them had been eliminated.
+        forgiven: seats that are not out, though an offence of theirs ended it (J3).
+    """
 
     pairing: Pairing
     result: Result | None
+    forgiven: tuple[int, ...] = ()
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):

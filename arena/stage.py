@@ -35,7 +35,7 @@ class Referee(Protocol):
     def known(self, pairing: Pairing) -> Result | None:
         """Its result, if it has been played before the arena was interrupted, or not been taken back."""
 
-    def is_out(self, pairing: Pairing) -> bool:
+    def is_out(self, *names: str) -> bool:
         """Whether one of them has been eliminated (J3)."""
 
     def stuck(self, pairing: Pairing) -> None:
@@ -112,7 +112,7 @@ class RunningStage:
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
             result = referee.known(pairing)
-            if result is None and not referee.is_out(pairing):
+            if result is None and not referee.is_out(*pairing.players):
                 self._list(pairing)
             else:
                 self._outcomes[pairing.number] = Outcome(pairing, result)
@@ -193,7 +193,7 @@ class RunningStage:
             if pairing.number not in self._outcomes:
                 continue
             result = self._referee.known(pairing)
-            if result is None and not self._referee.is_out(pairing):
+            if result is None and not self._referee.is_out(*pairing.players):
                 del self._outcomes[pairing.number]
                 self._list(pairing)
             elif result is None:
@@ -250,7 +250,7 @@ class RunningStage:
         """Open a pairing's match if all its players are free, or see that it will never be played."""
         if self._done.done() or self._referee.is_paused:
             return
-        if self._referee.is_out(pairing) or self._cannot_meet_itself(pairing):
+        if self._referee.is_out(*pairing.players) or self._cannot_meet_itself(pairing):
             self._settle(pairing, None)
         elif all(
             self._free_tables(name) >= pairing.players.count(name)
@@ -293,9 +293,11 @@ class RunningStage:
         return min(whole_s, left_s + (self._loop.time() - since) * _GIVEN_BACK)
 
     def _here(self, name: str) -> Player | None:
-        """The bot, if it is connected."""
+        """The bot, if it is connected, and has been heard since it was last out of time."""
         player = self._referee.player(name)
-        return player if player is not None and player.is_here else None
+        if player is None or not player.is_here or player.is_silent:
+            return None
+        return player
 
     def _cannot_meet_itself(self, pairing: Pairing) -> bool:
         """A bot with one table has no second chair for itself."""
@@ -316,7 +318,7 @@ class RunningStage:
             self._forfeit(name, is_absent=True)
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
-        """A bot does not play any of the matches that wait for it; nor do others at its table who are as late."""
+        """A bot does not play a match that waits for it, or any if it is out for that; nor do others at its table who are as late."""
         waiting = self._of(name)
         if not waiting or self._done.done():
             return
@@ -332,8 +334,7 @@ class RunningStage:
                 self.seat(pairing.players)
             else:
                 self._settle(pairing, result)
-                for one in result.out:
-                    self._strike(pairing.players[one])
+                self._ruled(pairing, result)
 
     def _late(self, pairing: Pairing, name: str) -> tuple[int, ...]:
         """The other seats of a table whose bots have not come either: their deadlines are over, or all but."""
@@ -359,9 +360,8 @@ class RunningStage:
             self._referee.note(pairing, table, result, verdict)
             if result.termination.kind is not Ending.VOID:
                 self._settle(pairing, result)
-                if result.termination.seat is not None:
-                    self._strike(pairing.players[result.termination.seat])
-            elif self._referee.is_out(pairing):
+                self._ruled(pairing, result)
+            elif self._referee.is_out(*pairing.players):
                 self._settle(pairing, None)
             elif result.termination.text == FAULT:
                 self._repeat(pairing)
@@ -377,6 +377,18 @@ class RunningStage:
         else:
             self._stuck[pairing.number] = pairing
             self._referee.stuck(pairing)
+
+    def _ruled(self, pairing: Pairing, result: Result) -> None:
+        """Offenders are out, or forgiven: such a one is waited for anew, if it is away (J3)."""
+        for name in [pairing.players[seat] for seat in result.out]:
+            if self._referee.is_out(name):
+                self._strike(name)
+            else:
+                self._left.pop(name, None)
+                if (timer := self._expected.pop(name, None)) is not None:
+                    timer.cancel()
+                if self._waiting.get(name):
+                    self._free_tables(name)
 
     def _strike(self, name: str) -> None:
         """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""

@@ -39,17 +39,21 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         played: matches that count.
-        wins, draws, losses: how they ended.
+        completed: how many of them ran their course; the others ended by an offence that was forgiven (J3).
+        wins, draws, losses: how they ended; of a match to which neither came both have lost.
+        forgiven: how many of the losses are by offences of its own.
         score: in all, in the unit of the rulebook's "Scores" paragraph.
-        mean: score per match; None if none was played.
+        mean: score per match that ran its course; None if none did.
         error: the standard error of `mean`; None, which is unknown, while any opponent was met fewer than twice.
         points: in all, in gin (G15).
     """
 
     played: int = 0
+    completed: int = 0
     wins: int = 0
     draws: int = 0
     losses: int = 0
+    forgiven: int = 0
     score: int = 0
     mean: float | None = None
     error: float | None = None
@@ -79,8 +83,10 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
         rank: shared by those who are level (1, 1, 3); None for the eliminated, and for who has played nothing that counts.
         name: of the bot.
         played: matches that count.
-        value: what ranks, the mean of the league's measure; None if nothing was played.
-        error: the standard error of `value`; None if it is unknown.
+        forgiven: how many of them were lost by an offence that was forgiven (J3).
+        value: what ranks, the league's measure per match that counts; None if nothing was played. It is 0 of a match that was
+            lost by an offence, so that nobody gains by leaving one that goes badly.
+        error: the standard error of `value`, from the matches that ran their course; None if it is unknown.
         score: chips won or lost in all.
         eliminated: the word and text of its offence, or None.
         not_there: whether it does not take part, as it had not come when the competition started.
@@ -89,6 +95,7 @@ class LeagueRow(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None
     name: str
     played: int = 0
+    forgiven: int = 0
     value: float | None = None
     error: float | None = None
     score: int = 0
@@ -110,13 +117,14 @@ class _Standings(ABC):
         self._eliminated: dict[str, Termination] = {}
 
     def add(self, outcome: Outcome) -> None:
-        """Count an outcome; unplayed and void ones count for nothing, an offence eliminates its bot."""
+        """Count an outcome; unplayed and void ones count for nothing, an offence that is not forgiven eliminates its bot."""
         result = outcome.result
         if result is None or result.termination.kind is Ending.VOID:
             return
-        for seat in result.out:
+        out = [seat for seat in result.out if seat not in outcome.forgiven]
+        for seat in out:
             self.eliminate(outcome.pairing.players[seat], result.termination)
-        if not result.out:
+        if not out:
             self._count(outcome.pairing.players, result)
 
     def eliminate(self, name: str, termination: Termination) -> None:
@@ -125,7 +133,7 @@ class _Standings(ABC):
 
     @abstractmethod
     def _count(self, players: tuple[str, ...], result: Result) -> None:
-        """Count a match that ran its course."""
+        """Count a match that ran its course, or that ended by offences that were all forgiven."""
 
     def _remaining(self) -> list[str]:
         return [name for name in self._players if name not in self._eliminated]
@@ -134,23 +142,34 @@ class _Standings(ABC):
 class _Tally:
     """One bot against another, while it is being counted."""
 
-    __slots__ = ("draws", "losses", "points", "sample", "score", "wins")
+    __slots__ = ("draws", "forgiven", "losses", "points", "sample", "score", "wins")
 
     def __init__(self) -> None:
         self.wins = self.draws = self.losses = self.score = self.points = 0
+        self.forgiven = 0
         self.sample = Sample()
 
     def add(self, result: Result, seat: int) -> None:
         """Count a match from this seat's side."""
-        if result.winner is None:
+        offended = seat in result.out
+        if offended:  # also where the other one did not come either
+            self.losses += 1
+        elif result.winner is None:
             self.draws += 1
         elif result.winner == seat:
             self.wins += 1
         else:
             self.losses += 1
+        self.forgiven += offended
         self.score += result.scores[seat]
         self.points += result.points[seat]
-        self.sample.add(result.scores[seat])
+        if not result.out:
+            self.sample.add(result.scores[seat])
+
+    @property
+    def played(self) -> int:
+        """All matches that were counted."""
+        return self.wins + self.draws + self.losses
 
 
 class RoundRobin(_Standings):
@@ -250,14 +269,15 @@ class League(_Standings):
         self._settings = settings
         self._samples = {name: Sample() for name in players}
         self._scores = dict.fromkeys(players, 0)
+        self._forgiven = dict.fromkeys(players, 0)
 
     def rows(self) -> tuple[LeagueRow, ...]:
         """The table: by the measure's mean, then who has not played, the eliminated, and who was not there."""
-        means = {name: self._samples[name].mean for name in self._remaining()}
-        values = {name: mean for name, mean in means.items() if mean is not None}
+        remaining = self._remaining()
+        played = [name for name in remaining if self._played(name)]
         return (
-            *(self._row(*place) for place in _ranked([*values], values.__getitem__)),
-            *(self._row(None, name) for name in means if name not in values),
+            *(self._row(*place) for place in _ranked(played, self._value)),
+            *(self._row(None, name) for name in remaining if name not in played),
             *(
                 LeagueRow(rank=None, name=name, eliminated=ended)
                 for name, ended in self._eliminated.items()
@@ -270,17 +290,28 @@ class League(_Standings):
 
     def _count(self, players: tuple[str, ...], result: Result) -> None:
         (player,) = players
-        self._samples[player].add(self.measure.value(self._settings, result))
         self._scores[player] += result.scores[0]
+        if result.out:  # its stake is lost, which makes 0 by either measure
+            self._forgiven[player] += 1
+        else:
+            self._samples[player].add(self.measure.value(self._settings, result))
+
+    def _value(self, name: str) -> float:
+        return self._samples[name].total / self._played(name)
+
+    def _played(self, name: str) -> int:
+        return self._samples[name].count + self._forgiven[name]
 
     def _row(self, rank: int | None, name: str) -> LeagueRow:
-        sample = self._samples[name]
+        sample, played = self._samples[name], self._played(name)
+        error = self.measure.error(sample)
         return LeagueRow(
             rank=rank,
             name=name,
-            played=sample.count,
-            value=sample.mean,
-            error=self.measure.error(sample),
+            played=played,
+            forgiven=self._forgiven[name],
+            value=self._value(name) if played else None,
+            error=None if error is None else error * sample.count / played,
             score=self._scores[name],
         )
 
@@ -327,17 +358,19 @@ MEASURES = {
 def _total(tallies: Iterable[_Tally]) -> Cell:
     """Several opponents in one sum; the error leaves out how much they differ, which is no chance."""
     counted = list(tallies)
-    played = sum(tally.sample.count for tally in counted)
-    score = sum(tally.score for tally in counted)
-    error = error_of_sum(tally.sample.error_of_total for tally in counted)
+    samples = [tally.sample for tally in counted if tally.sample.count]
+    completed = sum(sample.count for sample in samples)
+    error = error_of_sum(sample.error_of_total for sample in samples)
     return Cell(
-        played=played,
+        played=sum(tally.played for tally in counted),
+        completed=completed,
         wins=sum(tally.wins for tally in counted),
         draws=sum(tally.draws for tally in counted),
         losses=sum(tally.losses for tally in counted),
-        score=score,
-        mean=score / played if played else None,
-        error=None if error is None else error / played,
+        forgiven=sum(tally.forgiven for tally in counted),
+        score=sum(tally.score for tally in counted),
+        mean=sum(sample.total for sample in samples) / completed if samples else None,
+        error=None if error is None else error / completed,
         points=sum(tally.points for tally in counted),
     )
 

@@ -27,6 +27,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         exit_status: of its process, negative for a signal.
         stderr: the end of what its process wrote there.
         enforced: which limits the bot was held to, where the conduct does not know that.
+        event: the id of the event, if it has ended a match already; see `Verdict`.
     """
 
     kind: Ending
@@ -36,6 +37,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     exit_status: int | None = None
     stderr: str | None = None
     enforced: str = "time"
+    event: str = ""
 
 
 def out_of_time(

@@ -53,6 +53,7 @@ class Checked(msgspec.Struct, frozen=True):
         is_dealt: whether there were any cards.
         made: what the answers make, if something does not fit; None if they make nothing.
         asked: what was asked when an offence ended it; None if nothing was.
+        events: which event that offence was, and those of the others who are out with it.
     """
 
     reasons: tuple[str, ...] = ()
@@ -60,6 +61,7 @@ class Checked(msgspec.Struct, frozen=True):
     is_dealt: bool = False
     made: Result | None = None
     asked: Asked | None = None
+    events: tuple[str, ...] = ()
 
 
 class Expected(msgspec.Struct, frozen=True):
@@ -88,7 +90,8 @@ def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
     if not _is_sealed(sheet, raw):
         reasons.append("its digest does not fit its rows and its record")
     made = _made(record) if reasons and record is not None else None
-    return Checked(_few(reasons), is_committed, has_cards, made, asked)
+    events = () if record is None else record.events or ()
+    return Checked(_few(reasons), is_committed, has_cards, made, asked, events)
 
 
 def check_record(record: Record) -> Checked:

@@ -244,7 +244,7 @@ class Action(StrEnum):
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """One elimination and its evidence (J4). `null` is what does not apply.
+    """One offence and its evidence (J4). `null` is what does not apply.
 
     Attributes:
         kind: the word for it, see "What goes wrong".
@@ -267,6 +267,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
         stderr: the end of what a launched bot has written there.
         enforced: which limits this bot was held to, and by what, see "The record of a match".
         limits: all limits in force.
+        event: the id of the event, the same in all verdicts that one lost connection, one crash or one freeze brought about: that of the chair whose match it ended first.
+        forgiven: whether it cost the bot this match only, as the run forgives so many events (J3).
     """
 
     kind: Ending
@@ -289,10 +291,14 @@ class Verdict(Struct, frozen=True, kw_only=True):
     stderr: str | None = None
     enforced: str = "time"
     limits: Limits
+    event: str = ""
+    forgiven: bool = False
 
     @property
     def headline(self) -> str:
         """What happened, in the line that people are shown."""
+        if self.forgiven:
+            return f"lost this match and plays on: {self.text}"
         if self.kind is Ending.CRASH:
             return self.text
         return f"eliminated: {self.text}"

@@ -240,9 +240,11 @@ def table_of(report: Report) -> Table:
 
 def _round_robin(table: Table, report: Report) -> None:
     """Ranks, wins and scores, and every pairing's score beside them."""
-    _columns(table, "rank", "bot", "wins", "draws", "losses", "score", "per match")
     rows = report.standings
     remaining = [row.name for row in rows if row.name in report.cross_table]
+    forgiven = ("forgiven",) if any(row.forgiven for row in rows) else ()
+    counted = ("wins", "draws", "losses", *forgiven)
+    _columns(table, "rank", "bot", *counted, "score", "per match")
     columns = remaining if len(remaining) <= _WIDEST else []
     for name in columns:
         table.add_column(f"v {name}", justify="right")
@@ -250,9 +252,9 @@ def _round_robin(table: Table, report: Report) -> None:
         cells = report.cross_table.get(row.name, {})
         against = [_score(cells.get(other)) for other in columns]
         if why := _unlisted(row):
-            table.add_row("–", row.name, why, "", "", "", "")
+            table.add_row("–", row.name, why)
         else:
-            counts = (str(n) for n in (row.wins, row.draws, row.losses))
+            counts = (str(getattr(row, name)) for name in counted)
             score = shared.signed(row.score)
             mean = shared.with_error(shared.signed(row.mean, 1), row.error, 1)
             table.add_row(_rank(row), row.name, *counts, score, mean, *against)
@@ -261,10 +263,13 @@ def _round_robin(table: Table, report: Report) -> None:
 def _league(table: Table, report: Report) -> None:
     measure = measure_for(report.game)
     share = report.game == "three_card_poker"
-    _columns(table, "rank", "bot", "matches", measure.title, "±", "score")
-    for row in report.standings:
+    rows = report.standings
+    counted = ("played", *(("forgiven",) if any(row.forgiven for row in rows) else ()))
+    counts = ("matches", *counted[1:])
+    _columns(table, "rank", "bot", *counts, measure.title, "±", "score")
+    for row in rows:
         if why := _unlisted(row):
-            table.add_row("–", row.name, why, "", "", "")
+            table.add_row("–", row.name, why)
             continue
         scale, digits = (100, 1) if share else (1, 1)
         value, error = (
@@ -276,7 +281,7 @@ def _league(table: Table, report: Report) -> None:
         table.add_row(
             _rank(row),
             row.name,
-            str(row.played),
+            *(str(getattr(row, name)) for name in counted),
             value,
             error,
             shared.signed(row.score),

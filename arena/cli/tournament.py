@@ -61,6 +61,13 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     help="In a round robin every bot also meets another instance of itself.",
 )
 @click.option(
+    "--forgive",
+    type=click.IntRange(0, 100_000),
+    default=0,
+    metavar="N",
+    help="The first N times that a bot crashes, hangs or leaves cost it only the matches that this ends.",
+)
+@click.option(
     "--team",
     "teams",
     multiple=True,
@@ -90,6 +97,7 @@ def command(
     matches: int,
     split: int,
     with_itself: bool,
+    forgive: int,
     teams: tuple[str, ...],
     db: str | None,
     log_file: str | None,
@@ -114,6 +122,7 @@ def command(
         matches=matches,
         split=split,
         with_itself=with_itself,
+        forgive=forgive,
         settings=settings,
     )
     players = tuple(bot.name for bot in entrants)
@@ -141,9 +150,9 @@ def command(
         shared.print_json(report.documents([done])[0])
     else:
         report.show(done)
-    if done.verdicts:
-        out = ", ".join(f"{one.bot} ({one.kind})" for one in done.verdicts)
-        raise shared.Eliminated(f"eliminated: {out}")
+    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
+    if out:
+        raise shared.Eliminated(f"eliminated: {', '.join(out)}")
 
 
 def _entrants(

@@ -120,16 +120,18 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """An elimination whose evidence is not for whoever asks, as the competition goes on (J8)."""
+    """An offence whose evidence is not for whoever asks, as the competition goes on (J8)."""
 
     bot: str
     match: str
     kind: str
     at: float
+    event: str
+    forgiven: bool
 
 
 class Ruled(Verdict, frozen=True, kw_only=True):
-    """An elimination with its evidence."""
+    """An offence with its evidence."""
 
     at: float
 

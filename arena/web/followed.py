@@ -42,7 +42,8 @@ def ruling(
     """Why a bot is out, as somebody may know it."""
     if is_open_to(viewer, verdict.bot, is_over):
         return Ruled(**msgspec.structs.asdict(verdict), at=at)
-    return Ruling(verdict.bot, verdict.match, verdict.kind.value, at)
+    kind, event = verdict.kind.value, verdict.event
+    return Ruling(verdict.bot, verdict.match, kind, at, event, verdict.forgiven)
 
 
 class Followed:

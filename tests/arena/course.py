@@ -71,10 +71,11 @@ class Course:
         players: Sequence[str],
         scores: Sequence[int],
         ended: Termination = COMPLETED,
+        **evidence: Any,
     ) -> str:
         points = (0,) * len(scores)
         result = MatchResult(tuple(scores), points, ended, record=RECORD)
-        return self.notes(pairing, players, result)
+        return self.notes(pairing, players, result, **evidence)
 
     def notes(
         self,

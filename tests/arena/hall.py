@@ -299,6 +299,7 @@ class Hall:
         player.leaving = True
         self.house.conduct.offence(player, finding)
         self.players.remove(player)
+        finding = msgspec.structs.replace(finding, event=player.event)
         for competition in self.competitions:
             competition.offended(name, finding)
         self.changed()

@@ -663,3 +663,56 @@ def test_nothing_is_raised_whatever_seats_there_are() -> None:
             change(played)
 
             played.said()
+
+
+def forgiving(forgive: int, *, events: tuple[str, ...]) -> Contest:
+    """A league of ann and ben in four matches each, the first of which events of hers have ended; she plays them all."""
+    of = plan("three_card_poker", players=("ann", "ben"), matches=4, forgive=forgive)
+    played = Contest(of)
+    mine = [match for match in played.matches if match.players == ("ann",)]
+    text = "did not come back"
+    for match, event in zip(mine, events, strict=False):
+        ended = Termination(Ending.DISCONNECT, 0, text)
+        result = Result(match.result.scores, match.result.points, ended)
+        played.change(match.number, result=result)
+        played.verdicts.append(
+            Verdict(
+                kind=Ending.DISCONNECT,
+                match=match.id,
+                game=match.game,
+                bot="ann",
+                seat=0,
+                text=text,
+                bank_ms=0,
+                limits=of.limits,
+                event=event,
+            )
+        )
+    return played
+
+
+def test_J3_who_is_forgiven_plays_on() -> None:
+    assert forgiving(1, events=("a", "a")).said() == []
+    assert forgiving(2, events=("a", "b")).said() == []
+
+
+def test_J3_who_plays_on_after_one_event_more_than_is_forgiven() -> None:
+    for played in (
+        forgiving(0, events=("a",)),
+        forgiving(1, events=("a", "b")),
+    ):
+        texts = [text for _, text in played.said()]
+        assert texts
+        assert all(text.startswith("ann was out since match m-") for text in texts)
+
+
+def test_J3_a_verdict_about_another_event_than_its_record_says() -> None:
+    played = forgiving(2, events=("a", "b"))
+    first, second = (verdict.match for verdict in played.verdicts)
+    sealed = {first: ("a",), second: ("b",)}
+    assert played.said(events=sealed) == []
+
+    played.verdicts[1] = replace(played.verdicts[1], event="a")
+
+    said = 'its verdict is about the event "a", its record says "b"'
+    assert played.said(events=sealed) == [(second, said)]

@@ -896,3 +896,148 @@ def test_each_seat_is_told_its_own_limits(house: House, ann: Bot, ben: Bot) -> N
 
     assert [one and one.limits.decision_ms for one in invitations] == [10_000, 1_000]
     assert table.limits == LIMITS
+
+
+# --- events ---
+
+
+def frozen(house: House, bot: Bot, tables: int) -> list[str]:
+    """The ids of a bot's matches against the dealer, in each of which it has been asked something."""
+    opened = [house.open(bot, game="three_card_poker").id for _ in range(tables)]
+    house.sit(bot)
+    assert len(bot.asks()) == tables
+    return opened
+
+
+def events(house: House) -> dict[str, str]:
+    """By match, which event has ended it."""
+    return {table.id: verdict.event for table, _, verdict in house.results if verdict}
+
+
+def test_J3_a_freeze_is_one_event_at_however_many_tables(house: House) -> None:
+    bot = house.bot(tables=8)
+    opened = frozen(house, bot, 8)
+    house.passes(20)
+
+    assert events(house) == dict.fromkeys(opened, f"{house.results[0][0].id}.0")
+    for _, result, verdict in house.results:
+        assert verdict is not None
+        assert verdict.kind is Ending.TIMEOUT
+        assert result.record.events == (verdict.event,)
+        assert replay(result.record).record == result.record
+
+
+def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
+    house: House,
+) -> None:
+    """A bot that thaws answers one question after another, and the last ones too late."""
+    bot = house.bot(tables=3)
+    first, second, third = frozen(house, bot, 3)
+    [_, table, late] = house.conduct.tables
+
+    def answer(table: Table) -> None:
+        [chair] = table.chairs
+        assert chair.ask is not None
+        house.answer(bot, chair.ask)
+        bot.reads()
+
+    house.passes(2)
+    answer(table)
+    answer(late)
+    while not house.results:
+        house.passes(0.1)
+    answer(table)
+    assert bot.player.event, "that question has waited since before"
+    house.passes(0.1)
+    answer(table)
+    assert not bot.player.event
+    while len(house.results) < 2:
+        house.passes(0.1)
+        answer(table)
+    answer(table)
+    house.passes(20)
+
+    assert events(house) == {
+        first: f"{first}.0",
+        second: f"{second}.0",
+        third: f"{first}.0",
+    }
+
+
+def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(
+    house: House,
+) -> None:
+    """Else a bot that never moves again would lose all its matches, one after another, and never be out."""
+    bot = house.bot(tables=2)
+    [first] = frozen(house, bot, 1)
+    while not house.results:
+        house.passes(0.1)
+    later = house.open(bot, game="three_card_poker")
+    house.passes(20)
+
+    assert events(house) == {first: f"{first}.0", later.id: f"{later.id}.0"}
+
+
+def test_J3_a_crash_is_one_event_at_all_tables(house: House) -> None:
+    bot = house.bot(tables=4)
+    opened = frozen(house, bot, 4)
+    crash = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
+    house.conduct.offence(bot.player, crash)
+
+    assert set(events(house)) == set(opened)
+    assert set(events(house).values()) == {bot.player.event}
+
+
+def test_J3_an_illegal_answer_is_an_event_of_its_own(house: House) -> None:
+    bot = house.bot(tables=2)
+    frozen(house, bot, 2)
+    for table in house.conduct.tables:
+        [chair] = table.chairs
+        assert chair.ask is not None
+        house.answer(bot, chair.ask, "all in")
+
+    assert events(house) == {match: f"{match}.0" for match in events(house)}
+    assert len(events(house)) == 2
+
+
+def test_J3_a_pong_shows_that_a_bot_is_there_again(house: House) -> None:
+    bot = house.bot()
+    frozen(house, bot, 1)
+    house.passes(20)
+    assert bot.player.is_silent
+    bot.player.probe(house.now)
+
+    assert bot.player.ponged(bot.wire.pings[-1], house.now)
+    assert not bot.player.is_silent
+    assert bot.player.event == ""
+
+
+def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
+    house: House,
+) -> None:
+    bot = house.bot()
+    bot.wire.has_link = False  # its pipes
+    frozen(house, bot, 1)
+    house.passes(20)
+
+    assert bot.player.event
+    assert not bot.player.is_silent
+
+
+def test_J3_the_verdict_says_whether_it_is_forgiven(house: House) -> None:
+    bot = house.bot()
+    rules = GAMES["three_card_poker"]
+    house.conduct.open(
+        rules,
+        rules.vocabulary.read_settings({}),
+        [bot.player],
+        LIMITS,
+        lambda *over: house.results.append(over),
+        forgives=lambda name, kind, event: (name, kind) == ("ann", Ending.TIMEOUT),
+    )
+    house.sit(bot)
+    house.passes(20)
+
+    [over] = [message for message in bot.reads() if isinstance(message, Over)]
+    assert over.verdict is not None
+    assert over.verdict.forgiven

@@ -321,7 +321,7 @@ RUN = "[[run]]\ngame = "
         (
             RUN + "'akq'\nwhen = 4",
             "[[run]] 1 when: unknown field; expected some of: game, name, form, at, until, players, least, "
-            "matches, split, with_itself, wait_s, pause_s, house, settings, limits",
+            "matches, split, with_itself, wait_s, pause_s, forgive, house, settings, limits",
         ),
         (
             RUN + "'akq'\nname = 'a b'",
@@ -421,6 +421,18 @@ RUN = "[[run]]\ngame = "
             "[[run]] 1 settings hands: expected an integer from 0 to 10000000, got true",
         ),
         (
+            RUN + "'high_low'\nforgive = 1",
+            "[[run]] 1 forgive: expected a round robin or a league, got elimination",
+        ),
+        (
+            RUN + "'gin'\nform = 'ladder'\nforgive = 1",
+            "[[run]] 1 forgive: expected a round robin or a league, got ladder",
+        ),
+        (
+            RUN + "'akq'\nforgive = -1",
+            "[[run]] 1 forgive: expected an integer from 0 to 100000, got -1",
+        ),
+        (
             RUN + "'akq'\nlimits = { bank_ms = -1 }",
             "[[run]] 1 limits bank_ms: expected an integer from 0 to 86400000, got -1",
         ),
@@ -439,6 +451,17 @@ def test_a_run_that_cannot_be_is_told_when_it_is_read(
     refusal: Callable[[str], str], text: str, said: str
 ) -> None:
     assert refusal(text) == said
+
+
+@pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
+def test_J3_what_a_run_forgives_is_in_its_plan(
+    read: Callable[[str], Config], game: str
+) -> None:
+    found = read(RUN + f"'{game}'\nforgive = 2")
+    plain = read(RUN + f"'{game}'")
+
+    assert plan_for(found.runs[0], found.limits, {}, ("ann", "ben")).forgive == 2
+    assert plan_for(plain.runs[0], plain.limits, {}, ("ann", "ben")).forgive == 0
 
 
 def test_settings_of_a_run_must_go_together_with_those_of_its_game(

@@ -471,6 +471,24 @@ def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None
     assert heads(3, (25, 0)) == {"score", "±", "points"}
 
 
+def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(
+    store: Store, folder: Path
+) -> None:
+    of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
+    course = Course(store, of, "akq-1")
+    course.plays(1, ("ann", "ben"), (4, -4))
+    course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
+    export(store, folder, [course.id])
+    rows = table(folder / "akq-1" / "standings.csv")
+    [verdict] = table(folder / "akq-1" / "verdicts.csv")
+
+    counts = [(one["name"], one["forgiven"], one["completed"]) for one in rows]
+    assert counts == [("ann", "0", "1"), ("ben", "1", "1")]
+    assert (verdict["event"], verdict["forgiven"]) == ("one", "true")
+    assert "forgiven" in page(folder).words
+    assert "crash, forgiven" in page(folder).words
+
+
 def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
     courses = [akq(store, id_) for id_ in ("akq-1", "akq-2")]
     export(store, folder, [course.id for course in courses])

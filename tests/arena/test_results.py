@@ -403,3 +403,48 @@ def test_another_process_sees_it_too(store: Store, database: str) -> None:
         assert results.is_over
         assert results.standings[0].wins == 1
         assert msgspec.to_builtins(results.progress)["state"] == "finished"
+
+
+# ---- What is forgiven
+
+
+def test_J3_events_are_counted_as_they_are_read(store: Store) -> None:
+    players = ("ann", "ben", "cem")
+    of = plan(Form.ROUND_ROBIN, players, matches=2, forgive=1)
+    course = Course(store, of)
+    results = Results(store, course.id)
+    crash = offence(0, Ending.CRASH)
+
+    def ann() -> Any:
+        results.update()
+        assert seen(results) == seen(Results(store, course.id))
+        return next(row for row in results.standings if row.name == "ann")
+
+    course.plays(1, ("ann", "ben"), (0, 0), crash, event="one")
+    assert (ann().played, ann().forgiven, results.out) == (1, 1, {})
+    course.plays(2, ("ann", "cem"), (0, 0), crash, event="one")
+    assert (ann().played, ann().forgiven, results.out) == (2, 2, {})
+    assert [verdict.forgiven for verdict in results.verdicts] == [True, True]
+    third = course.plays(3, ("ann", "ben"), (0, 0), crash, event="two")
+    assert (ann().rank, ann().played) == (None, 0)
+    assert results.out == {"ann": crash}
+    assert [verdict.forgiven for verdict in results.verdicts] == [True, True, False]
+    course.takes_back(third)
+    assert (ann().played, ann().forgiven, results.out) == (2, 2, {})
+
+
+def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(
+    store: Store,
+) -> None:
+    of = plan(Form.LEAGUE, ("ann", "ben"), matches=3, forgive=1)
+    course = Course(store, of)
+    results = Results(store, course.id)
+    first = course.plays(1, ("ann",), (-100,), offence(0, Ending.ABSENT), event="one")
+    course.plays(2, ("ann",), (-100,), offence(0, Ending.TIMEOUT), event="two")
+    results.update()
+    assert "ann" in results.out
+
+    course.takes_back(first)
+    results.update()
+    assert results.out == {}
+    assert [verdict.forgiven for verdict in results.verdicts] == [True]

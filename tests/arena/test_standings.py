@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,12 +19,15 @@ def outcome(
     *scores: int,
     points: tuple[int, ...] | None = None,
     ended: Termination | None = None,
+    also_out: tuple[int, ...] = (),
+    forgiven: tuple[int, ...] = (),
 ) -> Outcome:
     """A match told as `outcome("ann ben", 3, -3)`."""
     names = tuple(players.split())
     termination = ended or Termination(Ending.COMPLETED)
     points = points or (0,) * len(scores)
-    return Outcome(Pairing(1, names), Result(scores, points, termination))
+    result = Result(scores, points, termination, also_out)
+    return Outcome(Pairing(1, names), result, forgiven)
 
 
 def offence(seat: int, text: str = "it crashed") -> Termination:
@@ -236,6 +240,57 @@ def test_J3_all_may_be_eliminated() -> None:
     assert standings.cross_table() == {}
 
 
+def test_J3_a_forgiven_loss_is_a_loss_and_a_win_in_nobodys_mean_or_error() -> None:
+    played = [outcome("ann ben", 100 + d, -100 - d) for d in (-1, 1)]
+    lost = outcome("ann ben", 7, -7, ended=offence(0), forgiven=(0,))
+    ann, ben = round_robin(*played, lost, players="ann ben").rows()
+    clean = {row.name: row for row in round_robin(*played, players="ann ben").rows()}
+
+    assert (ann.played, ann.completed, ann.forgiven) == (3, 2, 1)
+    assert (ann.wins, ann.losses, ann.score) == (2, 1, 207)
+    assert (ben.played, ben.completed, ben.forgiven) == (3, 2, 0)
+    assert (ben.wins, ben.losses, ben.score) == (1, 2, -207)
+    for row in (ann, ben):
+        assert (row.mean, row.error) == (clean[row.name].mean, clean[row.name].error)
+
+
+def test_J3_forgiven_losses_rank_by_the_wins_of_others() -> None:
+    standings = round_robin(
+        outcome("ann ben", 50, 0, ended=offence(0), forgiven=(0,)),
+        players="ann ben",
+    )
+
+    assert order(standings) == [(1, "ben"), (2, "ann")]
+
+
+def test_J3_of_two_who_are_forgiven_neither_has_won() -> None:
+    ended = Termination(Ending.ABSENT, 0, "late")
+    both = outcome("ann ben", 0, 0, ended=ended, also_out=(1,), forgiven=(0, 1))
+
+    for row in round_robin(both, players="ann ben").rows():
+        assert (row.rank, row.wins, row.losses, row.forgiven) == (1, 0, 1, 1)
+
+
+def test_J3_if_one_of_two_is_out_the_match_is_struck() -> None:
+    ended = Termination(Ending.ABSENT, 0, "late")
+    one = outcome("ann ben", 0, 0, ended=ended, also_out=(1,), forgiven=(0,))
+    ann, ben = round_robin(one, players="ann ben").rows()
+
+    assert (ann.name, ann.played, ann.rank) == ("ann", 0, 1)
+    assert (ben.name, ben.eliminated) == ("ben", ended)
+
+
+def test_J3_forgiven_losses_are_struck_with_the_rest() -> None:
+    standings = round_robin(
+        outcome("ann ben", 0, 0, ended=offence(0), forgiven=(0,)),
+        outcome("ann cem", 0, 0, ended=offence(0, "again")),
+    )
+
+    assert {row.played for row in standings.rows()} == {0}
+    assert {row.wins for row in standings.rows()} == {0}
+    assert standings.rows()[-1].eliminated == offence(0, "again")
+
+
 def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
     standings = round_robin(
         outcome("ann ben", 5, 0, ended=Termination(Ending.VOID)),
@@ -382,6 +437,39 @@ def test_J3_an_eliminated_bot_is_struck_from_a_league() -> None:
     assert (ben.rank, ben.name) == (1, "ben")
     assert (ann.rank, ann.name, ann.played, ann.value) == (None, "ann", 0, None)
     assert ann.eliminated == offence(0)
+
+
+@pytest.mark.parametrize(
+    ("game", "settings", "good", "value"),
+    [
+        ("three_card_poker", {"stake": 100, "goal": None}, 100, 2 / 3),
+        ("blackjack", {"bankroll": 100}, 20, 80),
+    ],
+)
+def test_J3_in_a_league_a_forgiven_loss_counts_as_the_lost_stake_and_in_no_error(
+    game: str, settings: dict[str, Any], good: int, value: float
+) -> None:
+    """Who leaves a match that goes badly has gained nothing by it."""
+    played = [outcome("ann", good)] * 2
+    left = outcome("ann", -100, ended=offence(0), forgiven=(0,))
+    lost = outcome("ann", -100)
+    forgiven, ben = league(game, *played, left, **settings).rows()
+    plain, _ = league(game, *played, **settings).rows()
+    as_lost, _ = league(game, *played, lost, **settings).rows()
+
+    assert (forgiven.played, forgiven.forgiven) == (3, 1)
+    assert forgiven.value == pytest.approx(value) == as_lost.value
+    assert forgiven.score == as_lost.score
+    assert plain.error is not None
+    assert forgiven.error == pytest.approx(plain.error * 2 / 3)
+    assert (ben.rank, ben.value) == (2, None)
+
+
+def test_J3_a_league_of_forgiven_losses_alone_has_no_error() -> None:
+    left = outcome("ann", -100, ended=offence(0), forgiven=(0,))
+    ann, _ = league("blackjack", left, bankroll=100).rows()
+
+    assert (ann.rank, ann.played, ann.value, ann.error) == (1, 1, 0, None)
 
 
 def test_K3_other_games_have_no_league() -> None:

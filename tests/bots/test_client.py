@@ -495,7 +495,7 @@ def test_a_dead_link_is_for_the_kernel_to_notice(
         assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         if sys.platform == "linux":
             assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
-            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 35000
+            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 17000
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -12,13 +13,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from arena.director import Report
+from arena.examine import examine
 from arena.games import GAMES
 from arena.host import Host
-from arena.plan import Form, plan_of
+from arena.plan import Bot, Form, plan_of
 from arena.program import Program
+from arena.results import Results
 from arena.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
@@ -237,3 +242,207 @@ def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> 
                     haunt.cancel()
 
     asyncio.run(main())
+
+
+def until_ruled(deed: str) -> Program:
+    """A bot that does something at every question, and plays if `ruled` was in its folder when it was started."""
+    first = f"""
+import os, pathlib
+ruled = pathlib.Path("ruled")
+class Lines:
+    def __iter__(self):
+        for line in stdin:
+            if '"ask"' in line and not ruled.exists():
+                {deed}
+            yield line
+stdin, sys.stdin = sys.stdin, Lines()
+"""
+    head, hello, rest = BOT.partition("say(type=")
+    code = head + first + hello + rest
+    return Program((sys.executable, "-c", code), stdio=True)
+
+
+async def forgiving(
+    folder: Path, bot: Program, forgive: int, mark: str = "ruled", matches: int = 4
+) -> tuple[Report, Results]:
+    """A league of one bot that the arena launches, which sits at two tables; a verdict leaves a mark in its folder."""
+    marks = folder / "marks"
+    marks.mkdir()
+    game = GAMES["blackjack"]
+    plan = plan_of(
+        game,
+        game.vocabulary.read_settings({"hands": 2}),
+        ("ann",),
+        matches=matches,
+        limits=msgspec.structs.replace(LIMITS, wall_ms=1_000),
+        forgive=forgive,
+        bots=(Bot(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
+    )
+    with Store(folder / "arena.db") as store:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            Host(
+                store,
+                limits=LIMITS,
+                on_verdict=lambda verdict: (marks / mark).touch(),
+            ) as host,
+        ):
+            report = await host.play(host.compete(plan))
+            await store.flushed()
+            return report, Results(store, report.competition)
+
+
+@pytest.mark.parametrize(
+    ("deed", "kind"),
+    [
+        ("os._exit(3)", Ending.CRASH),
+        ("say(type='goodbye')", Ending.DISCONNECT),
+        ("time.sleep(1000)", Ending.TIMEOUT),
+    ],
+)
+def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
+    tmp_path: Path, deed: str, kind: Ending
+) -> None:
+    report, results = asyncio.run(forgiving(tmp_path, until_ruled(deed), 1))
+
+    [row] = report.standings
+    lost = row.forgiven  # one match, or both that it was at
+    first, *others = [verdict.kind for verdict in report.verdicts]
+    assert (first, 1 + len(others)) == (kind, lost)
+    assert {kind, Ending.ABSENT}.issuperset(others), "it may not have been ready there"
+    assert len({verdict.event for verdict in report.verdicts}) == 1
+    assert all(verdict.forgiven for verdict in report.verdicts)
+    assert (row.rank, row.played) == (1, 4)
+    assert 1 <= lost <= 2
+    assert results.standings == report.standings
+    assert results.verdicts == report.verdicts
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        until_ruled("os._exit(3)"),
+        Program((sys.executable, "-c", "raise SystemExit(3)"), stdio=True),
+    ],
+    ids=["at a table", "before hello"],
+)
+def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
+    tmp_path: Path, program: Program
+) -> None:
+    report, results = asyncio.run(forgiving(tmp_path, program, 2, "other", 50))
+
+    [row] = report.standings
+    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
+    assert len({verdict.event for verdict in report.verdicts}) == 3
+    assert [one.forgiven for one in report.verdicts].count(False) == 1
+    assert report.verdicts[-1].forgiven is False
+    assert results.standings == report.standings
+
+
+# --- bots that connect by themselves ---
+
+REMOTE = """
+import json, os, sys
+from websockets.sync.client import connect
+url, tables, drops = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "drops"
+with connect(url) as socket:
+    def say(**message): socket.send(json.dumps(message))
+    say(type="hello", protocol=1, name="ann", games=["blackjack"], tables=tables)
+    asked = 0
+    for frame in socket:
+        heard = json.loads(frame)
+        if heard["type"] == "match":
+            say(type="ready", match=heard["match"], nonce="n")
+        elif heard["type"] == "ask":
+            asked += 1
+            if drops and asked == tables:
+                os._exit(0)
+            if not drops:
+                legal = heard["legal"]
+                value = legal["min"] if isinstance(legal, dict) else legal[0]
+                say(type="answer", match=heard["match"], ask=heard["ask"], value=value)
+"""
+"""A bot over WebSocket that plays, or whose process is gone as soon as it has been asked at all of its tables."""
+
+
+async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> str:
+    """A league of ann, who drops her connection so often in the middle of all her matches, and then plays the rest; its id."""
+    game = GAMES["blackjack"]
+    limits = msgspec.structs.replace(LIMITS, grace_ms=200)
+    plan = plan_of(
+        game,
+        game.vocabulary.read_settings({"hands": 2}),
+        ("ann",),
+        matches=3 * tables,
+        limits=limits,
+        forgive=forgive,
+    )
+    processes = []
+    with Store(folder / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
+            competition = host.compete(plan)
+            playing = asyncio.create_task(host.play(competition))
+            for deed in [*["drops"] * drops, "plays"]:
+                while "ann" in host.gateway.players:
+                    await host.wait_for_change()
+                process = await asyncio.create_subprocess_exec(
+                    sys.executable, "-c", REMOTE, host.url, str(tables), deed
+                )
+                processes.append(process)
+                if deed == "drops":
+                    await process.wait()
+            await playing
+            await store.flushed()
+    for process in processes:
+        await process.wait()
+    return competition.id
+
+
+def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
+    tmp_path: Path,
+) -> None:
+    competition = asyncio.run(dropping(tmp_path, 1, drops=1, tables=64))
+
+    with Store(tmp_path / "arena.db", create=False) as store:
+        results = Results(store, competition)
+        [row] = results.standings
+        [found] = examine(store)
+        verdicts = results.verdicts
+    assert (row.rank, row.played, row.forgiven) == (1, 192, 64)
+    assert len(verdicts) == 64
+    assert {(one.kind, one.forgiven) for one in verdicts} == {(Ending.DISCONNECT, True)}
+    assert len({one.event for one in verdicts}) == 1
+    assert found.flaws == ()
+
+
+def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
+    tmp_path: Path,
+) -> None:
+    competition = asyncio.run(dropping(tmp_path, 1, drops=2, tables=8))
+
+    with Store(tmp_path / "arena.db", create=False) as store:
+        results = Results(store, competition)
+        [row] = results.standings
+        [found] = examine(store)
+        verdicts = results.verdicts
+    assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
+    assert row.eliminated.kind is Ending.DISCONNECT
+    assert [one.forgiven for one in verdicts] == [True] * 8 + [False]
+    assert found.flaws == ()
+
+
+def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
+    competition = asyncio.run(dropping(tmp_path, 2, drops=2, tables=1))
+    with Store(tmp_path / "arena.db", create=False) as store:
+        first, second = store.verdicts(competition)
+    with sqlite3.connect(tmp_path / "arena.db") as database:
+        database.execute(
+            "UPDATE verdicts SET evidence = replace(evidence, ?, ?)",
+            (second.event, first.event),
+        )
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [found] = examine(store)
+
+    [flaw] = found.flaws
+    assert flaw.match == second.match
+    assert "its verdict is about the event" in flaw.text

@@ -63,6 +63,26 @@ def test_verdicts_stand_beneath_in_a_line_each(run: Run, store: Store, db: str) 
     )
 
 
+def test_J3_what_was_forgiven_has_a_column_and_says_so(
+    run: Run, store: Store, db: str
+) -> None:
+    of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
+    course = Course(store, of, "akq-1")
+    course.plays(1, ("ann", "ben"), (4, -4))
+    course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
+    table = run("standings", "--db", db).out
+    league = Course(store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1")
+    league.plays(1, ("ann",), (1000,))
+    league.plays(2, ("ann",), (-1000,), offence(0, Ending.CRASH), event="one")
+    rows = [line.replace("│", " ").split() for line in table.splitlines()]
+
+    assert "forgiven" in table
+    assert ["1", "ann", "2", "0", "0", "0", "+4", "+4.0", "+4"] in rows
+    assert ["2", "ben", "0", "0", "2", "1", "-4", "-4.0", "-4"] in rows
+    assert "ben lost this match and plays on: seat 1 offended (crash;" in table
+    assert "50.0 %" in run("standings", "tcp-1", "--db", db).out
+
+
 def test_as_json(run: Run, store: Store, db: str) -> None:
     course = akq(store)
     course.ends()

@@ -168,6 +168,7 @@ def test_a_team_that_is_none(run: Run, called: Called, team: str) -> None:
         ("round_robin akq random --bot no-such-program", "expected a program on PATH"),
         ("round_robin akq random --split 7", "split: expected a number that divides"),
         ("round_robin akq random --set hands=x", "hands"),
+        ("elimination high_low random --forgive 1", "forgive: expected a round robin"),
         ("round_robin akq random random --db", "requires an argument"),
     ],
 )
@@ -203,6 +204,28 @@ def test_a_bot_that_was_eliminated_is_the_exit_status(run: Run, called: Called) 
     assert ran.status == 1
     document = msgspec.json.decode(ran.out)
     assert [one["bot"] for one in document["verdicts"]] == ["zoe"]
+
+
+def test_J3_a_bot_that_was_forgiven_is_no_failure(run: Run, called: Called) -> None:
+    called.verdicts = (
+        Verdict(
+            kind=Ending.CRASH,
+            match="m",
+            game="ace_king_queen",
+            bot="zoe",
+            seat=0,
+            text="crashed: exit status 1",
+            bank_ms=0,
+            limits=Limits(),
+            forgiven=True,
+        ),
+    )
+    words = ("tournament", "round_robin", "akq", "random", "--bot", "zoe=sh")
+    ran = run(*words, "--forgive", "1")
+
+    assert (ran.status, ran.err) == (0, "")
+    assert "zoe lost this match and plays on: crashed: exit status 1" in ran.out
+    assert called.plans[0].forgive == 1
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ function Shown({ competition, bot, measure }) {
   return html`
     ${bot.row && !(bot.row.eliminated && bot.verdicts.length) && html`<${Row} row=${bot.row} measure=${measure} />`}
     ${bot.verdicts.length > 0 &&
-    html`<${Panel} title=${bot.verdicts.length === 1 ? "Why it is out" : "Its verdicts"}>
+    html`<${Panel} title=${bot.verdicts.length === 1 && !bot.verdicts[0].forgiven ? "Why it is out" : "Its verdicts"}>
       ${bot.verdicts.map((verdict) => html`<${Verdict} verdict=${verdict} competition=${competition} />`)}
     <//>`}
     <${Worst} bot=${bot} />
@@ -57,6 +57,7 @@ function Row({ row, measure }) {
       has("wins") && !out && ["Won", html`${number(row.wins)}${row.played > 0 && html` <span class="faint small">${percent(row.wins / row.played)}</span>`}`],
       has("draws") && !out && ["Drawn", number(row.draws)],
       has("losses") && !out && ["Lost", number(row.losses)],
+      row.forgiven > 0 && !out && ["Forgiven", number(row.forgiven)],
       has("score") && !out && ["Score", signed(row.score)],
       has("mean") && !out && ["Per match", html`<${Mean} mean=${row.mean} error=${row.error} say=${signedTo(digits)} />`],
     ]} />

@@ -85,6 +85,10 @@ function picture(id, title, value, error, rows, wide) {
   };
 }
 
+function forgiven(rows) {
+  return rows.some((row) => row.forgiven) ? [figure("forgiven", "Forgiven", "of these, lost by an offence that was forgiven; in no mean and no error")] : [];
+}
+
 function roundRobin(competition, rows) {
   const say = signedTo(digitsFor(Math.max(...rows.map((row) => Math.abs(row.mean ?? 0)), 0)));
   return [
@@ -92,6 +96,7 @@ function roundRobin(competition, rows) {
     figure("wins", "Won", "matches won"),
     figure("draws", "Drawn", "matches drawn"),
     figure("losses", "Lost", "matches lost"),
+    ...forgiven(rows),
     figure("score", "Score", "in all", undefined, (row) => signed(row.score)),
     ...(competition.game === "gin_rummy" ? [figure("points", "Points", "of gin, in all")] : []),
     figure("mean", "Per match", "mean score of a match, with its standard error", undefined, (row) => html`<${Mean} mean=${row.mean} error=${row.error} say=${say} />`),
@@ -104,6 +109,7 @@ function league(competition, rows) {
   const say = (value) => (share ? percent(value, 1) : number(value, 1));
   return [
     figure("played", "Played", "matches that count"),
+    ...forgiven(rows),
     figure("value", capital(competition.measure?.title ?? "Value"), "what ranks, with its standard error", undefined, (row) => html`<${Mean} mean=${row.value} error=${row.error} say=${say} />`),
     figure("score", "Chips", "won or lost in all", undefined, (row) => signed(row.score)),
     picture("picture", "How sure", (row) => row.value, (row) => row.error, rows),

@@ -20,7 +20,7 @@ export function Verdict({ verdict, competition = null, bare = false }) {
   const told = Boolean(verdict.text);
   return html`<article class="verdict">
     <div class="heading">
-      <h3><${State} state="offence">${verdict.kind}<//> ${told ? verdict.text : termination(verdict.kind)}</h3>
+      <h3><${State} state="offence">${verdict.kind}<//> ${told ? verdict.text : termination(verdict.kind)}${verdict.forgiven && html` <span class="faint">(forgiven: it lost the match and plays on)</span>`}</h3>
     </div>
     ${!bare &&
     html`<p class="row small">
@@ -75,7 +75,7 @@ function status(value) {
 export function Verdicts({ competition }) {
   const { verdicts } = competition;
   if (!verdicts.length) {
-    return html`<${Empty} title="Nobody has been eliminated for an offence."
+    return html`<${Empty} title="Nobody has committed an offence."
       text="A bot that answers illegally, is out of time, crashes or leaves is listed here, with the evidence." />`;
   }
   return html`<${Panel} title=${verdicts.length === 1 ? "One verdict" : `${verdicts.length} verdicts`}>
