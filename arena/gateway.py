@@ -244,13 +244,13 @@ class Gateway:
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
         player = self._of.get(connection)
-        was_silent = player is not None and player.event
+        was_silent = player is not None and player.event != ""
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
         if player is not None and player.ponged(payload, arrived):
             player.probe(arrived, self.conduct.lag.total_s(arrived))
             if was_silent:
-                self.on_change()  # it was out of time, and can be dealt to again
+                self._is_here(player)  # it was out of time, and can be dealt to again
         else:
             self.trifled(connection)
 

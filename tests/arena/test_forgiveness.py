@@ -298,7 +298,7 @@ def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
         ben = hall.comes("ben", silent, tables=2)
         competition, task = await hall.begin("ann", "ben", matches=5, forgive=1)
         [table] = house.conduct.tables
-        house.now += 10
+        house.now += 20
         house.conduct.tick()
         await turns()
         assert competition.ledger.played == 1
@@ -307,6 +307,7 @@ def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
         hall.plays("ben", first_legal)
         ben.player.probe(house.now)
         assert ben.player.ponged(ben.wire.pings[-1], house.now)
+        hall.players.note(ben.player)
         hall.changed()
         report = await in_time(task)
 
@@ -331,7 +332,7 @@ def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(house: House) -
 
         house.conduct.on_verdict = hangs
         competition, task = await hall.begin("ann", "ben", matches=3, forgive=1)
-        house.now += 10
+        house.now += 20
         house.conduct.tick()
         await turns()
 
