@@ -122,8 +122,8 @@ CHANGES: dict[str, tuple[str, Callable[[Lines], Any], str]] = {
     ),
     "more in the bank than before": (
         "ace_king_queen-1",
-        lambda lines: the(lines, "ask").update(bank_ms=10_001),
-        "line 6: `bank_ms` is 10001, expected 0 to 10000",
+        lambda lines: the(lines, "ask").update(bank_ms=20_001),
+        "line 6: `bank_ms` is 20001, expected 0 to 20000",
     ),
     "a field that there is not": (
         "ace_king_queen-1",

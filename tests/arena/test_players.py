@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from arena.budget import Budget
 from arena.config import Config
 from arena.course import Course, Open
 from arena.games import GAMES
@@ -150,6 +151,7 @@ class Line(Wire):
     def __init__(self) -> None:
         super().__init__()
         self.useless, self.is_open = 0, True
+        self.budget = Budget(1_000)
 
     def hello_received(self) -> None:
         """It is welcome."""
@@ -164,6 +166,7 @@ class Crowd:
     def __init__(self, host: Host, count: int) -> None:
         self._host = host
         self.lines = [self.joins(f"bot {n}") for n in range(count)]
+        assert len(host.gateway.players) == count, "all are welcome"
 
     def joins(self, name: str, **fields: Any) -> Line:
         line = Line()

@@ -324,6 +324,7 @@ def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -> None
     (tmp_path / "mine.py").write_text(source)
     words = bot_command(("mine.py",), url="ws://127.0.0.1:1", name="ann")
     words[words.index("--patience") + 1] = "0"
+    words += ("--wait", "0")
 
     async def play() -> None:
         async with arena(tmp_path, isolate=isolate) as here:
