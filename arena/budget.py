@@ -56,10 +56,11 @@ class Budget:
             Flood: it was more than the budget for `ON_END` seconds on end.
         """
         self._pass(now)
-        self._messages += messages
-        self._cpu_s += cpu_s
+        # No more is owed than ten seconds pay, however much came in one moment.
+        self._messages = min(self._messages + messages, ON_END * self._most)
+        self._cpu_s = min(self._cpu_s + cpu_s, ON_END * self._most_cpu_s)
         owed_s = self._owed_s
-        if self._on_end + owed_s >= ON_END:
+        if owed_s and self._on_end >= ON_END - 1:
             raise Flood(
                 f"expected at most {self._most:,} messages a second that come to nothing, and {self._most_cpu_s * 1000:.0f} ms"
                 f" of CPU time for them, got more for {ON_END} seconds on end"

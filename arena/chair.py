@@ -181,8 +181,10 @@ class Chair:
     def measure(self, now: float, lag: Lag) -> Bill:
         """What the decision that is waited for has taken so far."""
         player, limits = self.player, self.limits
+        loss = player.loss
+        lag_s = lag.total_s(now) if loss is None else loss.lag_s
+        lag_ms = max(0.0, lag_s - self.lag_s) * 1000
         now = self.stands_at(now)
-        lag_ms = max(0.0, lag.total_s(now) - self.lag_s) * 1000
         credit_ms = player.floor_ms + lag_ms
         if self.nonce is None:
             waited_ms = (now - self.asked_at) * 1000

@@ -126,6 +126,7 @@ class Conduct:
 
     Attributes:
         on_lost: told of a player whose connection is lost, and since when.
+        on_heard: told of a player whose machine has acknowledged all that was sent, and the time.
         lag: how late the loop has been; `tick` measures it.
         decisions: how many answers have been played.
     """
@@ -141,6 +142,7 @@ class Conduct:
         self._clock = clock
         self.on_verdict = on_verdict
         self.on_lost: Callable[[Player, float], None] = lambda player, since: None
+        self.on_heard: Callable[[Player, float], None] = lambda player, now: None
         self._tables: dict[str, Table] = {}
         self._deadlines: list[tuple[float, int, Chair]] = []
         self._numbers = 0
@@ -292,26 +294,31 @@ class Conduct:
             waits = chair.ask is not None or chair.nonce is None
             if chair.table.is_over or not waits:
                 continue
-            if self._is_away(chair.player, now):
+            silent_since = self._check_link(chair.player, now)
+            if chair.table.is_over:  # the ping was too much for who does not read
+                continue
+            if chair.player.loss is not None:
                 self._look(chair, now + _AGAIN_S)
                 continue
             due = chair.look_at(now, self.lag)
             if due > now:
                 self._look(chair, min(due, now + _LINK_S))
+            elif silent_since is not None and now - due < _SILENT_S:
+                self._look(chair, now + _AGAIN_S)  # it may turn out to be lost
             else:
                 chair.charge(now, self.lag)
                 self._blame(chair, chair.too_late(), now)
 
     # --- within ---
 
-    def _is_away(self, player: Player, now: float) -> bool:
-        """Whether a bot's clocks stand, as its connection is lost, or it is too early to say that it is not (J7)."""
+    def _check_link(self, player: Player, now: float) -> float | None:
+        """Notice that a connection is lost, or is not any more (J7); since when its machine has acknowledged nothing, if it has not."""
         since = player.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
-        elif since is None and player.loss is not None and player.loss.is_silent:
-            player.regained(now, self.lag.total_s(now))
-        return since is not None or player.loss is not None
+        elif since is None:
+            self.on_heard(player, now)
+        return since
 
     def _play_on(self, table: Table) -> None:
         """The rules have taken a step: pass on what they told, and ask what they wait for."""
@@ -378,10 +385,10 @@ class Conduct:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
         table, player = chair.table, chair.player
         waits = chair.ask is not None or chair.nonce is None
-        now = chair.stands_at(now)
-        bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
-        connection, process = player.connection, player.process
         event = player.event_of(chair, finding.kind, now)
+        bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
+        now = chair.stands_at(now)
+        connection, process = player.connection, player.process
         question = None if chair.ask is None else chair.ask.question
         verdict = Verdict(
             kind=finding.kind,

@@ -109,7 +109,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_watched = True  # a stranger, or closing: what it says takes our time
         self._late_bytes = 0  # read since we close
         self._has_little_to_say = False
-        self._acknowledged_at = 0.0  # the latest look at which all was that we had sent
+        self._sent_at: float | None = None  # the first that the peer may not have
         self._rest: asyncio.TimerHandle | None = None  # what ends it
 
     # --- what the owner calls ---
@@ -169,9 +169,10 @@ class Connection(asyncio.BufferedProtocol):
             return None
         segments, *ago_ms = info
         if segments == 0:
-            self._acknowledged_at = now
+            self._sent_at = None
             return None
-        return max(self._acknowledged_at, now - min(ago_ms) / 1000)
+        # Before that it was silent, too, but had nothing to acknowledge.
+        return max(self._sent_at or 0.0, now - min(ago_ms) / 1000)
 
     def cut(self) -> None:
         """Drop the socket without a word."""
@@ -294,6 +295,7 @@ class Connection(asyncio.BufferedProtocol):
             self._watched(nbytes)
             return
         arrived = self._loop.time()
+        self._sent_at = None
         self._websocket.receive_data(bytes(self._buffer[:nbytes]))
         self._dispatch(arrived)
 
@@ -486,6 +488,8 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         if data:
+            if self._sent_at is None:
+                self._sent_at = self._loop.time()
             transport.write(data)
         elif transport.can_write_eof():
             try:

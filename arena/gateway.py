@@ -21,6 +21,7 @@ from arena.clock import TICK_S
 from arena.conduct import FAULT, Conduct
 from arena.connection import Connection, Wire
 from arena.desk import OnInstruct
+from arena.forgiveness import FORGIVABLE
 from arena.listening import Listening
 from arena.losses import Losses
 from arena.outboxes import Outboxes
@@ -99,8 +100,16 @@ class Gateway:
         self._ticking: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop, conduct.lag.total_s)
-        self._losses = Losses(conduct, limits, self.timers, self._gone)
+        self._losses = Losses(
+            conduct,
+            limits,
+            self._loop.time,
+            self.timers,
+            self._gone,
+            self._is_here,
+        )
         conduct.on_lost = self._losses.begin
+        conduct.on_heard = self._losses.end_silence
         self._outboxes = Outboxes(
             conduct.lag.total_s, self._is_here, self._failed_to_write
         )
@@ -357,10 +366,10 @@ class Gateway:
         self.conduct.offence(player, finding)
         if self.players.get(player.name) is player:
             self.players.remove(player)
-            enforced, event = player.enforced, player.event
+            event = player.event if finding.kind in FORGIVABLE else ""
             self.on_offence(
                 player.name,
-                msgspec.structs.replace(finding, enforced=enforced, event=event),
+                msgspec.structs.replace(finding, enforced=player.enforced, event=event),
             )
 
     def _send_away(self, player: Player, text: str) -> None:
@@ -403,7 +412,7 @@ class Gateway:
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def _is_here(self, player: Player) -> None:
-        """A player has been told all that it had missed."""
+        """A player is there again, and has been told all that it had missed."""
         self.players.note(player)
         self.on_change()
 

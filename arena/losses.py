@@ -7,7 +7,6 @@ used up (`arena/chair.py`); here somebody looks when it is over. Who sits nowher
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -26,47 +25,58 @@ class Losses:
     Args:
         conduct: the matches, and the arena's own lag.
         limits: `grace_ms` is how long the session of a player without a match is kept.
+        clock: the loop's monotonic clock, in seconds.
         timers: of the gateway.
         on_gone: told of a player that has not come back in time, and what is found.
+        on_back: told of a player that was silent and is heard again.
     """
 
     def __init__(
         self,
         conduct: Conduct,
         limits: Limits,
+        clock: Callable[[], float],
         timers: Timers,
         on_gone: Callable[[Player, Finding], None],
+        on_back: Callable[[Player], None],
     ) -> None:
         self._conduct = conduct
         self._grace_ms = limits.grace_ms
         self._timers = timers
         self._on_gone = on_gone
-        self._loop = asyncio.get_running_loop()
+        self._on_back = on_back
+        self._clock = clock
 
     def begin(self, player: Player, since: float) -> None:
-        """A player's connection is lost, or has been silent since then, a time of the loop's clock; if that is known, it goes on."""
+        """A player's connection is lost, or has been silent since then, a time of the loop's clock.
+
+        A loss that is known goes on from when it began, also if the silent connection is closed now.
+        """
         is_new = player.loss is None
-        now = self._loop.time()
+        now = self._clock()
         lag = self._conduct.lag
-        loss = player.lost(since, lag.total_s(now), lag.follows_stall(now))
+        by_arena = lag.follows_stall(now)
+        # A stall is taken off as the arena's lag: a loss that lies in it begins with its end.
+        loss = player.lost(now if by_arena else since, lag.total_s(now), by_arena)
         if is_new:
             self._wait(player, loss)
 
     def end_silence(self, player: Player, now: float) -> None:
-        """Something came over a connection that had been silent: what was sent before is not lost."""
+        """The peer of a connection that was silent has been heard: what was sent before is not lost."""
         if player.loss is not None and player.loss.is_silent:
             player.regained(now, self._conduct.lag.total_s(now))
+            self._on_back(player)
 
     def _wait(self, player: Player, loss: Loss) -> None:
         """Look again when the first grace is over: a seat's, or that of the session."""
-        left_s = min(
-            (left for left in self._left_s(player, loss) if left > 0), default=0
-        )
-        self._timers.after(left_s, partial(self._over, player, loss))
+        session_s, *left_s = self._left_s(player, loss)
+        if session_s > 0 or not left_s:
+            left_s.append(session_s)
+        self._timers.after(max(0.0, min(left_s)), partial(self._over, player, loss))
 
     def _left_s(self, player: Player, loss: Loss) -> Iterator[float]:
         """What is left of the session's grace, and then of each seat's."""
-        now = self._loop.time()
+        now = self._clock()
         lag_s = self._conduct.lag.total_s(now)
         yield self._grace_ms / 1000 - (now - loss.since) + lag_s - loss.lag_s
         for chair in player.chairs.values():
@@ -74,7 +84,7 @@ class Losses:
 
     def _over(self, player: Player, loss: Loss) -> None:
         """Some grace is over: the player is out of those matches, all by one offence, and without any others it is gone."""
-        now = self._loop.time()
+        now = self._clock()
         connection = player.connection
         if loss.is_silent and connection and connection.silent_since(now) is None:
             self.end_silence(player, now)

@@ -178,7 +178,7 @@ class Player:
         return len(self.chairs) < self.tables
 
     @property
-    def is_silent(self) -> bool:
+    def is_unheard(self) -> bool:
         """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
@@ -367,7 +367,8 @@ class Player:
         loss, self.loss = self.loss, None
         if loss is None:
             return
-        self.last_answer += now - loss.since
+        if self.last_answer < loss.since:
+            self.last_answer += now - loss.since
         for chair in self.chairs.values():
             chair.go_on(loss, now, lag_s)
 

@@ -278,7 +278,7 @@ class RunningStage:
         if timer is not None:
             timer.cancel()
             now = self._loop.time()
-            self._left[name] = max(0.0, timer.when() - now), now
+            self._left[name] = max(0.0, timer.left_s), now
         return player.tables - len(player.chairs)
 
     def _patience_s(self, name: str) -> float:
@@ -293,9 +293,9 @@ class RunningStage:
         return min(whole_s, left_s + (self._loop.time() - since) * _GIVEN_BACK)
 
     def _here(self, name: str) -> Player | None:
-        """The bot, if it is connected, and has been heard since it was last out of time."""
+        """The bot, if its connection is not lost, and it has been heard since it was last out of time."""
         player = self._referee.player(name)
-        if player is None or not player.is_here or player.is_silent:
+        if player is None or player.is_away or player.is_unheard:
             return None
         return player
 
@@ -338,13 +338,12 @@ class RunningStage:
 
     def _late(self, pairing: Pairing, name: str) -> tuple[int, ...]:
         """The other seats of a table whose bots have not come either: their deadlines are over, or all but."""
-        now = self._loop.time()
         return tuple(
             seat
             for seat, other in enumerate(pairing.players)
             if other != name
             and (timer := self._expected.get(other)) is not None
-            and timer.when() <= now + _ALL_BUT_S
+            and timer.left_s <= _ALL_BUT_S
         )
 
     def _over(

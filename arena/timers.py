@@ -32,18 +32,18 @@ class Timer:
         self._due_s = self._arena_s() + delay_s
         self._handle = loop.call_later(delay_s, self._ring)
 
-    def when(self) -> float:
-        """When it is due as far as is known now, on the loop's clock, in seconds."""
-        return self._handle.when()
+    @property
+    def left_s(self) -> float:
+        """For how long the arena has to run until it is due, in seconds."""
+        return self._due_s - self._arena_s()
 
     def cancel(self) -> None:
         """Never call; once more does nothing."""
         self._handle.cancel()
 
     def _ring(self) -> None:
-        left_s = self._due_s - self._arena_s()
-        if left_s >= TICK_S:
-            self._handle = self._loop.call_later(left_s, self._ring)
+        if self.left_s >= TICK_S:
+            self._handle = self._loop.call_later(self.left_s, self._ring)
         else:
             self._call()
 

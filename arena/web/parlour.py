@@ -173,7 +173,7 @@ class Parlour:
     def is_offered(self, player: Player, game: str, tables: int = 1) -> bool:
         """Whether people can play against a bot now: it has time for them, and no competition needs it."""
         return (
-            player.is_here
+            not player.is_away
             and not player.leaving
             and game in player.games
             and player.tables - len(player.chairs) >= tables
@@ -405,4 +405,4 @@ def _needs(competition: Competition, player: Player) -> bool:
 def _has_time(player: Player, tables: int) -> bool:
     """Whether it is here, and can be dealt to at so many chairs more."""
     free = player.tables - len(player.chairs)
-    return player.is_here and not player.leaving and free >= tables
+    return not (player.is_away or player.leaving) and free >= tables

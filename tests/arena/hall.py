@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from arena.director import Competition, Listener, Report
+from arena.forgiveness import FORGIVABLE
 from arena.games import GAMES
 from arena.gateway import Gateway
 from arena.ledger import Ledger
@@ -299,7 +300,8 @@ class Hall:
         player.leaving = True
         self.house.conduct.offence(player, finding)
         self.players.remove(player)
-        finding = msgspec.structs.replace(finding, event=player.event)
+        if finding.kind in FORGIVABLE:
+            finding = msgspec.structs.replace(finding, event=player.event)
         for competition in self.competitions:
             competition.offended(name, finding)
         self.changed()

@@ -73,8 +73,16 @@ def test_a_second_without_a_word_ends_the_count() -> None:
             ours.spend(NOW + second + 0.01, 101)
 
 
-def test_what_ten_seconds_do_not_pay_is_a_flood_at_once() -> None:
+def test_what_came_in_one_moment_is_no_flood_however_much_it_was() -> None:
     ours = budget()
 
+    assert ours.spend(NOW, 10**6, 1000.0) == NOW + ON_END - 1
+
+
+def test_who_goes_on_after_ten_seconds_of_rest_is_a_flood() -> None:
+    ours = budget()
+    until = ours.spend(NOW, 10**6)
+    assert until is not None
+
     with pytest.raises(Flood):
-        ours.spend(NOW, ON_END * 100 + 1)
+        ours.spend(until, 101)

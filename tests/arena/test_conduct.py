@@ -1004,11 +1004,11 @@ def test_J3_a_pong_shows_that_a_bot_is_there_again(house: House) -> None:
     bot = house.bot()
     frozen(house, bot, 1)
     house.passes(20)
-    assert bot.player.is_silent
+    assert bot.player.is_unheard
     bot.player.probe(house.now)
 
     assert bot.player.ponged(bot.wire.pings[-1], house.now)
-    assert not bot.player.is_silent
+    assert not bot.player.is_unheard
     assert bot.player.event == ""
 
 
@@ -1021,7 +1021,7 @@ def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
     house.passes(20)
 
     assert bot.player.event
-    assert not bot.player.is_silent
+    assert not bot.player.is_unheard
 
 
 def test_J3_the_verdict_says_whether_it_is_forgiven(house: House) -> None:

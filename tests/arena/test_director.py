@@ -318,6 +318,8 @@ def test_who_goes_between_matches_may_come_back(house: House) -> None:
         task = asyncio.create_task(hall.play("ann", "ben", matches=3))
         await asyncio.sleep(0)
         bot.comes_back()
+        bot.reads()
+        hall.players.note(bot.player)
         hall.changed()
         await task
 

@@ -286,7 +286,12 @@ def silent(ann: Bot, house: House) -> None:
     def lost(player: Player, since: float) -> None:
         player.lost(since, 0.0)
 
+    def heard(player: Player, now: float) -> None:
+        if player.loss is not None and player.loss.is_silent:
+            player.regained(now, 0.0)
+
     house.conduct.on_lost = lost
+    house.conduct.on_heard = heard
     ann.wire.silent = house.now
 
 
@@ -368,6 +373,66 @@ def test_J7_what_is_on_its_way_for_less_than_a_second_is_no_silence_and_no_delay
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
+
+
+def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    playing(house, ann, ben)
+    silent(ann, house)
+    for _ in range(60):
+        house.now += 0.1
+        ann.wire.silent = house.now - 0.05
+        house.conduct.tick()
+    [(_, result, _)] = house.results
+
+    assert result.termination.kind is Ending.TIMEOUT
+
+
+def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    [ask] = playing(house, ann, ben)
+    ann.goes()
+    house.now += 20.0
+    ann.comes_back()
+    house.answer(ann, ask, "check")
+    ann.reads()
+
+    assert ann.player.last_answer == house.now
+
+
+def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: House) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    playing(house, ann, ben)
+    ann.goes()
+    house.held_up(20.0)
+    house.conduct.tick()
+    house.conduct.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
+    [(_, _, verdict)] = house.results
+
+    assert verdict is not None
+    assert verdict.credit_ms == 0
+
+
+def test_J3_a_table_that_was_opened_before_a_loss_was_noticed_is_of_its_event(
+    house: House,
+) -> None:
+    ann, ben, cem = house.bot("ann", tables=2), house.bot("ben"), house.bot("cem")
+    playing(house, ann, ben)
+    silent(ann, house)
+    house.now += 0.5
+    house.open(ann, cem)
+    house.now += 1.0
+    house.conduct.tick()
+    assert ann.player.loss is not None
+    house.conduct.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
+    events = {verdict.event for _, _, verdict in house.results if verdict is not None}
+
+    assert len(house.results) == 2
+    assert len(events) == 1
 
 
 def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: House) -> None:
