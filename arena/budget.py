@@ -57,8 +57,9 @@ class Budget:
         """
         self._pass(now)
         # No more is owed than ten seconds pay, however much came in one moment.
-        self._messages = min(self._messages + messages, ON_END * self._most)
-        self._cpu_s = min(self._cpu_s + cpu_s, ON_END * self._most_cpu_s)
+        most = ON_END + 1
+        self._messages = min(self._messages + messages, most * self._most)
+        self._cpu_s = min(self._cpu_s + cpu_s, most * self._most_cpu_s)
         owed_s = self._owed_s
         if owed_s and self._on_end >= ON_END - 1:
             raise Flood(

@@ -76,7 +76,7 @@ def test_a_second_without_a_word_ends_the_count() -> None:
 def test_what_came_in_one_moment_is_no_flood_however_much_it_was() -> None:
     ours = budget()
 
-    assert ours.spend(NOW, 10**6, 1000.0) == NOW + ON_END - 1
+    assert ours.spend(NOW, 10**6, 1000.0) == NOW + ON_END
 
 
 def test_who_goes_on_after_ten_seconds_of_rest_is_a_flood() -> None:

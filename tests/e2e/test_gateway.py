@@ -1256,7 +1256,9 @@ def test_answering_our_pings_is_no_flood(
     in_arena(scenario, unanswered=10)
 
 
-def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(in_arena: Run) -> None:
+def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def offend(rogue: Raw) -> None:
         rogue.websocket.transport.write(frame(0x8A, b"x" * 16) * 101)
 
@@ -1266,6 +1268,7 @@ def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(in_arena: Run) -> N
         assert kind_of(over) == ("malformed", 0)
         assert "10 messages a second" in over["why"]
 
+    monkeypatch.setattr("arena.budget.ON_END", 1)
     in_arena(scenario, unanswered=10)
 
 
@@ -1522,7 +1525,7 @@ def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
 
 
 def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
-    in_arena: Run,
+    in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def offend(rogue: Raw) -> None:
         for _ in range(101):
@@ -1537,6 +1540,7 @@ def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
 
         assert kind_of(over) == ("malformed", 0)
 
+    monkeypatch.setattr("arena.budget.ON_END", 1)
     in_arena(scenario, unanswered=10)
 
 
@@ -1884,7 +1888,7 @@ def test_pings_are_answered_and_disturb_nobody(in_arena: Run) -> None:
     ids=["empty fragments", "pings", "empty arrays"],
 )
 def test_a_flood_of_what_means_nothing_is_malformed(
-    in_arena: Run, trifle: bytes
+    in_arena: Run, trifle: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = frame(0x01) if trifle == frame(0x00) else b""
 
@@ -1897,6 +1901,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
         assert kind_of(over) == ("malformed", 0)
         assert "100 messages a second" in over["why"]
 
+    monkeypatch.setattr("arena.budget.ON_END", 1)
     in_arena(scenario, unanswered=100)
 
 
