@@ -24,7 +24,7 @@ class Flood(Malformed):
 
 
 class Budget:
-    """What one bot may spend, over all of its connections.
+    """What one bot may spend, over all of its connections; bots with the same token share one.
 
     Args:
         messages: how many messages a second may come to nothing.
@@ -66,6 +66,12 @@ class Budget:
                 f"expected at most {self._most:,} messages a second that come to nothing, and {self._most_cpu_s * 1000:.0f} ms"
                 f" of CPU time for them, got more for {ON_END} seconds on end"
             )
+        return self._began + owed_s if owed_s else None
+
+    def rests_until(self, now: float) -> float | None:
+        """Until when nothing should be read, as too much has been spent before; None if that is paid."""
+        self._pass(now)
+        owed_s = self._owed_s
         return self._began + owed_s if owed_s else None
 
     @property

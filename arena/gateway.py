@@ -55,6 +55,7 @@ log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # so often those who watch are looked at
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
+_LARGE_BYTES = 4 * 1024  # of a frame, which may take long to be read
 _READ_BYTES = 16 * 1024
 _SHOWN_BYTES = 200  # of a frame, as evidence
 
@@ -188,8 +189,9 @@ class Gateway:
         """A frame: all that its messages bring about, but for the writing."""
         if connection.encoding is None:
             connection.encoding = encoding
-        # This clock takes longer than many a message: only who has just said something useless is measured.
-        began_s = time.thread_time() if connection.useless else None
+        # This clock takes longer than many a message: only who has just said something useless is measured, and what is large.
+        is_measured = connection.useless or len(frame) > _LARGE_BYTES
+        began_s = time.thread_time() if is_measured else None
         count = useless = 0
         try:
             messages = decode_from_bot(frame, encoding)
@@ -239,13 +241,12 @@ class Gateway:
         frame: bytes | None = None,
     ) -> None:
         """Book what came to nothing; who has had too much of it is not read for a while, or is out."""
-        if not connection.is_open:
-            return
         connection.useless += messages
-        try:
+        try:  # also of one that is out by it: it may come again
             until = connection.budget.spend(self._loop.time(), messages, cpu_s)
         except Flood as error:
-            self.misbehaved(connection, error, frame)
+            if connection.is_open:
+                self.misbehaved(connection, error, frame)
         else:
             if until is not None:
                 connection.rest(until)

@@ -12,8 +12,9 @@ from functools import partial
 
 import msgspec
 
-from arena.access import Access
+from arena.access import Access, hashed
 from arena.admission import Admission, Known, Unwelcome
+from arena.budget import Budget
 from arena.conduct import Conduct
 from arena.connection import Connection
 from arena.desk import Desk, OnInstruct
@@ -41,6 +42,8 @@ from protocol.messages import (
 )
 
 __all__ = ["Reception"]
+
+_MOST_BUDGETS = 4096  # remembered; that which was used longest ago goes first
 
 
 class Reception:
@@ -78,6 +81,7 @@ class Reception:
         self._on_change = on_change
         self._on_offence = on_offence
         self._vouched: dict[str, Known] = {}
+        self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
         self.strangers = Strangers(
             limits, lambda: bool(conduct.tables), self._loop.time
@@ -179,13 +183,25 @@ class Reception:
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
         self._pings.add(player, self._loop.time())
-        # Or coming back would be a way to another one.
-        connection.budget = player.budget = player.budget or connection.budget
+        now = self._loop.time()
+        connection.budget = player.budget = self._budget_of(player, connection)
+        if (until := player.budget.rests_until(now)) is not None:
+            connection.rest(until)
         player.session.note(hello)
         practice = self._conduct.practice
         player.send(
             Welcome(VERSION, player.name, player.secret, self._limits, practice)
         )
+
+    def _budget_of(self, player: Player, connection: Wire) -> Budget:
+        """What it, or another bot with its token, has left to spend: or coming back would be a way to another budget."""
+        if player.budget is not None or player.token is None:
+            return player.budget or connection.budget
+        key = hashed(player.token)
+        self._budgets[key] = budget = self._budgets.pop(key, connection.budget)
+        if len(self._budgets) > _MOST_BUDGETS:
+            del self._budgets[next(iter(self._budgets))]
+        return budget
 
     def _known(self, connection: Wire) -> None:
         self.strangers.known(connection)

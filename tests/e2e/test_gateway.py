@@ -1293,6 +1293,29 @@ def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
 # --- floods ---
 
 
+def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection(
+    in_arena: Run,
+) -> None:
+    """A token has one budget: to be put out for a frame that took long to read, and to come again, brings no new one."""
+    large: list[list[int]] = [[]] * 60_000
+
+    async def scenario(arena: Arena) -> None:
+        async with arena.stranger("rogue") as rogue:
+            await rogue.hello(token="a secret")
+            await rogue.say(type="answer", match="none", ask="none:1", value=large)
+
+            assert (await rogue.refused())[0] == "malformed"
+        await arena.until(lambda: "rogue" not in arena.gateway.players)
+        async with arena.stranger("rogue") as again:
+            await again.hello(token="a secret")
+            budget = arena.gateway.players["rogue"].budget
+            assert budget is not None
+
+            assert budget.rests_until(asyncio.get_running_loop().time()) is not None
+
+    in_arena(scenario, frame_bytes=1 << 20, unanswered=100)
+
+
 def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes(
     in_arena: Run,
 ) -> None:
@@ -1328,7 +1351,7 @@ def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes(
                     rogue.websocket.transport.write(chunk)
                     poured += each
                 await rogue.answer(message)
-            passed_s = int(loop.time() - began)
+            passed_s = loop.time() - began
             [[over], _] = await others
             result, verdict = await arena.result(table)
 
