@@ -13,6 +13,7 @@ import msgspec
 from arena.entry import some
 from arena.forms import fewest
 from arena.names import Spellings, alike
+from arena.plan import Form
 from arena.run import Run, Who
 from arena.web.now import Upcoming
 
@@ -59,11 +60,12 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
 
     It starts when `least` are there, its own house bots among them. If the run does not say how many, it starts
 
-    - of the roster, without a time, with everybody;
-    - of those who are named with one, as their matches wait for the others;
+    - without a time of the roster with everybody, but for a ladder, which is open for those who come later;
+    - without a time of those who are named with one, as their matches wait for the others;
     - otherwise with as many as the game has seats.
 
-    At least one of the roster or of the named must be there, and as many of the roster as the form needs.
+    At least one of the roster or of the named must be there, and as many of the roster as the form needs. Whoever starts a run by
+    hand needs no more than that, whatever `least` says.
 
     Args:
         run: what is played.
@@ -72,55 +74,65 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
     """
     own = len(run.house)
     least = run.at_least - own
+    needed = max(0, min(fewest(run.form), run.at_least) - own)
     if run.who is Who.CONNECTED:
         return Attendance(
             players=tuple(here),
             missing=(),
             come=len(here),
             least=max(0, least),
-            fewest=max(0, least),
+            fewest=needed,
         )
     names = tuple(roster)
     if run.who is Who.NAMED:
         names = tuple(map(Spellings(roster).of, run.players))
     came = _came(here, names)
     missing = tuple(name for name in names if name not in came)
+    is_unsaid = run.least is None and run.at is None
     if run.who is Who.NAMED:
-        first = min(1, len(names))
+        least = 1 if is_unsaid else max(1, least)
         return Attendance(
             players=tuple(came.get(name, name) for name in names),
             missing=missing,
             come=len(names) - len(missing),
-            least=first if run.least is None else max(first, least),
+            least=min(least, len(names)),
             fewest=0,
         )
-    if run.least is None and run.at is None:
+    if is_unsaid and run.form is not Form.LADDER:
         least = len(names)
-    needed = min(fewest(run.form), run.at_least) - own
     return Attendance(
         players=tuple(came[name] for name in names if name in came),
         missing=missing,
         come=len(names) - len(missing),
         least=max(1, least, needed),
-        fewest=max(0, needed),
+        fewest=needed,
     )
 
 
 def _came(here: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Under which name each of these has come: its own, one that looks like it, or the first below it, as `ann/gin` is of `ann`."""
-    found: dict[str, str] = {}
-    for name in here:
-        above = name.rpartition("/")[0]
-        while above:
-            found.setdefault(alike(above), name)
+    """Under which name each of these has come: its own, one that looks like it, or the first below it, as `ann/gin` is of `ann`.
+
+    A bot stands for one name at most, and for its own if that is among them. So it is with those below a name.
+    """
+    known = set(names)
+    likes: dict[str, list[str]] = {}
+    for name in names:
+        likes.setdefault(alike(name), []).append(name)
+    came = {name: name for name in here if name in known}
+
+    def stands(bot: str, looks: str) -> bool:
+        """Whether the bot stands for a name that looks so."""
+        similar = [looks] if looks in known else likes.get(alike(looks), [])
+        name = next((name for name in similar if name not in came), None)
+        if name is not None:
+            came[name] = bot
+        return name is not None
+
+    for bot in [bot for bot in here if bot not in known and not stands(bot, bot)]:
+        above = bot.rpartition("/")[0]
+        while above and not stands(bot, above):
             above = above.rpartition("/")[0]
-    found |= {alike(name): name for name in reversed(here)}
-    found |= {name: name for name in here}
-    return {
-        name: came
-        for name in names
-        if (came := found.get(name) or found.get(alike(name))) is not None
-    }
+    return came
 
 
 class Wait:
@@ -173,11 +185,15 @@ class Wait:
     @property
     def text(self) -> str:
         """For whom it waits, in a line."""
-        came = self.came
-        until = "" if self._end is None else f" until {self._end:%H:%M}"
+        run, came, until = self._run, self.came, ""
+        if run.at is not None and self._end is not None:
+            # By the clock of then, which may have been changed since `moment`.
+            until = f" until {self._end.astimezone(run.at.zone):%H:%M}"
+        if run.who is Who.ROSTER and not came.come and not came.missing:
+            return f"{run.name} waits{until}: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
         of = f" of {came.come + len(came.missing)}" if came.missing else ""
         missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
-        return f"{self._run.name} waits{until}: {came.come}{of} here, it starts with {came.least}{missing}"
+        return f"{run.name} waits{until}: {came.come}{of} here, it starts with {came.least}{missing}"
 
     def line(self, now: datetime) -> str:
         """The same, if people should know it now: when it begins to wait and when others are missing, or every minute of its time."""
@@ -189,8 +205,8 @@ class Wait:
             self._minute = minute
         else:
             at = now.timestamp()
-            is_early = self._said is not None and at - self._said_at < _SAY_S
-            if not missing or missing == self._said or is_early:
+            is_same = not missing or missing == self._said
+            if self._said is not None and (is_same or at - self._said_at < _SAY_S):
                 return ""
             self._said, self._said_at = missing, at
         return self.text

@@ -64,7 +64,7 @@ class Course:
         on_report: told how one ended.
         tell: told what people should know, a line each.
         teams: by name, from the roster; read when a run starts.
-        names: all on the roster; read when a run starts.
+        names: all on the roster; read when a run starts, and again and again while it waits.
         once: whether to end when nothing more is to come.
     """
 
@@ -322,10 +322,13 @@ class Course:
         """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
         before, refusal = self._current.get(run.name), ""
         names, _ = await self._roster()
+        read_at = _now()
         while self._current.get(run.name) is before:  # else the instructor was quicker
             wait.came = self._attendance(run, names)
             if wait.is_over(_now()):
-                self._tell(f"{run.name} is not played: {wait.came.refusal}")
+                came = wait.came
+                why = came.refusal if not came.is_enough else refusal or came.refusal
+                self._tell(f"{run.name} is not played: {why}")
                 return None
             if wait.came.is_enough:
                 await self._gathered(run, wait)
@@ -340,23 +343,23 @@ class Course:
                     if str(error) != refusal:
                         refusal = str(error)
                         self._tell(f"{run.name} cannot be played: {error}")
-                    if wait.moment is not None:
-                        return None
             elif line := wait.line(_now()):
                 self._tell(line)
-            if not await self._changed(wait) and run.who is Who.ROSTER:
+            await self._changed(wait)
+            is_old = abs((_now() - read_at).total_seconds()) >= _LOOK_S
+            if is_old and run.who is Who.ROSTER:
                 names, _ = await self._roster()
+                read_at = _now()
         return None
 
-    async def _changed(self, wait: Wait) -> bool:
-        """Wait until a bot has come or gone, but not for long; whether one has."""
+    async def _changed(self, wait: Wait) -> None:
+        """Wait until a bot has come or gone, but not for long."""
         try:
             async with asyncio.timeout(min(_LOOK_S, wait.left_s(_now()))):
                 await self._host.wait_for_change()
         except TimeoutError:
-            return False
+            return
         await asyncio.sleep(_CALM_S)
-        return True
 
     async def _gathered(self, run: Run, wait: Wait) -> None:
         """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""

@@ -262,7 +262,7 @@ def test_a_run_without_a_time_starts_when_enough_are_there(
         evening = Evening(monkeypatch, once=True)
         task = evening.begins(a_run(least=3))
         evening.stand.comes("ann", "ben")
-        await turns()
+        await evening.until(lambda: evening.lines)
         assert evening.stand.started == []
 
         evening.stand.comes("cem")
@@ -276,7 +276,7 @@ def test_a_run_without_a_time_starts_when_enough_are_there(
         await task
         assert evening.reports == ["report of c0"]
         assert not evening.course.has_failed
-        assert evening.lines == []
+        assert evening.lines == ["cup waits: 2 here, it starts with 3"]
 
     run(scenario)
 
@@ -526,14 +526,39 @@ def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
         evening.stand.refuses = "expected bots, at least 2 of them, got 0"
         evening.stand.comes("ann", "ben")
         task = evening.begins(a_run(at="Mon 18:00"))
-        await evening.until(lambda: len(evening.lines) >= 2)
+        await evening.until(lambda: evening.lines)
         await turns(300)
+        assert len(evening.lines) == 1, "it is tried again and again"
+        evening.now = SIX + timedelta(hours=1)
+        await evening.until(lambda: len(evening.lines) >= 3)
 
         assert evening.lines == [
             "cup cannot be played: expected bots, at least 2 of them, got 0",
+            "cup is not played: expected bots, at least 2 of them, got 0",
             "cup starts Mon 30 Nov 18:00",
         ]
         assert evening.course.has_failed
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_what_can_be_played_within_the_hour_is_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.now = SIX
+        evening.stand.refuses = "expected every bot once, got 'ann' twice"
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_run(at="Mon 18:00"))
+        await evening.until(lambda: evening.lines)
+
+        evening.now += timedelta(minutes=59)
+        evening.stand.refuses = None
+        cup = await evening.starts(1)
+        assert cup.plan.due_at == SIX.timestamp()
+        assert len(evening.lines) == 1
         await evening.ends(task)
 
     run(scenario)
@@ -651,12 +676,53 @@ def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
         evening.stand.comes("ann", "ben")
         task = evening.begins(a_class_run())
         await turns(300)
-        assert (evening.stand.started, evening.lines) == ([], [])
+        assert evening.stand.started == []
+        assert evening.lines == [
+            "cup waits: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
+        ]
         assert not evening.course.has_failed
 
         evening.roster += ["ann", "ben"]
         cup = await evening.starts(1)
         assert cup.plan.players == ("ann", "ben")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        monkeypatch.setattr(module, "_LOOK_S", 15.0)
+        evening.stand.comes("ann", "ben")
+        task = evening.begins(a_class_run())
+        await evening.until(lambda: evening.lines)
+
+        evening.roster += ["ann", "ben"]
+        for _ in range(1_000):  # the thread that reads may take its time
+            if evening.stand.started:
+                break
+            evening.now += timedelta(seconds=5)
+            evening.stand.comes("stranger")
+            await turns()
+        cup = await evening.starts(1)
+        assert cup.plan.players == ("ann", "ben")
+        await evening.ends(task)
+
+    run(scenario)
+
+
+def test_K5_an_empty_roster_is_told_also_at_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        evening.now = SIX
+        task = evening.begins(a_class_run("18:00"))
+        await evening.until(lambda: evening.lines)
+        assert "cup waits until 19:00: nobody is on the roster" in evening.lines[0]
         await evening.ends(task)
 
     run(scenario)
@@ -1564,7 +1630,7 @@ def test_a_game_that_is_open_is_started_as_it_is_played_there(
     [
         ("poker", {}, "or a run: cup"),
         ("cup", {"matches": 2}, "with a game only, cup is a run of the file"),
-        ("cup", {}, "expected at least 3 bots that play ace_king_queen for cup, 1"),
+        ("cup", {}, "expected at least 2 bots that play ace_king_queen for cup, 1"),
         (
             "akq",
             {},
