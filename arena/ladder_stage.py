@@ -207,12 +207,11 @@ class LadderStage:
         }
 
     def _who_left(self) -> dict[str, set[str]]:
-        """By owner, the bots that were away from a match that goes on: else one token with many names could hold all tables up."""
+        """By owner, the bots that are or were away from a match that goes on: else one token with many names could hold all tables up."""
         owners: dict[str, set[str]] = {}
         for table in self.tables:
             for chair in table.chairs:
                 name = chair.player.name
-                # Who has been back for long has used some grace all the same.
                 if chair.player.is_away or chair.has_been_away:
                     owners.setdefault(stem(name), set()).add(name)
         return owners
