@@ -151,6 +151,11 @@ class Chair:
 
     # --- time ---
 
+    @property
+    def has_been_away(self) -> bool:
+        """Whether its connection was lost in this match, other than by the arena, and is there again."""
+        return self.grace_s < self.limits.grace_ms / 1000
+
     def grace_left_s(self, loss: Loss, now: float, lag_s: float) -> float:
         """For how long the connection may still be lost before this seat is out; negative if that is over (J7)."""
         whole_s = self.limits.grace_ms / 1000

@@ -91,7 +91,6 @@ class LadderStage:
         self._tables: dict[int, tuple[Pairing, Table]] = {}
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
-        self._left: dict[int, set[str]] = {}
         self._timers: set[asyncio.TimerHandle] = set()
         self._waits = self._gathers = self._is_crowded = False
         self._loop = asyncio.get_running_loop()
@@ -208,15 +207,13 @@ class LadderStage:
         }
 
     def _who_left(self) -> dict[str, set[str]]:
-        """By owner, the bots that were away from a match that goes on: else one token with many names could hold all tables up."""
+        """By owner, the bots that are or were away from a match that goes on: else one token with many names could hold all tables up."""
         owners: dict[str, set[str]] = {}
-        for number, (_, table) in self._tables.items():
-            left = self._left.setdefault(number, set())
+        for table in self.tables:
             for chair in table.chairs:
-                if chair.player.is_away:
-                    left.add(chair.player.name)
-            for name in left:
-                owners.setdefault(stem(name), set()).add(name)
+                name = chair.player.name
+                if chair.player.is_away or chair.has_been_away:
+                    owners.setdefault(stem(name), set()).add(name)
         return owners
 
     def _owner_rests(self, owner: str) -> bool:
@@ -243,7 +240,6 @@ class LadderStage:
         verdict: Verdict | None,
     ) -> None:
         del self._tables[pairing.number]
-        self._left.pop(pairing.number, None)
         self.settled += 1
         try:
             self._climbers.note(pairing, table, result, verdict)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from arena.access import stem
+from arena.names import alike
 from arena.written import Played
 from protocol.messages import Ending
 
@@ -55,8 +56,8 @@ class Pauses:
         lost connection are one offence.
         """
         result, at = played.result, played.finished_at
-        offenders = {stem(played.players[seat]) for seat in result.out}
-        for owner in {stem(name) for name in played.players}:
+        offenders = {_owner(played.players[seat]) for seat in result.out}
+        for owner in set(map(_owner, played.players)):
             account = self._accounts.get(owner)
             if account is not None and account.left_s(at):
                 continue
@@ -71,7 +72,7 @@ class Pauses:
 
     def left_s(self, owner: str, now: float) -> float:
         """How long an owner still rests, in seconds; `now` is in Unix seconds."""
-        account = self._accounts.get(owner)
+        account = self._accounts.get(_owner(owner))
         return 0.0 if account is None else account.left_s(now)
 
     def _work_off(self, owner: str, account: _Account) -> None:
@@ -81,3 +82,8 @@ class Pauses:
             account.offences -= 1
             if not account.offences:
                 del self._accounts[owner]
+
+
+def _owner(name: str) -> str:
+    """Whose a name is; who comes back with another spelling, when nobody has the first one any more, has the same pause."""
+    return alike(stem(name))

@@ -138,19 +138,26 @@ class Roster:
         return str(row.name)
 
     def instructor(self, name: str = "instructor") -> str:
-        """An instructor's token, made now; a former one of that name is good no longer.
+        """An instructor's token, made now; a former one of that name, or of one that looks like it, is good no longer.
 
         Raises:
             UsageError: that is no name.
         """
         check_name(name)
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-        row = {"token_hash": hashed(token), "made_at": self._now()}
-        mine = INSTRUCTORS.c.name == name
+        query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
         with self._changes() as connection:
-            done = connection.execute(INSTRUCTORS.update().where(mine).values(**row))
-            if not done.rowcount:
-                connection.execute(INSTRUCTORS.insert().values(name=name, **row))
+            known = [row.name for row in connection.execute(query)]
+            same = [other for other in known if alike(other) == alike(name)]
+            former = INSTRUCTORS.delete().where(INSTRUCTORS.c.name.in_(same))
+            connection.execute(former)
+            connection.execute(
+                INSTRUCTORS.insert().values(
+                    name=spelled(name, same),
+                    token_hash=hashed(token),
+                    made_at=self._now(),
+                )
+            )
         return token
 
     def members(self) -> tuple[Member, ...]:

@@ -11,7 +11,7 @@ anybody needs.
 Nothing here knows what strangers say. A turn ends with the first bytes that were read, or with the tick if none came, and whoever is
 a stranger still goes to the end of the line: one that says nothing, or half of something, holds nobody up.
 
-With TLS a handshake comes first. Of all handshakes only so many steps are worked off in a tick, whoever they are with; those with an
+With TLS a handshake comes first. Of all handshakes only so many steps are worked off in a tick, and for only so long, whoever they are with; those with an
 address where many have failed only while its strangers have some of their share of the time left, and are paid for out of it.
 """
 
@@ -38,7 +38,8 @@ _SHARE = 0.05  # of the loop's time while matches are played
 _SAVED_S = 0.01  # what is not used does not gather: it would be a burst
 _MOST_DEBT_S = 0.005  # by accepting, a tenth of a second's share: what a flood has cost is not paid by who comes next
 _PATIENCE = 2  # turns without a word: those who mean well have something to say
-_STEPS = 8  # of handshakes of TLS in a tick: each takes a millisecond or two at most
+_STEPS = 8  # of handshakes of TLS in a tick
+_STEPS_S = 0.004  # and so long at most: with a key of RSA-4096 one takes nearly as long
 _TURNS = 8  # at once, as what one costs is known only afterwards
 _ASKS, _ASKS_PER_S = 3_000, 50
 """The requests of an address: a hundred browsers load the page at the same moment, and each looks at something now and then."""
@@ -106,7 +107,7 @@ class Strangers:
         self._line: _Queue = {}  # wait for their turns
         self._turn: _Queue = {}  # have it
         self._shaking: _Queue = {}  # wait for a step of their handshakes
-        self._steps = 0  # in this tick
+        self._steps, self._steps_s = 0, 0.0  # in this tick
         self._failures: dict[str, deque[float]] = {}  # when: the latest, by address
         self._asks = Allowance(_ASKS, _ASKS_PER_S, clock)
         self._anywhere = deque[float](maxlen=_FAILURES_ANYWHERE)
@@ -153,7 +154,7 @@ class Strangers:
         place = self._places.get(stranger)
         if place is not None:
             self._shaking[place] = None
-            if self._steps < _STEPS:
+            if self._shakes_more:
                 self._shake(place)
 
     def known(self, stranger: object) -> None:
@@ -200,7 +201,7 @@ class Strangers:
         """The next turns, as far as there is time for them."""
         now = self._clock()
         passed_s, self._ticked_at = now - self._ticked_at, now
-        self._steps = 0
+        self._steps, self._steps_s = 0, 0.0
         if not self._is_busy():
             self._credit_s = _SAVED_S
             for place in tuple(self._line):
@@ -244,9 +245,14 @@ class Strangers:
     def _shake_on(self) -> None:
         """The next steps of handshakes, in the order in which they came."""
         for place in tuple(self._shaking):
-            if self._steps >= _STEPS:
+            if not self._shakes_more:
                 break
             self._shake(place)
+
+    @property
+    def _shakes_more(self) -> bool:
+        """Whether there is room for another step in this tick; what one takes is known only afterwards."""
+        return self._steps < _STEPS and self._steps_s < _STEPS_S
 
     def _shake(self, place: _Place) -> None:
         """One step, unless it has to wait."""
@@ -256,6 +262,7 @@ class Strangers:
         del self._shaking[place]
         self._steps += 1
         took_s = place.stranger.shake()
+        self._steps_s += took_s
         if is_failing:
             self._credit_s -= took_s
 

@@ -27,8 +27,9 @@ class Wire(Protocol):
         has_link: whether there is a network in between, with a round trip to be measured.
         is_open: whether frames can be sent and are handed on; false from the moment that either side closes.
         is_behind: whether the peer has not read yet what was written some time ago.
-        useless: how many messages in a row have come to nothing; the owner counts.
-        budget: how much may come to nothing; a bot that comes back goes on with the one that it had.
+        useless: how many messages in a row have come to nothing; the owner counts. From the first on their CPU time is measured, and
+            after some only little is read at a time; nobody is out for it.
+        budget: how much may come to nothing in a second; who goes on beyond it is out. A bot that comes back goes on with the one that it had.
     """
 
     peer: str

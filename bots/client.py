@@ -179,15 +179,15 @@ class Client:
         now = asyncio.get_running_loop().time()
         is_first, since = self._lost_at is None, self._lost_at or now
         left_s = since + self._wait_s - now
+        is_plain = isinstance(error, InvalidMessage) and not self._is_secure
+        hint = "; it may be a wss:// address" if is_plain else ""
         if left_s <= 0 or not is_to_come(error):
-            text = str(error) or type(error).__name__
-            if isinstance(error, InvalidMessage) and not self._is_secure:
-                text += "; it may be a wss:// address"
+            text = (str(error) or type(error).__name__) + hint
             raise Unreachable(f"no arena answers at {self._url}: {text}") from None
         if is_first:
             self._lost_at = now
             line = f"no arena answers at {self._url} yet; waiting up to {self._wait_s:,g} s for it"
-            self._on_event(line)
+            self._on_event(line + hint)
         spread = random.uniform(0.8, 1.2)
         await asyncio.sleep(min(self._pause_s * spread, left_s))
         self._pause_s = min(self._pause_s * 2, _LONGEST_WAIT_S)

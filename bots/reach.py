@@ -7,7 +7,12 @@ import ssl
 from contextlib import suppress
 
 from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import InvalidStatus, InvalidURI, WebSocketException
+from websockets.exceptions import (
+    InvalidMessage,
+    InvalidStatus,
+    InvalidURI,
+    WebSocketException,
+)
 from websockets.uri import parse_uri
 
 from protocol.errors import UsageError, one_line
@@ -46,6 +51,9 @@ def is_to_come(error: OSError | WebSocketException) -> bool:
     """Whether an arena may yet come up where an attempt ended like this: not where something else is, or no machine."""
     if isinstance(error, InvalidStatus):
         return error.response.status_code in (502, 503, 504)  # a proxy before it
+    if isinstance(error, InvalidMessage):
+        # Closed without an answer: a published port or a tunnel before it.
+        return isinstance(error.__cause__, EOFError)
     if isinstance(error, socket.gaierror):
         return error.errno == socket.EAI_AGAIN
     return isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
@@ -56,8 +64,10 @@ def notice_dead_link(websocket: ClientConnection) -> None:
     link = websocket.transport.get_extra_info("socket")
     if link is None:
         return
-    with suppress(OSError):  # where the system cannot, it has its own times
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _DEAD_LINK.items():
-            if (option := getattr(socket, name, None)) is not None:
-                link.setsockopt(socket.IPPROTO_TCP, option, value)
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in _DEAD_LINK.items():
+        if (option := getattr(socket, name, None)) is not None:
+            options.append((socket.IPPROTO_TCP, option, value))
+    for one in options:
+        with suppress(OSError):  # where the system cannot, it has its own times
+            link.setsockopt(*one)

@@ -63,9 +63,14 @@ class Door(msgspec.Struct, frozen=True):
             UsageError: they would.
         """
         if self.is_near and self.origins and not (self.proxies or self.open_to_all):
+            listens = _listens_on(self.host.strip("[]"))
+            if listens is None:  # a name: either kind of address
+                proxies = "127.0.0.1 --trusted-proxy ::1"
+            else:  # who connects to 127.0.0.2 is on 127.0.0.1, too
+                proxies = "127.0.0.1" if listens.version == 4 else "::1"
             raise UsageError(
                 f"expected --trusted-proxy beside --origin, as all who come through a proxy on this machine seem to be on {self.host}: "
-                "--trusted-proxy 127.0.0.1 has everybody show a token, --open lets anybody in without one"
+                f"--trusted-proxy {proxies} has everybody show a token, --open lets anybody in without one"
             )
 
 

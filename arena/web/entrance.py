@@ -12,8 +12,8 @@ from typing import Protocol
 
 from websockets.http11 import Request
 
-from arena.web.origin import Origins
-from arena.web.proxies import Proxies
+from arena.web.origin import Origins, is_loopback
+from arena.web.proxies import HEADER, Proxies
 from arena.web.reply import Reply, Visitor, text
 from arena.wire import Caller, Wire
 
@@ -92,6 +92,7 @@ class Entrance:
         self.proxies = Proxies()
         self.page: Page | None = None
         self._crowd = crowd
+        self._has_warned = False
 
     def moved(self, caller: Stranger, address: str) -> bool:
         """Its request says that it comes from there; whether it is heard now, or when it is served again."""
@@ -109,6 +110,7 @@ class Entrance:
 
     def requested(self, caller: Caller, request: Request) -> None:
         """Answer a request, or see to it that it will be."""
+        self._see_proxy(caller, request)
         try:
             if _wants_websocket(request):
                 self._upgrade(caller, request)
@@ -137,6 +139,19 @@ class Entrance:
         """Tokens may have come to mean something else."""
         if self.page is not None:
             self.page.roster_changed()
+
+    def _see_proxy(self, caller: Caller, request: Request) -> None:
+        """Say once that a proxy on this machine is in front that nobody has told us of: all through it pass for programs on this machine."""
+        if self._has_warned or self.proxies or HEADER not in request.headers:
+            return
+        if is_loopback(caller.address):
+            self._has_warned = True
+            log.warning(
+                "a proxy at %s seems to be in front of the arena, and all who come through it pass for programs on this machine:"
+                " start the arena with --trusted-proxy %s, which tells them apart",
+                caller.address,
+                caller.address,
+            )
 
     def _asked(self, caller: Caller) -> None:
         if self._crowd is not None:

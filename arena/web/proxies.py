@@ -15,9 +15,11 @@ from typing import TypeAlias
 from arena.web.reply import Headers
 from protocol.errors import UsageError, one_line
 
-__all__ = ["Proxies", "read_network"]
+__all__ = ["HEADER", "Proxies", "read_network"]
 
-_HEADER = "X-Forwarded-For"
+HEADER = "X-Forwarded-For"
+"""What proxies say whom they were connected by in."""
+_MAPPED_BITS = 96  # before an IPv4 address in IPv6, as in ::ffff:10.0.0.0/104
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]*)?|([0-9.]+):[0-9]*")
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -29,6 +31,10 @@ class Proxies:
 
     def __init__(self) -> None:
         self._networks: tuple[_Network, ...] = ()
+
+    def __len__(self) -> int:
+        """How many are trusted, networks and addresses."""
+        return len(self._networks)
 
     def trust(self, networks: Sequence[str]) -> None:
         """These, too.
@@ -49,7 +55,7 @@ class Proxies:
         address = _address(host)
         if address is None or not self._has(address):
             return _counted(address, host)
-        for said in reversed(",".join(headers.get_all(_HEADER)).split(",")):
+        for said in reversed(",".join(headers.get_all(HEADER)).split(",")):
             if (before := _address(said.strip())) is None:
                 break
             address = before
@@ -62,15 +68,23 @@ class Proxies:
 
 
 def read_network(text: str) -> _Network:
-    """An address, or a network of them.
+    """An address, or a network of them; IPv4 in IPv6 is read as IPv4, as connections are.
 
     Raises:
         UsageError: it is neither.
     """
     with suppress(ValueError):
-        return ipaddress.ip_network(text)
+        network = ipaddress.ip_network(text)
+        mapped = getattr(network.network_address, "ipv4_mapped", None)
+        if mapped is None or network.prefixlen < _MAPPED_BITS:
+            return network
+        return ipaddress.IPv4Network((mapped, network.prefixlen - _MAPPED_BITS))
+    meant = ""
+    with suppress(ValueError):
+        network = ipaddress.ip_network(text, strict=False)
+        meant = f"; the network that it is in is {network}"
     raise UsageError(
-        f"expected a proxy's address or network such as 127.0.0.1 or 10.0.0.0/8, got {one_line(repr(text), 80)}"
+        f"expected a proxy's address or network such as 127.0.0.1 or 10.0.0.0/8, got {one_line(repr(text), 80)}{meant}"
     )
 
 

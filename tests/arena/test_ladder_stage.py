@@ -360,6 +360,34 @@ def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_
     run(scenario)
 
 
+def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        eve = hall.comes("eve/1", silent)
+        hall.comes("ann", silent)
+        competition, task = await hall.begin("ann", **LADDER)
+        [table] = house.conduct.tables
+        eve.goes()
+        house.now += 0.01
+        eve.comes_back()
+        eve.reads()
+        assert not eve.player.is_away
+        hall.come("eve/2", "ben", plays=silent)
+        assert house.conduct.tables == (table,)
+
+        hall.comes("cem", silent)
+        hall.comes("dora", silent)
+        competition.void(table.id, act("void", match=table.id))
+        await turns()
+        seated = {one.player.name for t in house.conduct.tables for one in t.chairs}
+        assert "eve/2" in seated
+        await closed(competition, task)
+
+    run(scenario)
+
+
 def test_who_has_left_a_match_and_come_back_may_play_another_itself(
     house: House,
 ) -> None:

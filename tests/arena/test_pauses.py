@@ -61,6 +61,15 @@ def test_J3_the_opponent_of_an_offender_does_not_rest() -> None:
     assert pauses.left_s("stranger", 0) == 0
 
 
+def test_J3_who_comes_back_with_another_spelling_rests_all_the_same() -> None:
+    pauses = Pauses()
+    pauses.add(played(0, "ann", "eve/1", by=1))
+    assert pauses.left_s("EVE", 0) == FIRST_S
+
+    pauses.add(played(FIRST_S, "ann", "Eve/2", by=1))
+    assert pauses.left_s("eve", FIRST_S) == 2 * FIRST_S
+
+
 def test_a_pause_runs_off() -> None:
     pauses = Pauses()
     offends(pauses, 1, at=100.0)

@@ -218,6 +218,15 @@ def test_an_instructors_token_is_apart_from_those_of_players(roster: Roster) -> 
         roster.instructor("a/b")
 
 
+def test_instructors_whose_names_look_alike_are_one(roster: Roster) -> None:
+    former = roster.instructor("Boss")
+    token = roster.instructor("BOSS")
+    access = roster.access()
+
+    assert access.instructors == {hashed(token): "Boss"}
+    assert hashed(former) not in access.instructors
+
+
 def test_every_change_raises_the_revision(roster: Roster) -> None:
     seen = [roster.revision()]
     for change in (

@@ -305,6 +305,7 @@ def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Door) ->
     guests = [Guest(door, f"10.0.0.{number}") for number in range(30)]
     steps: list[int] = []
     for guest in guests:
+        guest.shakes_s = 0.000_4
         guest.greets()
     while sum(steps) < len(guests):
         steps.append(sum(guest.shaken for guest in guests) - sum(steps))
@@ -322,6 +323,7 @@ def test_more_than_a_tick_has_room_for_waits_for_the_next(
 ) -> None:
     door.is_busy = is_busy
     guest, later = Guest(door), Guest(door)
+    guest.shakes_s = 0.000_4
     for _ in range(8):
         guest.greets()
     later.greets()
@@ -333,9 +335,32 @@ def test_more_than_a_tick_has_room_for_waits_for_the_next(
     assert (guest.shaken, later.shaken) == (8, 1)
 
 
+@pytest.mark.parametrize("is_busy", [True, False])
+@pytest.mark.parametrize(
+    ("step_s", "steps"),
+    [(0.000_4, [8, 1, 0]), (0.001_5, [3, 3, 3]), (0.003_7, [2, 2, 2]), (0.130, [1, 1, 1])],
+)  # fmt: skip
+def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
+    door: Door, is_busy: bool, step_s: float, steps: list[int]
+) -> None:
+    """As with a key of RSA-4096."""
+    door.is_busy = is_busy
+    guests = [Guest(door, f"10.0.0.{number}") for number in range(9)]
+    for guest in guests:
+        guest.shakes_s = step_s
+        guest.greets()
+    counts = [sum(guest.shaken for guest in guests)]
+    for _ in range(2):
+        door.tick()
+        counts.append(sum(guest.shaken for guest in guests) - sum(counts))
+
+    assert counts == steps
+
+
 def test_who_goes_while_its_handshake_waits_is_forgotten(door: Door) -> None:
     guests = [Guest(door) for _ in range(9)]
     for guest in guests:
+        guest.shakes_s = 0.000_4
         guest.greets()
     guests[-1].goes()
     door.tick()

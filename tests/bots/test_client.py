@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import ssl
-import sys
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -15,13 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from websockets.datastructures import Headers
-from websockets.exceptions import (
-    ConnectionClosedError,
-    InvalidMessage,
-    InvalidStatus,
-)
-from websockets.http11 import Response
+from websockets.exceptions import ConnectionClosedError, InvalidMessage
 
 import bots.client
 from bots.client import Client, StrategyFailed
@@ -75,11 +67,6 @@ class Closes:
 
     def __init__(self, code: int = 1006) -> None:
         self.code = code
-
-
-def answered(status: int) -> InvalidStatus:
-    """What is raised when something has answered in HTTP, and not as an arena does."""
-    return InvalidStatus(Response(status, "", Headers()))
 
 
 Says = ArenaMessage | list[ArenaMessage] | Closes
@@ -415,18 +402,9 @@ def test_its_patience_ends(dial: Dial) -> None:
         run(client(patience_s=0.0).run())
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        ConnectionRefusedError("refused"),
-        TimeoutError("timed out"),
-        socket.gaierror(socket.EAI_AGAIN, "try again"),
-        answered(503),
-    ],
-)
-def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial, error: Exception) -> None:
+def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
     events: list[str] = []
-    dial(error, error, error, Line(welcome(), Closes(1000)))
+    dial(*[OSError("refused")] * 3, Line(welcome(), Closes(1000)))
     run(client(on_event=events.append).run())
 
     assert events == [
@@ -444,20 +422,9 @@ def test_it_waits_no_longer_than_it_is_to(dial: Dial) -> None:
         run(client(wait_s=0.0).run())
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        InvalidMessage("no HTTP"),
-        answered(403),
-        ssl.SSLCertVerificationError("self-signed"),
-        socket.gaierror(socket.EAI_NONAME, "no such name"),
-    ],
-)
-def test_what_will_never_be_an_arena_is_told_at_once(
-    dial: Dial, error: Exception
-) -> None:
+def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
     events: list[str] = []
-    dial(error)
+    dial(InvalidMessage("no HTTP"))
 
     with pytest.raises(Unreachable, match=r"no arena answers at ws://arena:7700: "):
         run(client(on_event=events.append).run())
@@ -493,9 +460,6 @@ def test_a_dead_link_is_for_the_kernel_to_notice(
 
         assert asked["ping_interval"] is None
         assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-        if sys.platform == "linux":
-            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
-            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 17000
 
 
 @pytest.mark.parametrize(
@@ -514,6 +478,19 @@ def test_what_answers_without_HTTP_may_want_encryption(
     with pytest.raises(Unreachable) as caught:
         run(client(url=url, wait_s=0.0).run())
     assert str(caught.value) == f"no arena answers at {url}: no HTTP{hint}"
+
+
+def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
+    dial: Dial,
+) -> None:
+    closed = InvalidMessage("no HTTP")
+    closed.__cause__ = EOFError()
+    events: list[str] = []
+    dial(closed, Line(welcome(), Closes(1000)))
+    run(client(on_event=events.append).run())
+
+    assert events[0].endswith("waiting up to 60 s for it; it may be a wss:// address")
+    assert events[1].startswith("connected")
 
 
 def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
@@ -1032,21 +1009,9 @@ def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
 # --- refusals ---
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "arena",
-        "http://arena",
-        "ws://",
-        "ws://arena:port",
-        "ws://arena:99999",
-        "ws://[::1",
-        "",
-    ],
-)
-def test_an_address_that_is_none_is_told_at_once(url: str) -> None:
+def test_an_address_that_is_none_is_told_at_once() -> None:
     with pytest.raises(UsageError, match="expected an address such as"):
-        run(Client(url, "ann", {}).run())
+        run(Client("http://arena", "ann", {}).run())
 
 
 def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:

@@ -155,7 +155,7 @@ def test_who_does_not_encrypt_is_told_that_it_may_have_to(
     async def scenario(arena: Secure) -> None:
         url = f"ws://127.0.0.1:{arena.port}"
         for words in (
-            ("arena", "connect", "akq", "honest"),
+            ("arena", "connect", "akq", "honest", "--wait", "0"),
             ("arena", "status", "--token", "secret"),
         ):
             program = start(*words, "--url", url)

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
@@ -19,6 +20,10 @@
 #include <boost/beast/core/buffers_to_string.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
+
+#ifdef __linux__
+#include <netinet/tcp.h>
+#endif
 
 namespace session {
 namespace {
@@ -226,6 +231,19 @@ error_code in_time(asio::io_context& context, Socket& socket, Start start) {
     return asio::error::timed_out;
 }
 
+// Has the kernel end the connection if the other machine, or the network, is gone: we might wait for ever.
+void notice_dead_link(tcp::socket& link) {
+    error_code ignored;  // where the system cannot, it has its own times
+    link.set_option(tcp::socket::keep_alive{true}, ignored);
+#ifdef __linux__
+    constexpr std::pair<int, int> times[] = {
+        {TCP_KEEPIDLE, 5}, {TCP_KEEPINTVL, 3}, {TCP_KEEPCNT, 4}, {TCP_USER_TIMEOUT, 17'000}};
+    for (const auto& [option, value] : times) {
+        setsockopt(link.native_handle(), IPPROTO_TCP, option, &value, sizeof value);
+    }
+#endif
+}
+
 // One connection, from hello to its end. Throws what a player throws.
 End converse(Session& session, const Address& address) {
     asio::io_context context;
@@ -242,6 +260,7 @@ End converse(Session& session, const Address& address) {
     if (!error) await([&](auto done) { socket.async_handshake(address.authority, address.path, done); });
     if (error) return {lost, error.message()};
     socket.next_layer().set_option(tcp::no_delay{true}, error);
+    notice_dead_link(socket.next_layer());
     socket.auto_fragment(false);
     send(session.hello());
     await([&](auto done) { socket.async_read(buffer, done); });  // from now on the arena may take its time

@@ -31,6 +31,7 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S, PATIENCE_S = 0.1, 2.0, 60.0
 SILENCE_S = 30.0  # who has not answered `hello` by then is no arena
 DEAD_LINK = {  # when the kernel gives up a connection whose other end is gone
     "TCP_KEEPIDLE": 5,
+    "TCP_KEEPALIVE": 5,  # what macOS calls it
     "TCP_KEEPINTVL": 3,
     "TCP_KEEPCNT": 4,
     "TCP_USER_TIMEOUT": 17_000,
@@ -252,8 +253,10 @@ class Session:
 
 def notice_dead_link(link: socket.socket) -> None:
     """Have the kernel end the connection if the other machine, or the network, is gone: we might wait for ever."""
-    with suppress(OSError):
-        link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in DEAD_LINK.items():
-            if hasattr(socket, name):
-                link.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
+    for name, value in DEAD_LINK.items():
+        if hasattr(socket, name):
+            options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
+    for option in options:
+        with suppress(OSError):  # not every system can do all of it
+            link.setsockopt(*option)

@@ -9,6 +9,7 @@ import pytest
 
 from arena.cli import _elsewhere
 from arena.cli._elsewhere import Door, elsewhere, page_at
+from protocol.errors import UsageError
 
 Called = Callable[..., None]
 
@@ -107,3 +108,21 @@ def test_a_token_is_needed_unless_all_come_from_this_machine(
     door = Door(host, 0, is_open, False, None, (), True, (), proxies)
 
     assert door.requires_token is requires
+
+
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [
+        ("127.0.0.1", "--trusted-proxy 127.0.0.1 has"),
+        ("127.0.0.2", "--trusted-proxy 127.0.0.1 has"),
+        ("::1", "--trusted-proxy ::1 has"),
+        ("localhost", "--trusted-proxy 127.0.0.1 --trusted-proxy ::1 has"),
+    ],
+)
+def test_a_proxy_on_this_machine_is_named_as_it_connects(host: str, named: str) -> None:
+    origins = ("https://arena.example.org",)
+    door = Door(host, 0, False, False, None, (), True, origins, ())
+
+    with pytest.raises(UsageError) as refused:
+        door.check()
+    assert f"this machine seem to be on {host}: {named}" in str(refused.value)

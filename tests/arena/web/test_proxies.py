@@ -88,6 +88,24 @@ def test_before_its_request_a_connection_through_a_proxy_is_counted_alone() -> N
     assert proxies.before("10.0.0.1", 4711) == proxies.before("10.0.0.1", 4712)
 
 
+@pytest.mark.parametrize(
+    "trusted", ["::ffff:127.0.0.1", "::ffff:0:0/96", "::ffff:127.0.0.0/104"]
+)
+def test_IPv4_in_IPv6_is_trusted_as_IPv4(trusted: str) -> None:
+    assert origin("127.0.0.1", "7.7.7.7", trusted=(trusted,)) == "7.7.7.7"
+    assert origin("::ffff:127.0.0.1", "7.7.7.7", trusted=(trusted,)) == "7.7.7.7"
+    assert origin("fd00::1", "7.7.7.7", trusted=(trusted,)) == "fd00::/64"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("127.0.0.1/8", "127.0.0.0/8"), ("fd00::1/8", "fd00::/8")],
+)
+def test_a_network_that_is_named_by_one_of_its_addresses(text: str, meant: str) -> None:
+    with pytest.raises(UsageError, match=f"; the network that it is in is {meant}$"):
+        read_network(text)
+
+
 @pytest.mark.parametrize("text", ["", "localhost", "10.0.0.1/8", "1.2.3.4:80", "::1/x"])
 def test_what_is_neither_an_address_nor_a_network(text: str) -> None:
     with pytest.raises(

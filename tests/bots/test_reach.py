@@ -1,0 +1,157 @@
+"""Which addresses can be an arena's, which attempts are worth another, and who notices a dead link."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidMessage, InvalidStatus, WebSocketException
+from websockets.http11 import Response
+
+from bots.examples.python import session as example
+from bots.reach import check_address, is_to_come, notice_dead_link
+from protocol.errors import UsageError
+
+
+def answered(status: int) -> InvalidStatus:
+    """What is raised when something has answered in HTTP, and not as an arena does."""
+    return InvalidStatus(Response(status, "", Headers()))
+
+
+def connected(link: object) -> ClientConnection:
+    """A connection over a socket, or over none."""
+    transport = SimpleNamespace(get_extra_info=lambda name: link)
+    return cast(ClientConnection, SimpleNamespace(transport=transport))
+
+
+class Link:
+    """A socket of a system that refuses some options."""
+
+    def __init__(self, *refused: int) -> None:
+        self.set: dict[int, int] = {}
+        self._refused = refused
+
+    def setsockopt(self, level: int, option: int, value: int) -> None:
+        if option in self._refused:
+            raise OSError("not supported")
+        self.set[option] = value
+
+
+# --- addresses ---
+
+
+@pytest.mark.parametrize(
+    ("url", "is_secure"), [("ws://arena:7700", False), ("wss://arena", True)]
+)
+def test_an_address_says_whether_it_is_encrypted(url: str, is_secure: bool) -> None:
+    assert check_address(url) is is_secure
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "arena",
+        "http://arena",
+        "ws://",
+        "ws://arena:port",
+        "ws://arena:99999",
+        "ws://[::1",
+        "",
+    ],
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(UsageError, match="expected an address such as"):
+        check_address(url)
+
+
+# --- attempts ---
+
+
+@pytest.mark.parametrize(
+    ("error", "is_worth_it"),
+    [
+        (ConnectionRefusedError("refused"), True),
+        (TimeoutError("timed out"), True),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), True),
+        (answered(502), True),
+        (answered(503), True),
+        (answered(504), True),
+        (answered(403), False),
+        (InvalidMessage("no HTTP"), False),
+        (ssl.SSLCertVerificationError("self-signed"), False),
+        (socket.gaierror(socket.EAI_NONAME, "no such name"), False),
+    ],
+)
+def test_an_attempt_is_worth_another_if_an_arena_may_come_up_there(
+    error: OSError | WebSocketException, is_worth_it: bool
+) -> None:
+    assert is_to_come(error) is is_worth_it
+
+
+@pytest.mark.parametrize(
+    ("says", "is_worth_it"), [(b"", True), (b"SSH-2.0-OpenSSH_9.2\r\n", False)]
+)
+def test_a_port_that_accepts_and_closes_may_have_an_arena_behind_it_later(
+    says: bytes, is_worth_it: bool
+) -> None:
+    """As a port that Docker has published, or that `ssh -L` passes on, while nobody listens behind it."""
+
+    async def attempt() -> OSError | WebSocketException:
+        async def accept(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(says)
+            writer.close()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            try:
+                async with connect(f"ws://127.0.0.1:{port}"):
+                    pass
+            except (OSError, WebSocketException) as error:
+                return error
+        raise AssertionError("no arena is there")
+
+    assert is_to_come(asyncio.run(attempt())) is is_worth_it
+
+
+# --- dead links ---
+
+
+def test_a_dead_link_is_for_the_kernel_to_notice() -> None:
+    with socket.socket() as link:
+        notice_dead_link(connected(link))
+
+        assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        if sys.platform == "linux":
+            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 5
+            assert link.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 17000
+
+
+def test_a_connection_without_a_socket_has_no_dead_link() -> None:
+    notice_dead_link(connected(None))
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [lambda link: notice_dead_link(connected(link)), example.notice_dead_link],
+    ids=["client", "example"],
+)
+def test_an_option_that_the_system_refuses_keeps_no_other_from_being_set(
+    notice: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "TCP_KEEPALIVE", 1016, raising=False)  # as on macOS
+    monkeypatch.setattr(socket, "TCP_KEEPCNT", 1006, raising=False)
+    monkeypatch.setattr(socket, "TCP_KEEPINTVL", 1005, raising=False)
+    link = Link(1005)
+    notice(link)
+
+    assert link.set[socket.SO_KEEPALIVE] == 1
+    assert link.set[1016] == 5
+    assert link.set[1006] == 4
