@@ -24,6 +24,7 @@ from arena.plan import Form
 from arena.player import Player
 from arena.rules import Game
 from arena.sight import Kind, Viewer
+from arena.timers import Timer
 from arena.verdict import Finding
 from arena.web.kept import Kept, SatDown
 from arena.web.people import limits_for, settings_for
@@ -74,7 +75,7 @@ class _Sitting:
         self.has_come = False
         self.table: Table | None = None
         self.began = 0.0
-        self.deadline: asyncio.TimerHandle | None = None
+        self.deadline: Timer | None = None
 
     @property
     def name(self) -> str:
@@ -125,8 +126,9 @@ class Parlour:
         sitting = _Sitting(guest, address, game, settings, (name, *against), token)
         self._admission.expect(name, token)
         self._sittings[name] = sitting
-        sitting.deadline = self._loop.call_later(
-            _WAIT_S, self._end, sitting, f"not all came within {_WAIT_S:.0f} s"
+        why = f"not all came within {_WAIT_S:.0f} s"
+        sitting.deadline = self._host.gateway.timers.after(
+            _WAIT_S, partial(self._end, sitting, why)
         )
         return Seat(token, name)
 

@@ -19,6 +19,7 @@ from arena.names import alike
 from arena.plan import Form
 from arena.players import Players
 from arena.sight import Kind, Viewer
+from arena.timers import Timers
 from arena.verdict import Finding
 from arena.web import servants
 from arena.web.kept import SatDown
@@ -78,6 +79,7 @@ class Stand:
             players=self.players,
             admission=Admission(self.players, LIMITS, access, requires_token),
             dismiss=self.dismiss,
+            timers=Timers(asyncio.get_running_loop()),
         )
         self.competitions: list[Any] = []
         self.called: list[tuple[str, str, str, int]] = []
