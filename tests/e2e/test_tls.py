@@ -240,6 +240,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.budget.ON_END", 1)
 
     async def scenario(arena: Secure) -> None:
         async with arena.bot("ann") as ann:
