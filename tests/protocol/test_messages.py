@@ -59,6 +59,10 @@ def test_J4_a_verdict_has_a_headline(kind: Ending, headline: str) -> None:
 
     assert verdict.headline == headline
 
+    forgiven = msgspec.structs.replace(verdict, forgiven=True)
+
+    assert forgiven.headline == ("lost this match and plays on: crashed: exit status 1")
+
 
 def test_an_ending_travels_as_its_word() -> None:
     assert msgspec.to_builtins(Termination(Ending.CPU, 1, "why")) == {
