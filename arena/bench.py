@@ -47,7 +47,8 @@ _IDLE_FIRST = 20  # of them, for what the first ones bring about once and for al
 _IDLE_S = 20.0  # what is between the pings to an idle bot in the end
 _SETTLE_S = 2.0  # for the pings that measure the links
 _CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
-_JOIN = 200  # bots, whose joins are timed beside those that are there
+_JOIN = 4
+"""One bot more for so many that are there is timed: then what a join brings about now and then, as a collection of garbage, is in it once."""
 
 _SETTINGS: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20_000},
@@ -267,14 +268,14 @@ async def idle(connections: int = IDLE, seconds: float = _IDLE_S) -> Idle | None
             await asyncio.sleep(seconds)
             share = (_cpu_ms(look, server) - cpu_ms) / (time.perf_counter() - started)
             started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
-            async with _crowd(url, connections, _JOIN, settle_s=0.0):
+            async with _crowd(url, connections, connections // _JOIN, settle_s=0.0):
                 joins_ms = _cpu_ms(look, server) - cpu_ms
                 joins_ms -= share * (time.perf_counter() - started)
     return Idle(
         connections=connections,
         kib_each=held / more / 1024,
         cpu_percent=share / 10,  # of ms per s
-        join_ms=max(0.0, joins_ms / _JOIN),
+        join_ms=max(0.0, joins_ms / (connections // _JOIN)),
     )
 
 

@@ -69,6 +69,46 @@ class Connection(asyncio.BufferedProtocol):
         entrance: answers what it begins with; one of its own opens a WebSocket, and greets people.
     """
 
+    __slots__ = (
+        "_blamed",
+        "_buffer",
+        "_buffer_bytes",
+        "_closing",
+        "_deadline",
+        "_early",
+        "_entrance",
+        "_fragments",
+        "_handshake_of_tls",
+        "_handshaking",
+        "_has_asked",
+        "_has_ended",
+        "_has_little_to_say",
+        "_host",
+        "_is_held",
+        "_is_served",
+        "_is_watched",
+        "_late_bytes",
+        "_limits",
+        "_loop",
+        "_opcode",
+        "_owner",
+        "_postponed",
+        "_rest",
+        "_sent_at",
+        "_timers",
+        "_tls",
+        "_transport",
+        "_websocket",
+        "address",
+        "budget",
+        "encoding",
+        "has_link",
+        "is_behind",
+        "is_open",
+        "peer",
+        "useless",
+    )
+
     def __init__(
         self,
         owner: Owner,
@@ -189,6 +229,7 @@ class Connection(asyncio.BufferedProtocol):
     def accept(self, request: Request) -> None:
         """Let it become a WebSocket, which `is_open` then, if the request is in order."""
         self._websocket.send_response(self._websocket.accept(request))
+        request.headers.clear()  # the library's parser keeps it as long as it lives
         self.is_open = self._websocket.state is State.OPEN
         self._flush()  # before any frame of ours
 

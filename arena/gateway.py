@@ -98,7 +98,8 @@ class Gateway:
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listening = Listening()
-        self._ticking: asyncio.Task[None] | None = None
+        self._ticking: asyncio.Handle | None = None
+        self._probe_at = 0.0
         self._loop = asyncio.get_running_loop()
         self.timers = Timers(self._loop, conduct.lag.total_s)
         self._losses = Losses(
@@ -148,7 +149,7 @@ class Gateway:
             port,
         )
         if self._ticking is None:
-            self._ticking = asyncio.create_task(self._tick())
+            self._wait_for_tick()
         return listening
 
     async def close(
@@ -421,22 +422,31 @@ class Gateway:
         if player.connection is not None:
             self._failed(player.connection)
 
-    async def _tick(self) -> None:
-        probe_at = 0.0
-        while True:
-            await asyncio.sleep(TICK_S)
-            try:
-                self.conduct.tick()
-                self.reception.strangers.tick()
-                now = self._loop.time()
-                for player in self._pings.tick(now):
-                    if player.connection is not None:
-                        player.connection.cut()
-                if now >= probe_at:
-                    probe_at = now + _PROBE_S
-                    self.entrance.tick(now)
-            except Exception:  # without the tick no deadline would be kept any more
-                log.exception("the arena failed at a deadline")
+    def _wait_for_tick(self) -> None:
+        due = self._loop.time() + TICK_S
+        self._ticking = self._loop.call_at(due, self._ring, due)
+
+    def _ring(self, due: float) -> None:
+        """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
+        if self._loop.time() - due > TICK_S:
+            self._ticking = self._loop.call_soon(self._tick)
+        else:
+            self._tick()
+
+    def _tick(self) -> None:
+        try:
+            self.conduct.tick()
+            self.reception.strangers.tick()
+            now = self._loop.time()
+            for player in self._pings.tick(now):
+                if player.connection is not None:
+                    player.connection.cut()
+            if now >= self._probe_at:
+                self._probe_at = now + _PROBE_S
+                self.entrance.tick(now)
+        except Exception:  # without the tick no deadline would be kept any more
+            log.exception("the arena failed at a deadline")
+        self._wait_for_tick()
 
 
 def _on_wire(kind: Ending, text: str) -> Finding:

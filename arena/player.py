@@ -110,6 +110,50 @@ class Player:
         event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
     """
 
+    __slots__ = (
+        "_asked",
+        "_batch",
+        "_cpu_read_at",
+        "_cpu_read_ms",
+        "_encoding",
+        "_event_at",
+        "_floor_ms",
+        "_former_secret",
+        "_free",
+        "_is_repeated",
+        "_latest_event",
+        "_look_pings",
+        "_looked_at",
+        "_mark_dirty",
+        "_outbox",
+        "_overs",
+        "_ping",
+        "_ping_counts",
+        "_ping_due",
+        "_ping_s",
+        "_telling",
+        "_was_asked",
+        "budget",
+        "chairs",
+        "connection",
+        "cpu_ms",
+        "event",
+        "games",
+        "last_answer",
+        "leaving",
+        "link",
+        "loss",
+        "name",
+        "on_link",
+        "own_name",
+        "pending",
+        "process",
+        "secret",
+        "session",
+        "tables",
+        "token",
+    )
+
     def __init__(
         self,
         hello: Hello,
@@ -154,7 +198,7 @@ class Player:
         self._ping_counts = self._was_asked = False
         self._ping_due = 0.0
         self._looked_at = 0.0  # whether the peer's machine is there
-        self._look_pings: deque[bytes] = deque(maxlen=_LOOK_PINGS)
+        self._look_pings: tuple[bytes, ...] = ()
         self._is_repeated = False
         self._ping_s = _PING_S
         self._mark_dirty = mark_dirty
@@ -299,14 +343,15 @@ class Player:
         if self.loss is None and now - self._looked_at >= _LOOK_S:
             self._looked_at = now
             payload = secrets.token_bytes(16)
-            self._look_pings.append(payload)
+            self._look_pings = (*self._look_pings, payload)[-_LOOK_PINGS:]
             connection.ping(payload)
         return silent_since
 
     def ponged(self, payload: bytes, now: float) -> bool:
         """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
         if payload in self._look_pings:
-            self._look_pings.remove(payload)
+            since = self._look_pings.index(payload) + 1
+            self._look_pings = self._look_pings[since:]
             self.event = ""
             return True
         if self._ping is None or payload != self._ping[0]:
@@ -379,7 +424,7 @@ class Player:
         self._asked = []
         self._telling = None
         self._ping = None
-        self._look_pings.clear()
+        self._look_pings = ()
         self._is_repeated = False
         self.session.disconnected()
         self.on_link(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from protocol.messages import Limits
 __all__ = ["command"]
 
 _DEFAULTS = Serve()
+_NEW_OBJECTS = 10_000  # between two collections of garbage; Python looks at every 700
 DEFAULT_PORT = _DEFAULTS.port
 
 
@@ -323,6 +325,9 @@ async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
             origins=door.origins,
             proxies=door.proxies,
         ) as arena:
+            # Modules stay, and so do most bots and matches: fewer looks for garbage.
+            gc.freeze()
+            gc.set_threshold(_NEW_OBJECTS)
             teller.say(f"arena at {arena.url} · Ctrl-C stops it")
             if urls := elsewhere(arena.url):
                 teller.say(f"from other machines it is at {' or '.join(urls)}")

@@ -10,6 +10,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import TypeAlias
 
 from arena.web.reply import Headers
@@ -88,6 +89,7 @@ def read_network(text: str) -> _Network:
     )
 
 
+@lru_cache(maxsize=4096)
 def _address(text: str) -> _Address | None:
     """An address as it stands in a header or a socket has it, perhaps with a port or a zone; None if it is none."""
     if found := _WITH_PORT.fullmatch(text):
