@@ -22,6 +22,7 @@ from websockets.http11 import Request
 from arena.clock import Lag
 from arena.games import GAMES
 from arena.match import replay
+from arena.player import Player
 from arena.verdict import Finding
 from protocol.messages import Ending, Mechanism, Verdict
 
@@ -2054,11 +2055,14 @@ def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
     async def scenario(arena: Arena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
 
-            def flush(now: float, lag_s: float) -> None:
-                monkeypatch.undo()
-                raise ZeroDivisionError("an error of ours")
+            def flush(player: Player, now: float, lag_s: float) -> None:
+                if player.name == "ann":
+                    monkeypatch.undo()
+                    raise ZeroDivisionError("an error of ours")
+                sound(player, now, lag_s)
 
-            monkeypatch.setattr(arena.gateway.players["ann"], "flush", flush)
+            sound = Player.flush
+            monkeypatch.setattr(Player, "flush", flush)
             arena.open("ace_king_queen", "ann", "ben")
 
             assert kind_of((await ben.play())[0]) == ("void", None)
