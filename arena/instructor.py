@@ -1,4 +1,4 @@
-"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, import a class.
+"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, change the roster.
 
 Who it is has been established by a token when a word gets here. Everything that is done is written down with who and when; what
 cannot be done changes nothing and is told in one line.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -16,6 +18,7 @@ import msgspec
 from arena.class_list import class_in
 from arena.director import Competition
 from arena.host import Host
+from arena.names import alike
 from arena.roster import Imported, Roster
 from arena.store import Act, State, Store
 from protocol.errors import UsageError
@@ -37,6 +40,9 @@ class Starter(Protocol):
     @property
     def waiting(self) -> tuple[str, ...]:
         """For whom runs wait, a line each."""
+
+    def awaiting(self, name: str) -> str | None:
+        """The run that is still to be played and names somebody among its players, if there is one."""
 
     async def start(
         self,
@@ -104,6 +110,8 @@ class Instructor:
                 return self._start(message, who)
             case Action.IMPORT:
                 return self._import(message, who)
+            case Action.RENAME | Action.UNLIST:
+                return self._relist(message, who)
         return self._done(text)
 
     def _done(
@@ -151,6 +159,39 @@ class Instructor:
             return self._done(said, tokens=[(one.name, one.token) for one in done.new])
 
         return imported()
+
+    def _relist(self, message: Instruct, who: str) -> Awaitable[Done]:
+        """Somebody gets another name, or is taken off the roster."""
+        name, new = message.bot, message.text
+        if name is None:
+            raise UsageError("expected a name on the roster, got none")
+        self._check_idle(name)
+        if message.action is Action.UNLIST:
+            change = partial(self._roster.remove, name, who)
+            said = "is on the roster no longer"
+        elif new is None:
+            raise UsageError("expected the new name, got none")
+        else:
+            if alike(new) != alike(name) and (use := self._host.use_of(new)):
+                raise UsageError(f"expected a name that nobody has: {use}")
+            new = unicodedata.normalize("NFC", new.strip())
+            change = partial(self._roster.rename, name, new, who)
+            said = f"is {new} now"
+
+        async def changed() -> Done:
+            await asyncio.to_thread(change)
+            return self._done(f"{name} {said}")
+
+        return changed()
+
+    def _check_idle(self, name: str) -> None:
+        """See that a name on the roster is not in use."""
+        if (use := self._host.use_of(name)) is not None:
+            raise UsageError(f"expected a name that is not in use: {use}")
+        if (run := self._starter.awaiting(name)) is not None:
+            raise UsageError(
+                f"expected a name that is not in use: it is among the players of the run {run}, which is still to be played"
+            )
 
     def _steer(self, message: Instruct, who: str) -> str:
         done = _DONE[message.action]
