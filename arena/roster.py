@@ -136,7 +136,7 @@ class Roster:
         Raises:
             UsageError: nobody is called so.
         """
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         with self._changes() as connection:
             row = self._known(connection, name)
             given = {"token_hash": hashed(token), "made_at": self._now()}
@@ -202,7 +202,7 @@ class Roster:
             UsageError: that is no name.
         """
         check_name(name)
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
         with self._changes() as connection:
             known = [row.name for row in connection.execute(query)]
@@ -290,7 +290,7 @@ class Roster:
         connection.execute(ACTIONS.insert().values(**msgspec.structs.asdict(act)))
 
     def _add(self, connection: sa.Connection, student: Student) -> Issued:
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         email, team = student.email or None, student.team or None
         connection.execute(
             ROSTER.insert().values(
@@ -354,6 +354,13 @@ class Roster:
                 yield connection
         except SQLAlchemyError as error:
             raise failed("read", self._where, error) from error
+
+
+def _new_token() -> str:
+    """One that a spreadsheet, in which tokens are handed out, does not take for a formula."""
+    while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
+        pass
+    return token
 
 
 def raise_revision(connection: sa.Connection) -> None:

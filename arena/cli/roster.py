@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import time
 import unicodedata
@@ -13,6 +12,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from arena import spreadsheet
 from arena.class_list import read_class
 from arena.cli import _shared as shared
 from arena.database import open_database, shown
@@ -240,9 +240,8 @@ def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
             ) from None
         # With a byte order mark: Excel takes a file without one for another encoding, and `Müller` becomes `MÃ¼ller`.
         with open(fd, "w", encoding="utf-8-sig", newline="") as out:
-            writer = csv.writer(out)
-            writer.writerow(Issued.__struct_fields__)
-            writer.writerows(msgspec.structs.astuple(one) for one in issued)
+            rows = map(msgspec.structs.astuple, issued)
+            out.write(spreadsheet.text([Issued.__struct_fields__, *rows]))
             out.flush()
             os.fsync(fd)
 
