@@ -377,7 +377,7 @@ def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequenc
     plan = msgspec.json.decode(competition.plan, type=Plan)
     bots = list(plan.players)
     if plan.form is Form.LADDER:  # which is entered by a match
-        query = sa.select(SEATS.c.bot.distinct()).join(MATCHES)
+        query = sa.select(SEATS.c.bot).distinct().join(MATCHES)
         query = query.where(MATCHES.c.competition == competition.id)
         bots += connection.execute(query).scalars()
     taken_out = (
