@@ -182,8 +182,7 @@ class Instructor:
             said = f"is {new} now"
 
         async def changed() -> Done:
-            await asyncio.to_thread(change)
-            return self._done(f"{name} {said}")
+            return self._done(f"{await asyncio.to_thread(change)} {said}")
 
         return changed()
 

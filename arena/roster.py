@@ -157,7 +157,7 @@ class Roster:
         return str(row.name)
 
     def rename(self, name: str, new: str, who: str = BY_HAND) -> str:
-        """Give somebody another name; token, e-mail and team stay. Returns the new name.
+        """Give somebody another name; token, e-mail and team stay. Returns the name as it was there.
 
         Args:
             name: as it is on the roster, or as it looks.
@@ -181,7 +181,7 @@ class Roster:
                 )
             self._set(connection, row.name, {"name": new})
             self._acted(connection, Action.RENAME, row.name, new, who)
-        return new
+        return str(row.name)
 
     def remove(self, name: str, who: str = BY_HAND) -> str:
         """Take somebody off the roster, token and e-mail with it; returns the name as it was there.

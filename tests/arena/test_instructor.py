@@ -547,7 +547,7 @@ def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
 def test_somebody_gets_another_name_or_is_taken_off_the_roster(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
 
-    assert office.says(Action.RENAME, bot="ann", text=" anna ") == "ann is anna now"
+    assert office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
     assert office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
     assert [one.name for one in office.roster.members()] == ["anna"]
     assert [

@@ -139,7 +139,7 @@ def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_is_answ
 ) -> None:
     arena = Carried(engine)
 
-    assert arena.said() == "anna"
+    assert arena.said() == "ann"
     assert arena.seen[-1] == {"anna"}
 
 
