@@ -215,7 +215,7 @@ def _change(db: str, name: str, new: str | None = None) -> str:
 def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
-    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and import a class. NAME is written down with what is done with it. A former token of that name is good no longer.
+    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and change the roster. NAME is written down with what is done with it. A former token of that name is good no longer.
 
     --json prints {name, token}.
     """

@@ -59,7 +59,7 @@ function Rename() {
   };
   return html`<form class="stack" onSubmit=${submit}>
     <h3>A name on the roster</h3>
-    <p class="faint small">It must not be in use: nobody who is connected or takes part in what goes on. Results keep the old name.</p>
+    <p class="faint small">Not while somebody is connected under it, or takes part in what goes on. Results keep the old name.</p>
     <div class="fields">
       <label class="field">Who
         <input required value=${name} maxlength="64" spellcheck="false" autocomplete="off" onInput=${(event) => setName(event.target.value)} />
