@@ -100,14 +100,18 @@ class Admission:
         for player in self._players.values():
             token = hashed(player.token or "")
             owner = self._owner(player.name)
-            if token in before and access.players.get(token) != before[token]:
+            now = access.players.get(token)
+            if token in before and now not in (None, before[token]):
+                # It came while the name was changed, and may come back with its token.
+                gone.append((player, f"its name on the roster is {now!r} now", False))
+            elif token in before and now is None:
                 was_replaced = before[token] in access.players.values()
                 text = "replaced" if was_replaced else "revoked"
                 gone.append((player, f"its token was {text}", not was_replaced))
             elif (
                 owner is not None
                 and alike(player.name) not in self._ours
-                and access.players.get(token) != owner
+                and now != owner
             ):
                 gone.append((player, "its name is on the roster now", False))
         return tuple(gone)

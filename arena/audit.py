@@ -92,7 +92,7 @@ def audit(
 def remarks(
     competition: Competition, matches: Sequence[Played], acts: Sequence[Act]
 ) -> Iterator[str]:
-    """What is odd and need not be wrong: removals after the end, and of a ladder, which has no schedule, order and gaps.
+    """What is to be known and need not be wrong: removals after the end, and of a ladder, which has no schedule, order and gaps.
 
     Args:
         competition: with its plan and its state.
@@ -102,7 +102,7 @@ def remarks(
     ended_at = competition.finished_at
     for bot, at in _removed(acts).items():
         if ended_at is not None and at > ended_at:
-            yield f"{one_line(bot)} was removed after its end, or a clock was put back"
+            yield f"{one_line(bot)} was removed after its end: none of its matches counts"
     if competition.plan.form is not Form.LADDER:
         return
     late = [

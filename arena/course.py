@@ -13,12 +13,14 @@ from typing import Any
 
 import msgspec
 
+from arena.access import stem
 from arena.attendance import SHOWN, Attendance, Wait, attendance
 from arena.config import Config
 from arena.director import Competition, Report
 from arena.entry import some
 from arena.games import game_named
 from arena.host import Host
+from arena.names import alike
 from arena.plan import HOUSE_TABLES, Form, Plan
 from arena.run import Run, Who, guests_of, plan_for, teams_of
 from arena.start import plan_by_hand
@@ -155,6 +157,13 @@ class Course:
                 at = None if following is None else following.timestamp()
                 coming.append(Upcoming(run.name, run.game, run.form.value, at))
         return tuple(coming)
+
+    def awaiting(self, name: str) -> str | None:
+        """The run that is still to be played and names somebody, or one of somebody's bots, among its players."""
+        for run in (self._runs[one.run] for one in self.upcoming):
+            if alike(name) in (alike(stem(player)) for player in run.players):
+                return run.name
+        return None
 
     @property
     def waiting(self) -> tuple[str, ...]:

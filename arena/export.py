@@ -18,8 +18,10 @@ from pathlib import Path
 import msgspec
 
 from arena import spreadsheet
+from arena.name_history import NameHistory
 from arena.page import page
 from arena.results import Results, Summary
+from arena.roster import Member, Roster
 from arena.sheet import sheet_of
 from arena.store import Store
 from protocol.errors import UsageError
@@ -39,11 +41,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         matches: the matches, with their records.
         unfinished: also the records of competitions that go on, and the evidence of their verdicts in full.
+        emails: the e-mails of the roster, in the tables of who came where; no other file has them.
         force: in place of an earlier export.
     """
 
     matches: bool = True
     unfinished: bool = False
+    emails: bool = True
     force: bool = False
 
 
@@ -97,13 +101,15 @@ def export(
     """
     folder = folder.resolve()
     _check(folder, options)
+    people = Roster(store.engine).history()
     with _beside(folder) as partial:
         written: list[Written] = []
         shown: list[tuple[Summary, dict[str, str]]] = []
         for competition in dict.fromkeys(competitions):
             summary = Results(store, competition).summary()
             name = _folder_name(competition, [one.folder for one in written])
-            writer = _Writer(store, _told(summary, options), partial / name)
+            told = _told(summary, options)
+            writer = _Writer(store, told, people, partial / name)
             writer.write(options, tick)
             links = {file: f"{name}/{file}" for file in writer.files}
             shown.append((writer.summary, links))
@@ -129,8 +135,15 @@ def export(
 class _Writer:
     """Writes the files of one competition into a new folder."""
 
-    def __init__(self, store: Store, summary: Summary, folder: Path) -> None:
+    def __init__(
+        self,
+        store: Store,
+        summary: Summary,
+        people: NameHistory[Member],
+        folder: Path,
+    ) -> None:
         self.summary = summary
+        self._people = people
         self.files: list[str] = []
         self.matches = 0
         self._store = store
@@ -140,12 +153,22 @@ class _Writer:
     def write(self, options: Options, tick: Callable[[], None]) -> None:
         """All of them."""
         summary = self.summary
+
+        def owner(bot: str) -> Member | None:
+            # Nobody gets another name while a competition goes on.
+            member = self._people.owner(bot, summary.started_at)
+            if member is None or options.emails:
+                return member
+            return msgspec.structs.replace(member, email=None)
+
         if summary.standings:
-            self._table("standings.csv", spreadsheet.standings(summary.standings))
+            rows = spreadsheet.standings(summary.standings, owner)
+            self._table("standings.csv", rows)
         if summary.cross_table:
             self._table("cross_table.csv", spreadsheet.cross_table(summary.cross_table))
         if summary.ranking:
-            places = spreadsheet.ranking(summary.ranking, summary.plan.not_there)
+            away = summary.plan.not_there
+            places = spreadsheet.ranking(summary.ranking, owner, away)
             self._table("ranking.csv", places)
         self._table("verdicts.csv", spreadsheet.verdicts(summary.verdicts))
         self._add("competition.json")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from arena.access import stem
 from arena.conduct import Conduct
 from arena.crew import Crew
 from arena.desk import OnInstruct
@@ -33,7 +34,8 @@ from arena.ledger import Ledger
 from arena.match import Result
 from arena.names import alike
 from arena.plan import Bot, Form, Plan
-from arena.roster import Roster
+from arena.roster import BY_HAND, Roster
+from arena.roster_requests import Request, RosterRequests
 from arena.roster_watch import RosterWatch
 from arena.schedule import Pairing
 from arena.store import Competition as Written
@@ -44,6 +46,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import (
     CLOSE_RESTART,
+    VERSION,
     Done,
     Instruct,
     Limits,
@@ -179,7 +182,14 @@ class Host:
             on_change=self._on_change,
         )
         # Whoever changes the roster does so in another process.
-        self._watch = RosterWatch(roster, self.gateway.roster_changed, access.revision)
+        self._requests = RosterRequests(store.engine)
+        self._watch = RosterWatch(
+            roster,
+            self.gateway.roster_changed,
+            access.revision,
+            requests=self._requests,
+            on_request=self._on_request,
+        )
         self._watching: asyncio.Task[None] | None = None
         self.gateway.entrance.origins.allow(origins)
         self.gateway.entrance.proxies.trust(proxies)
@@ -199,6 +209,7 @@ class Host:
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
         if self._tls is not None:  # whose certificate need not be good for loopback
             self._near_port = await self.gateway.open(_LOOPBACK, 0)
+        await asyncio.to_thread(self._requests.clear)
         self._watching = asyncio.create_task(self._watch.run())
         return self
 
@@ -337,6 +348,28 @@ class Host:
         )
         others = (*self.crew, *playing, *self.aside)
         return alike(name) in map(alike, others)
+
+    def use_of(self, name: str) -> str | None:
+        """What somebody's bots do here now, in words; None if none is here.
+
+        Args:
+            name: of the owner.
+        """
+        key = alike(name)
+        for player in self.gateway.players.values():
+            if alike(stem(player.name)) == key:
+                if player.connection is None:
+                    return f"{player.name} has lost its connection and may come back"
+                return f"{player.name} is connected"
+        for one in self._competitions:
+            for bot in one.plan.players:
+                is_out = bot in one.ledger.removed
+                if alike(stem(bot)) == key and not is_out:
+                    return f"{bot} takes part in {one.id}, which is not over"
+        others = (
+            other for other in (*self.crew, *self.aside) if alike(stem(other)) == key
+        )
+        return next((f"{other} is here" for other in others), None)
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -499,6 +532,18 @@ class Host:
         if self.on_instruct is None:
             raise UsageError("expected an arena with an instructor, this one has none")
         return self.on_instruct(message, who)
+
+    async def _on_request(self, request: Request) -> str:
+        """What another process asks, which may write the database: as if an instructor did.
+
+        Raises:
+            ArenaError: it cannot be done.
+        """
+        message = Instruct(
+            VERSION, "", request.action, bot=request.name, text=request.new
+        )
+        done = self._on_instruct(message, BY_HAND)
+        return (done if isinstance(done, Done) else await done).text
 
     def _on_change(self) -> None:
         self._changed.set()

@@ -1,4 +1,4 @@
-"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, import a class.
+"""What an instructor can have done while the arena runs: start, pause, resume, stop, void a match, remove a bot, change the roster.
 
 Who it is has been established by a token when a word gets here. Everything that is done is written down with who and when; what
 cannot be done changes nothing and is told in one line.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -16,8 +18,12 @@ import msgspec
 from arena.class_list import class_in
 from arena.director import Competition
 from arena.host import Host
+from arena.names import alike, spelled
+from arena.plan import Form
+from arena.results import Results
 from arena.roster import Imported, Roster
 from arena.store import Act, State, Store
+from arena.store import Competition as Written
 from protocol.errors import UsageError
 from protocol.messages import Action, Done, Instruct
 
@@ -37,6 +43,9 @@ class Starter(Protocol):
     @property
     def waiting(self) -> tuple[str, ...]:
         """For whom runs wait, a line each."""
+
+    def awaiting(self, name: str) -> str | None:
+        """The run that is still to be played and names somebody among its players, if there is one."""
 
     async def start(
         self,
@@ -96,7 +105,7 @@ class Instructor:
             case Action.VOID:
                 text = self._void(message, who)
             case Action.REMOVE:
-                text = self._remove(message, who)
+                return self._remove(message, who)
             case Action.LOG:
                 lines = tuple(self._lines())
                 return self._done(f"{len(lines)} lines", lines=lines)
@@ -104,6 +113,8 @@ class Instructor:
                 return self._start(message, who)
             case Action.IMPORT:
                 return self._import(message, who)
+            case Action.RENAME | Action.UNLIST:
+                return self._relist(message, who)
         return self._done(text)
 
     def _done(
@@ -152,6 +163,38 @@ class Instructor:
 
         return imported()
 
+    def _relist(self, message: Instruct, who: str) -> Awaitable[Done]:
+        """Somebody gets another name, or is taken off the roster."""
+        name, new = message.bot, message.text
+        if name is None:
+            raise UsageError("expected a name on the roster, got none")
+        self._check_idle(name)
+        if message.action is Action.UNLIST:
+            change = partial(self._roster.remove, name, who)
+            said = "is on the roster no longer"
+        elif new is None:
+            raise UsageError("expected the new name, got none")
+        else:
+            if alike(new) != alike(name) and (use := self._host.use_of(new)):
+                raise UsageError(f"expected a name that nobody has: {use}")
+            new = unicodedata.normalize("NFC", new.strip())
+            change = partial(self._roster.rename, name, new, who)
+            said = f"is {new} now"
+
+        async def changed() -> Done:
+            return self._done(f"{await asyncio.to_thread(change)} {said}")
+
+        return changed()
+
+    def _check_idle(self, name: str) -> None:
+        """See that a name on the roster is not in use."""
+        if (use := self._host.use_of(name)) is not None:
+            raise UsageError(f"expected a name that is not in use: {use}")
+        if (run := self._starter.awaiting(name)) is not None:
+            raise UsageError(
+                f"expected a name that is not in use: it is among the players of the run {run}, which is still to be played"
+            )
+
     def _steer(self, message: Instruct, who: str) -> str:
         done = _DONE[message.action]
         chosen = self._chosen(message.competition)
@@ -195,12 +238,7 @@ class Instructor:
         self, message: Instruct, match: str, who: str, text: str
     ) -> str:
         """The match is one of a competition that is over, which goes on for it."""
-        try:
-            self._store.flush(_FLUSH_S)  # it may have ended just now
-        except TimeoutError:
-            raise UsageError(
-                "expected a database that is written at once; try again when it is"
-            ) from None
+        self._flush()  # it may have ended just now
         played = self._store.played(match)
         if not played.counts:
             raise UsageError(f"expected a match that counts, {match} is void already")
@@ -221,19 +259,84 @@ class Instructor:
             return f"{match} is void; {written.id} is paused, as {', '.join(away)} is not here: `arena resume {written.id}` when it is"
         return f"{match} is void; {written.id} goes on for it"
 
-    def _remove(self, message: Instruct, who: str) -> str:
+    def _remove(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         name = message.bot
         if name is None:
             raise UsageError("expected the name of a bot to be removed, got none")
         name = self._host.spelled(name)
         message = msgspec.structs.replace(message, bot=name)
+        over = self._over(message.competition)
+        if over is not None:
+            return self._remove_afterwards(message, name, over, who)
         chosen = [one for one in self._chosen(message.competition) if one.is_in(name)]
         if not chosen:
-            raise UsageError(f"expected a bot that is in a competition, got {name!r}")
+            raise UsageError(
+                f"expected a bot that is in a competition, got {name!r}; one that is over has to be named"
+            )
+        if any(one.plan.form is Form.LADDER for one in chosen):
+            self._flush()  # its ratings are made anew of what is written
         for competition in chosen:
             text = f"removed by {who}"
             competition.remove(name, self._act(message, who, competition.id, text))
-        return f"{name} is removed from {', '.join(one.id for one in chosen)}"
+        return self._done(
+            f"{name} is removed from {', '.join(one.id for one in chosen)}"
+        )
+
+    def _over(self, text: str | None) -> Written | None:
+        """The competition that is meant, if it is over and none that is on is meant."""
+        if text is None or any(
+            text in (one.id, one.plan.run) for one in self._host.competitions
+        ):
+            return None
+        try:
+            written = self._store.find(text)
+        except UsageError:  # `_chosen` says what there is
+            return None
+        return written if written.state in (State.FINISHED, State.STOPPED) else None
+
+    def _remove_afterwards(
+        self, message: Instruct, name: str, over: Written, who: str
+    ) -> Awaitable[Done]:
+        """Strike a bot from a competition that is over: its standings are made of what is written, this act included."""
+        if over.plan.form is Form.ELIMINATION:
+            raise UsageError(
+                f"expected a round robin, a league or a ladder, {over.id} is an elimination that is over: "
+                "its tables were drawn by its results, so nobody can be taken out of it"
+            )
+
+        def spelling() -> str:
+            results = Results(self._store, over.id)
+            known = [row.name for row in results.standings]
+            bot = spelled(name, [one for one in known if one not in results.out])
+            if bot in results.out or bot not in known:
+                why = results.out.get(bot)
+                said = "" if why is None else f", which is out by {why.kind.value}"
+                raise UsageError(
+                    f"expected a bot that is in {over.id}, got {bot!r}{said}"
+                )
+            return bot
+
+        async def removed() -> Done:
+            await self._store.flushed()
+            bot = await asyncio.to_thread(spelling)  # reads all of its results
+            word = msgspec.structs.replace(message, bot=bot)
+            self._store.acted(self._act(word, who, over.id, f"removed by {who}"))
+            return self._done(f"{bot} is removed from {over.id}, which is over")
+
+        return removed()
+
+    def _flush(self) -> None:
+        """See that all that has happened is written.
+
+        Raises:
+            UsageError: that takes too long, as matches wait meanwhile.
+        """
+        try:
+            self._store.flush(_FLUSH_S)
+        except TimeoutError:
+            raise UsageError(
+                "expected a database that is written at once; try again when it is"
+            ) from None
 
     def _chosen(self, text: str | None) -> Sequence[Competition]:
         """The competitions that are meant.

@@ -4,7 +4,8 @@ Ratings are OpenSkill's: of every bot a mean `mu` and an uncertainty `sigma`; a 
 the margin. The model is Bradley-Terry's, with every two at a table compared and the mean of that taken, so that a table of four
 counts as one match and not as six. (OpenSkill's Plackett-Luce rates two who share the first place no higher than the third.)
 The table ranks by `mu - 3 * sigma`, what the bot is almost sure to be worth: it starts at 0, and nobody is first for two
-lucky matches. Nobody is struck from a ladder: an offence is a lost match, and counted (J3).
+lucky matches. An offence strikes nobody from a ladder: it is a lost match, and counted (J3). Whom the instructor removes is struck, as if
+its matches had not been played.
 
 `pairings` says who plays next. Pure, like everything here: no clock, no I/O, no random number; the same outcomes in the same order
 give the same ladder. OpenSkill is imported with the first match, so that nobody else waits for it.
@@ -24,7 +25,7 @@ from arena.access import stem
 from arena.match import Result
 from arena.schedule import Outcome
 from protocol.errors import UsageError
-from protocol.messages import Ending
+from protocol.messages import Ending, Termination
 
 if TYPE_CHECKING:
     from openskill.models import BradleyTerryPart
@@ -52,7 +53,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     """A bot's line in a ladder.
 
     Attributes:
-        rank: shared by those who are level (1, 1, 3); None for those who have not played, who are last (K5).
+        rank: shared by those who are level (1, 1, 3); None for those who have not played (K5), and for the removed, who are last.
         name: of the bot.
         rating: `mu - 3 * sigma`, which ranks; 0 at the start.
         mu: its strength as estimated; 25 at the start.
@@ -62,6 +63,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
         draws: in which it shared the first place.
         losses: all others.
         offences: those of its losses that an offence of its own ended.
+        eliminated: that the instructor has removed it, or None.
     """
 
     rank: int | None
@@ -74,6 +76,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     draws: int = 0
     losses: int = 0
     offences: int = 0
+    eliminated: Termination | None = None
 
 
 Company: TypeAlias = frozenset[str]
@@ -118,10 +121,11 @@ class Ladder:
 
     def __init__(self, players: Sequence[str] = ()) -> None:
         self._climbers = {name: Climber() for name in players}
+        self._eliminated: dict[str, Termination] = {}
         self._model: BradleyTerryPart | None = None
 
     def add(self, outcome: Outcome) -> None:
-        """Rate a match: by scores, an offender last (J3); unplayed and void ones count for nothing.
+        """Rate a match: by scores, an offender last (J3); unplayed and void ones, and those of the removed, count for nothing.
 
         Raises:
             UsageError: it is not a match of two or four different bots.
@@ -134,6 +138,11 @@ class Ladder:
             raise UsageError(
                 f"expected different bots in a rated match, got {' and '.join(players)}"
             )
+        if not self._eliminated.keys().isdisjoint(players):
+            for name in players:
+                if name not in self._eliminated:  # it is listed all the same
+                    self._climbers.setdefault(name, Climber())
+            return
         climbers = [self._climbers.setdefault(name, Climber()) for name in players]
         ranks = _ranks(result)
         self._rate(climbers, ranks)
@@ -149,8 +158,13 @@ class Ladder:
         if result.offender is not None:
             climbers[result.offender].offences += 1
 
+    def eliminate(self, name: str, termination: Termination) -> None:
+        """Strike a bot before its matches are added: ratings follow from the order, so nothing can be taken out of them later."""
+        self._eliminated.setdefault(name, termination)
+        self._climbers.pop(name, None)
+
     def rows(self) -> tuple[LadderRow, ...]:
-        """The table: by rating, those who have not played at the end."""
+        """The table: by rating, then those who have not played, and the removed at the end."""
 
         def key(name: str) -> tuple[bool, float]:
             climber = self._climbers[name]
@@ -177,13 +191,17 @@ class Ladder:
                     offences=climber.offences,
                 )
             )
+        rows += [
+            LadderRow(rank=None, name=name, eliminated=ended)
+            for name, ended in self._eliminated.items()
+        ]
         return tuple(rows)
 
     def __len__(self) -> int:
-        return len(self._climbers)
+        return len(self._climbers) + len(self._eliminated)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._climbers
+        return name in self._climbers or name in self._eliminated
 
     def climber(self, name: str) -> Climber:
         """What is known of a bot; of a stranger the start."""

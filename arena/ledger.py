@@ -18,7 +18,7 @@ from arena.match import MatchResult, Result
 from arena.pauses import Pauses
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
-from arena.standings import League, RoundRobin
+from arena.standings import RoundRobin
 from arena.store import Store
 from arena.verdict import Finding
 from arena.written import ARENA, Act, Played, State, removed
@@ -252,9 +252,7 @@ class Ledger:
         self.verdicts = [one for one in self.verdicts if one.match != match]
         if self._is_ladder:
             del self._ladder[match]
-            self._recount(
-                one for one in self._store.results(self.id) if one.id in self._ladder
-            )
+            self._recount_ladder()
         else:
             self._recount(left.values())
         return played
@@ -263,7 +261,9 @@ class Ledger:
         """The instructor takes a bot out, as has been written down."""
         ended = Termination(Ending.REMOVED, None, text)
         self._removed.setdefault(name, ended)
-        if self.plan.form is not Form.ELIMINATION:
+        if self._is_ladder and name in self.ladder():
+            self._recount_ladder()
+        elif self.plan.form is not Form.ELIMINATION:
             self._strike(name, ended)
 
     def acted(self, act: Act) -> None:
@@ -285,6 +285,12 @@ class Ledger:
         self._store.competition_finished(self.id, at, ranking, state, act)
 
     # --- within ---
+
+    def _recount_ladder(self) -> None:
+        """Ratings follow from the order of all matches, which the database has; those of today are written by then."""
+        self._recount(
+            one for one in self._store.results(self.id) if one.id in self._ladder
+        )
 
     def _recount(self, counted: Iterable[Played]) -> None:
         """Count everything, in the order in which it happened."""
@@ -313,7 +319,7 @@ class Ledger:
 
     def _strike(self, name: str, ended: Termination) -> None:
         self.out.setdefault(name, ended)
-        if isinstance(self._standings, RoundRobin | League):
+        if self._standings is not None:
             self._standings.eliminate(name, ended)
 
 

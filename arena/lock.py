@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["SUFFIX", "Lock", "hold"]
+__all__ = ["SUFFIX", "Lock", "Taken", "hold"]
 
 SUFFIX = "-lock"
 """What the file is called beside its database."""
@@ -29,6 +29,10 @@ _BYTE = 1 << 30  # the one that Windows locks: far behind the pid, which stays r
 _ARENA = (
     0x63617264  # "card": the first half of PostgreSQL's key, the second is the schema
 )
+
+
+class Taken(UsageError):
+    """Another arena runs on the database."""
 
 
 class Lock(Protocol):
@@ -54,7 +58,8 @@ def hold(engine: sa.Engine, name: str) -> Lock:
         name: what it is called in messages.
 
     Raises:
-        UsageError: another arena holds it, or there is no place for it.
+        Taken: another arena holds it.
+        UsageError: there is no place for it.
         SQLAlchemyError: the server cannot be reached.
     """
     if engine.dialect.name == "sqlite":
@@ -120,7 +125,7 @@ class _FileLock:
             fd = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 if not _locked(fd):
-                    raise UsageError(_taken(name, _pid_in(fd)))
+                    raise Taken(_taken(name, _pid_in(fd)))
                 if self._is_there(fd):
                     os.ftruncate(fd, 0)
                     os.lseek(fd, 0, os.SEEK_SET)
@@ -181,7 +186,7 @@ class _ServerLock:
         self._connection: sa.Connection | None = None
         holder = self._take()
         if holder is not None:
-            raise UsageError(_taken(name, holder))
+            raise Taken(_taken(name, holder))
 
     def keep(self) -> None:
         with self._guard:

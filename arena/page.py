@@ -145,7 +145,7 @@ def _places(ranking: Ranking, not_there: Sequence[str]) -> Iterator[Sequence[obj
 
 def _unlisted(row: Any) -> str:
     """Why a row has no numbers; empty if it has."""
-    if row.not_there:
+    if getattr(row, "not_there", False):  # which a ladder does not have
         return _NOT_THERE
     return "" if row.eliminated is None else f"out: {row.eliminated.kind.value}"
 
@@ -170,6 +170,8 @@ def _league(row: Any) -> Sequence[object]:
 
 
 def _ladder(row: Any) -> Sequence[object]:
+    if why := _unlisted(row):
+        return (None, row.name, why)
     ratings = (f"{value:.2f}" for value in (row.rating, row.mu, row.sigma))
     counts = (row.played, row.wins, row.draws, row.losses, row.offences)
     return (row.rank, row.name, *ratings, *counts)

@@ -19,7 +19,7 @@ from arena.forms import Standings, expected_matches, standings_of
 from arena.pace import Pace
 from arena.plan import Form, Plan
 from arena.schedule import Outcome, Pairing, Ranking
-from arena.standings import League, RoundRobin
+from arena.standings import RoundRobin
 from arena.written import Act, Competition, Played, State, removed
 from protocol.errors import UsageError
 from protocol.messages import Action, Progress, Termination, Verdict
@@ -148,7 +148,7 @@ class Results:
 
     @property
     def out(self) -> dict[str, Termination]:
-        """Who is out, and why: offenders who are not forgiven, and those whom the instructor took out. On a ladder nobody is (J3)."""
+        """Who is out, and why: offenders who are not forgiven, and those whom the instructor took out. On a ladder only these are (J3)."""
         return dict(self._out)
 
     @property
@@ -211,7 +211,7 @@ class Results:
         self.played = 0
         self._last = 0
         self._removed = removed
-        self._out = {} if self.plan.form is Form.LADDER else dict(removed)
+        self._out = dict(removed)
         self._offences: set[str] = set()
         self._forgiveness = Forgiveness(self.plan.forgive)
         self._matches: dict[int, str] = {}
@@ -258,7 +258,7 @@ class Results:
 
     def _strike(self, name: str, ended: Termination) -> None:
         """Somebody is out who has not lost a match by it."""
-        if isinstance(self._standings, RoundRobin | League):
+        if self._standings is not None:
             self._standings.eliminate(name, ended)
 
     def _settled(self) -> tuple[int, int]:

@@ -2,8 +2,9 @@
 
 It is in the arena's database, and may be changed by `arena roster` while an arena runs on that: each change is one short
 transaction in the calling thread, and raises the roster's revision, which `arena/roster_watch.py` looks at. A token is handed out when it
-is made; only its hash is kept, so nobody can be told it again, but be given another. Nobody is ever deleted: who has
-played stays known by name, and whoever should play no more is revoked.
+is made; only its hash is kept, so nobody can be told it again, but be given another. Whoever should play no more is revoked, and the
+name stays kept. A name can also be changed or taken off the roster: results keep the old name, and the acts that are written down
+with the change say whose results they are (`arena/name_history.py`).
 """
 
 from __future__ import annotations
@@ -12,19 +13,37 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from arena.access import Access, hashed
+from arena.access import Access, hashed, stem
 from arena.class_list import Student, check_name
-from arena.database import INSTRUCTORS, META, ROSTER, changing, shown
+from arena.database import (
+    ACTIONS,
+    COMPETITIONS,
+    INSTRUCTORS,
+    MATCHES,
+    META,
+    ROSTER,
+    SEATS,
+    changing,
+    shown,
+)
+from arena.name_history import Change, NameHistory
 from arena.names import alike, spelled
+from arena.plan import Form, Plan
 from arena.writer import failed
+from arena.written import Act, State
 from protocol.errors import UsageError
+from protocol.messages import Action
 
-__all__ = ["Imported", "Issued", "Member", "Roster"]
+__all__ = ["BY_HAND", "Imported", "Issued", "Member", "Roster", "raise_revision"]
+
+BY_HAND = "arena roster"
+"""Who acts by that command: whoever may write the database needs no token."""
 
 _TOKEN_BYTES = 24  # random ones, in 32 letters
 _REVISION = "roster"  # of the table `meta`
@@ -117,7 +136,7 @@ class Roster:
         Raises:
             UsageError: nobody is called so.
         """
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         with self._changes() as connection:
             row = self._known(connection, name)
             given = {"token_hash": hashed(token), "made_at": self._now()}
@@ -137,6 +156,45 @@ class Roster:
             self._set(connection, row.name, {"revoked_at": self._now()})
         return str(row.name)
 
+    def rename(self, name: str, new: str, who: str = BY_HAND) -> str:
+        """Give somebody another name; token, e-mail and team stay. Returns the name as it was there.
+
+        Args:
+            name: as it is on the roster, or as it looks.
+            new: one that no other on the roster has.
+            who: written down with it.
+
+        Raises:
+            UsageError: nobody is called so, or the new name is none or somebody else's, or the old one takes part in a competition
+                that is not over.
+        """
+        check_name(new)
+        with self._changes() as connection:
+            row = self._idle(connection, name)
+            names = connection.execute(sa.select(ROSTER.c.name)).scalars()
+            others = {alike(one): one for one in names if one != row.name}
+            if new == row.name:
+                raise UsageError(f"expected another name, got {new!r} again")
+            if (other := others.get(alike(new))) is not None:
+                raise UsageError(
+                    f"expected a name that nobody on the roster has, got {new!r}, and {other!r} is on it"
+                )
+            self._set(connection, row.name, {"name": new})
+            self._acted(connection, Action.RENAME, row.name, new, who)
+        return str(row.name)
+
+    def remove(self, name: str, who: str = BY_HAND) -> str:
+        """Take somebody off the roster, token and e-mail with it; returns the name as it was there.
+
+        Raises:
+            UsageError: nobody is called so, or somebody who takes part in a competition that is not over.
+        """
+        with self._changes() as connection:
+            row = self._idle(connection, name)
+            connection.execute(ROSTER.delete().where(ROSTER.c.name == row.name))
+            self._acted(connection, Action.UNLIST, row.name, "", who)
+        return str(row.name)
+
     def instructor(self, name: str = "instructor") -> str:
         """An instructor's token, made now; a former one of that name, or of one that looks like it, is good no longer.
 
@@ -144,7 +202,7 @@ class Roster:
             UsageError: that is no name.
         """
         check_name(name)
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         query = sa.select(INSTRUCTORS.c.name).order_by(INSTRUCTORS.c.name)
         with self._changes() as connection:
             known = [row.name for row in connection.execute(query)]
@@ -178,6 +236,20 @@ class Roster:
         with self._reads() as connection:
             return _revision(connection)
 
+    def history(self) -> NameHistory[Member]:
+        """Whose the names in results are."""
+        query = (
+            sa.select(ACTIONS)
+            .where(ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value)))
+            .order_by(ACTIONS.c.number)
+        )
+        with self._reads() as connection:
+            changes = tuple(
+                Change(row.at, row.bot, row.text or None)
+                for row in connection.execute(query)
+            )
+        return NameHistory({one.name: one for one in self.members()}, changes)
+
     def access(self) -> Access:
         """Who has a token now."""
         with self._reads() as connection:
@@ -197,8 +269,28 @@ class Roster:
 
     # --- within ---
 
+    def _idle(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
+        """Somebody who takes part in nothing that goes on."""
+        row = self._known(connection, name)
+        unfinished = (State.RUNNING.value, State.PAUSED.value)
+        query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
+        for one in connection.execute(query).all():
+            for bot in _taking_part(connection, one):
+                if alike(stem(bot)) == alike(row.name):
+                    raise UsageError(
+                        f"expected somebody who takes part in nothing that goes on: {bot} is in {one.id}, "
+                        f"which is not over; `arena remove {bot}` takes it out"
+                    )
+        return row
+
+    def _acted(
+        self, connection: sa.Connection, what: Action, name: str, text: str, who: str
+    ) -> None:
+        act = Act(at=self._now(), who=who, what=what.value, bot=name, text=text)
+        connection.execute(ACTIONS.insert().values(**msgspec.structs.asdict(act)))
+
     def _add(self, connection: sa.Connection, student: Student) -> Issued:
-        token = secrets.token_urlsafe(_TOKEN_BYTES)
+        token = _new_token()
         email, team = student.email or None, student.team or None
         connection.execute(
             ROSTER.insert().values(
@@ -248,18 +340,11 @@ class Roster:
     @contextmanager
     def _changes(self) -> Iterator[sa.Connection]:
         """One transaction, and a new revision; changes of one process wait for those of another."""
-        mine = META.c.key == _REVISION
         try:
             with changing(self._engine) as connection:
-                row = connection.execute(
-                    sa.select(META.c.value).where(mine).with_for_update()
-                ).one()
-                revision = (
-                    META.update().where(mine).values(value=str(int(row.value) + 1))
-                )
-                connection.execute(revision)
+                raise_revision(connection)
                 yield connection
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, msgspec.DecodeError) as error:
             raise failed("write", self._where, error) from error
 
     @contextmanager
@@ -269,6 +354,44 @@ class Roster:
                 yield connection
         except SQLAlchemyError as error:
             raise failed("read", self._where, error) from error
+
+
+def _new_token() -> str:
+    """One that a spreadsheet, in which tokens are handed out, does not take for a formula."""
+    while (token := secrets.token_urlsafe(_TOKEN_BYTES)).startswith("-"):
+        pass
+    return token
+
+
+def raise_revision(connection: sa.Connection) -> None:
+    """Have the arena that runs on a database look at its roster once more; changes of one process wait for those of another."""
+    mine = META.c.key == _REVISION
+    row = connection.execute(
+        sa.select(META.c.value).where(mine).with_for_update()
+    ).one()
+    connection.execute(META.update().where(mine).values(value=str(int(row.value) + 1)))
+
+
+def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequence[str]:
+    """The bots in a competition, but for those that the instructor has taken out: nothing brings them back."""
+    plan = msgspec.json.decode(competition.plan, type=Plan)
+    bots = list(plan.players)
+    if plan.form is Form.LADDER:  # which is entered by a match
+        query = sa.select(SEATS.c.bot).distinct().join(MATCHES)
+        query = query.where(MATCHES.c.competition == competition.id)
+        bots += connection.execute(query).scalars()
+    taken_out = (
+        sa.select(ACTIONS.c.bot)
+        .where(ACTIONS.c.competition == competition.id)
+        .where(ACTIONS.c.what == Action.REMOVE.value)
+    )
+    removed = set(connection.execute(taken_out).scalars())
+    return [
+        bot
+        for bot in bots
+        if bot not in removed
+        and not (plan.form is Form.LADDER and stem(bot) in removed)
+    ]
 
 
 def _revision(connection: sa.Connection) -> int:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from arena.roster import Member
 from arena.schedule import Ranking
 from arena.written import Played
 from protocol.messages import Termination, Verdict
 
 __all__ = [
     "MATCHES",
+    "Owner",
     "cross_table",
     "matches",
     "ranking",
@@ -28,7 +30,8 @@ __all__ = [
     "verdicts",
 ]
 
-_FORMULAS = tuple("=+-@\t\r\n")  # what a spreadsheet may take for no text
+_FORMULAS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet may take for no text, wide letters too (OWASP, CSV Injection)."""
 
 MATCHES = (
     "match",
@@ -55,13 +58,24 @@ def text(rows: Iterable[Sequence[object]]) -> str:
     return file.getvalue()
 
 
-def standings(rows: Sequence[Any]) -> Iterator[Sequence[object]]:
-    """The table of any form, with the fields of its rows as columns; who has no rank has a name and a reason, and no numbers."""
+Owner: TypeAlias = Callable[[str], Member | None]
+"""(name of a bot) → whose it is, if somebody's on the roster."""
+
+
+def standings(rows: Sequence[Any], owner: Owner) -> Iterator[Sequence[object]]:
+    """The table of any form, with the fields of its rows as columns; who has no rank has a name and a reason, and no numbers.
+
+    Args:
+        rows: at least one.
+        owner: knows e-mail and team.
+    """
     fields = rows[0].__struct_fields__
     lead = [name for name in ("rank", "name") if name in fields]
     names = [*lead, *(name for name in fields if name not in (*lead, "eliminated"))]
     has_reasons = "eliminated" in fields
-    yield [*names, *(("eliminated", "eliminated_text") if has_reasons else ())]
+    first = len(lead)
+    reasons = ("eliminated", "eliminated_text") if has_reasons else ()
+    yield [*lead, *_PERSON, *names[first:], *reasons]
     for row in rows:
         is_ranked = "rank" not in fields or row.rank is not None
         values = [
@@ -71,7 +85,7 @@ def standings(rows: Sequence[Any]) -> Iterator[Sequence[object]]:
         if has_reasons:
             ended: Termination | None = row.eliminated
             values += (None, None) if ended is None else (ended.kind, ended.text)
-        yield values
+        yield [*values[:first], *_person(owner(row.name)), *values[first:]]
 
 
 def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[object]]:
@@ -82,16 +96,17 @@ def cross_table(cells: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[obj
 
 
 def ranking(
-    places: Ranking, not_there: Sequence[str] = ()
+    places: Ranking, owner: Owner, not_there: Sequence[str] = ()
 ) -> Iterator[Sequence[object]]:
     """The places of an elimination, a bot a row, and at the end who was not there when it started."""
-    yield ["rank", "name", "stage", "offence", "score_in_final", "not_there"]
+    about_it = "stage", "offence", "score_in_final", "not_there"
+    yield ["rank", "name", *_PERSON, *about_it]
     for placed in places:
         about = placed.stage, placed.offence, placed.score
         for name in placed.names:
-            yield [placed.rank, name, *about, False]
+            yield [placed.rank, name, *_person(owner(name)), *about, False]
     for name in not_there:
-        yield [None, name, None, None, None, True]
+        yield [None, name, *_person(owner(name)), None, None, None, True]
 
 
 def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
@@ -121,6 +136,13 @@ def matches(played: Played) -> Iterator[Sequence[object]]:
             played.finished_at,
             played.digest,
         )
+
+
+_PERSON = ("email", "team")  # the columns of `_person`
+
+
+def _person(member: Member | None) -> tuple[str | None, str | None]:
+    return (None, None) if member is None else (member.email, member.team)
 
 
 def _cell(value: object) -> str | int | float:

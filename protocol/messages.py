@@ -229,6 +229,8 @@ class Action(StrEnum):
         remove: a bot is out, like an offender.
         start: a competition begins now.
         import: a class is put on the roster.
+        rename: somebody on the roster gets another name.
+        unlist: somebody is taken off the roster.
         log: nothing; `done` has what the arena has told lately.
     """
 
@@ -240,6 +242,8 @@ class Action(StrEnum):
     REMOVE = "remove"
     START = "start"
     IMPORT = "import"
+    RENAME = "rename"
+    UNLIST = "unlist"
     LOG = "log"
 
 
@@ -404,11 +408,11 @@ class Instruct(
             `remove` about all that the bot is in. For `start`: the name of a run, which begins whatever its time is, or of a game,
             which is played by whoever is connected.
         match: for `void`: the id of a match, not of a chair.
-        bot: for `remove`: its name.
+        bot: for `remove`: its name; for `rename` and `unlist`: a name on the roster.
         form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it the usual one of the game.
         matches: for `start` of a game: how often each two meet, or each bot the dealer.
         settings: for `start` of a game: settings of its own.
-        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`.
+        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`; for `rename`: the new name.
     """
 
     protocol: int

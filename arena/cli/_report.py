@@ -302,6 +302,9 @@ def _elimination(table: Table, report: Report) -> None:
 def _ladder(table: Table, report: Report) -> None:
     _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
     for row in report.standings:
+        if why := _unlisted(row):
+            table.add_row("–", row.name, why)
+            continue
         table.add_row(
             _rank(row),
             row.name,
@@ -330,7 +333,10 @@ def _rank(row: Any) -> str:
 
 def _unlisted(row: Any) -> str:
     """Why a row has no numbers; empty if it has."""
-    return "out" if row.eliminated else "not there" if row.not_there else ""
+    if row.eliminated:
+        return "out"
+    # Of a ladder nobody can be away.
+    return "not there" if getattr(row, "not_there", False) else ""
 
 
 def _columns(table: Table, *names: str) -> None:

@@ -38,6 +38,11 @@ __all__ = ["command"]
     help="Write the records of competitions that go on, too.",
 )
 @click.option(
+    "--emails/--no-emails",
+    default=True,
+    help="Write the e-mails of the roster into the tables of who came where, or leave them empty.",
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Replace an earlier export; what others have put into the folder is never touched.",
@@ -49,6 +54,7 @@ def command(
     chosen: tuple[str, ...],
     matches: bool,
     unfinished: bool,
+    emails: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -59,12 +65,17 @@ def command(
     with the plan, the standings, the verdicts and what instructors did. index.html shows all of it in a browser.
 
     An export is the instructor's: a record has what players could not see, such as the cards of those who quit. What is over may
-    be handed to everybody; records of a competition that goes on are written with --unfinished only. No e-mail address and no
-    token is in it.
+    be handed to everybody if it was written with --no-emails; records of a competition that goes on are written with --unfinished only.
+
+    standings.csv and ranking.csv have e-mail and team of whose bot it is, from the roster as it is now: ann/gin is ann's, and who
+    has got another name since is found all the same. Both are empty for who is not on the roster any more. No other file has an e-mail,
+    and none a token.
 
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions: [{id, folder, files, matches}]}.
     """
-    options = Options(matches=matches, unfinished=unfinished, force=force)
+    options = Options(
+        matches=matches, unfinished=unfinished, emails=emails, force=force
+    )
     where = shared.database(db)
     with Store(where, create=False) as store:
         if chosen:

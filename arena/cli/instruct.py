@@ -105,7 +105,12 @@ def void(match: str, url: str, token: str, as_json: bool) -> None:
 def remove(
     bot: str, competition: str | None, url: str, token: str, as_json: bool
 ) -> None:
-    """Take BOT out of the competitions that it is in, like an offender."""
+    """Take BOT out of the competitions that it is in, like an offender.
+
+    In a round robin, a league or a ladder none of its matches counts for anybody any more.
+    One that is over is named with --competition: a round robin, a league or a ladder. Of an elimination that is over nobody is removed,
+    as its tables were drawn by its results.
+    """
     _tell(url, token, as_json, Action.REMOVE, competition=competition, bot=bot)
 
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import os
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import click
 import msgspec
 
+from arena import spreadsheet
 from arena.class_list import read_class
 from arena.cli import _shared as shared
-from arena.database import open_database
+from arena.database import open_database, shown
+from arena.lock import Taken, hold
+from arena.names import spelled
 from arena.roster import Imported, Issued, Member, Roster
+from arena.roster_requests import Request, RosterRequests
 from protocol.errors import UsageError
+from protocol.messages import Action
 
 __all__ = ["command"]
 
@@ -136,13 +141,81 @@ def revoke(name: str, db: str, as_json: bool) -> None:
 
 
 @command.command()
+@click.argument("name")
+@click.argument("new")
+@_db_option
+@shared.json_option
+def rename(name: str, new: str, db: str, as_json: bool) -> None:
+    """Give somebody another name; token, e-mail and team stay.
+
+    Results keep the old name, and an export knows whose they are. Nobody is renamed while a bot of that name, or of one below it as
+    ann/gin, is connected or takes part in a competition that is not over, or while a [[run]] that is still to be played names it.
+
+    --json prints {renamed: name, to: name}.
+    """
+    new = unicodedata.normalize("NFC", new.strip())
+    name = _change(db, name, new)
+    if as_json:
+        shared.print_json({"renamed": name, "to": new})
+    else:
+        click.echo(f"{name} is {new} now")
+
+
+@command.command()
+@click.argument("name")
+@_db_option
+@shared.json_option
+def remove(name: str, db: str, as_json: bool) -> None:
+    """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
+
+    Results keep the name. Nobody is removed while a bot of that name, or of one below it as ann/gin, is connected or takes part in a
+    competition that is not over, or while a [[run]] that is still to be played names it. To keep somebody out and the name
+    kept, revoke the token instead.
+
+    --json prints {removed: name}.
+    """
+    name = _change(db, name)
+    if as_json:
+        shared.print_json({"removed": name})
+    else:
+        click.echo(f"{name} is on the roster no longer")
+
+
+def _change(db: str, name: str, new: str | None = None) -> str:
+    """Rename or remove somebody: the arena that runs on the database does it, as it knows who is connected; without one we do.
+
+    Returns the name as it was spelled.
+    """
+    engine, _ = open_database(db, create=False)
+    try:
+        roster = Roster(engine)
+        name = spelled(name, [one.name for one in roster.members()])
+        try:
+            lock = hold(engine, shown(engine.url))  # so that none starts meanwhile
+        except Taken:
+            action = Action.UNLIST if new is None else Action.RENAME
+            RosterRequests(engine).ask(Request(action=action, name=name, new=new))
+            return name
+        try:
+            if new is None:
+                roster.remove(name)
+            else:
+                roster.rename(name, new)
+        finally:
+            lock.release()
+    finally:
+        engine.dispose()
+    return name
+
+
+@command.command()
 @click.argument("name", default="instructor")
 @_db_option
 @shared.json_option
 def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
-    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and import a class. NAME is written down with what is done with it. A former token of that name is good no longer.
+    It lets its owner start, pause, resume and stop competitions, void matches, remove bots and change the roster. NAME is written down with what is done with it. A former token of that name is good no longer.
 
     --json prints {name, token}.
     """
@@ -167,9 +240,8 @@ def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
             ) from None
         # With a byte order mark: Excel takes a file without one for another encoding, and `Müller` becomes `MÃ¼ller`.
         with open(fd, "w", encoding="utf-8-sig", newline="") as out:
-            writer = csv.writer(out)
-            writer.writerow(Issued.__struct_fields__)
-            writer.writerows(msgspec.structs.astuple(one) for one in issued)
+            rows = map(msgspec.structs.astuple, issued)
+            out.write(spreadsheet.text([Issued.__struct_fields__, *rows]))
             out.flush()
             os.fsync(fd)
 

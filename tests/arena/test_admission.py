@@ -486,6 +486,22 @@ def test_whose_token_is_good_no_longer_has_to_go(
         listed.resumes("ann", ann.secret, ANN)
 
 
+def test_who_came_while_its_name_was_changed_may_come_back_with_its_token(
+    listed: Door,
+) -> None:
+    gin = listed.comes("ann/gin", ANN)
+    renamed = Access(
+        names=frozenset({"anna", "ben"}),
+        players={hashed(ANN): "anna", hashed(BEN): "ben"},
+    )
+
+    assert listed.admission.change(renamed) == (
+        (gin, "its name on the roster is 'anna' now", False),
+    )
+    listed.players.remove(gin)  # the gateway does
+    assert listed.asks("ann/gin", token=ANN)[0] == "anna"
+
+
 def test_a_person_who_comes_too_late_is_no_bot(door: Door) -> None:
     door.admission.expect("pat", GUEST + "1")
     door.admission.forget("pat", token=GUEST + "1")

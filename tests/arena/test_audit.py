@@ -640,8 +640,9 @@ def test_a_removal_after_the_end() -> None:
     played = Contest(plan("ace_king_queen"))
     played.acts = [replace(REMOVAL, at=100.0)]
 
+    assert played.said() == []
     assert played.remarked() == [
-        "ann was removed after its end, or a clock was put back"
+        "ann was removed after its end: none of its matches counts"
     ]
 
 

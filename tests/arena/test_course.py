@@ -281,6 +281,32 @@ def test_a_run_without_a_time_starts_when_enough_are_there(
     run(scenario)
 
 
+def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch)
+        names = ("Ann/gin", "ben")
+        later = a_run("later", "Mon 19:00", who=Who.NAMED, players=("dan",))
+        cup = a_run("cup", who=Who.NAMED, players=names)
+        arena = evening.begins(cup, later)
+        await turns()
+
+        awaiting = evening.course.awaiting
+        assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (
+            *("cup", "later"),
+            None,
+        )
+
+        evening.stand.comes(*names)
+        played = await evening.starts(1)
+        assert awaiting("ann") is None, "it is being played"
+        played.end()
+        await evening.ends(arena)
+
+    run(scenario)
+
+
 def test_it_does_not_start_when_one_of_them_goes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

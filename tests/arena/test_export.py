@@ -12,12 +12,14 @@ import msgspec
 import pytest
 
 from arena import sheet, spreadsheet, verify
+from arena.class_list import Student, class_in
 from arena.database import ROSTER
 from arena.export import Exported, Options, export
 from arena.forms import schedule_of
 from arena.match import Result
 from arena.plan import Bot, Form
 from arena.results import Results
+from arena.roster import Roster
 from arena.schedule import Outcome
 from arena.store import State, Store
 from protocol.errors import UsageError
@@ -226,6 +228,80 @@ def test_every_other_form(store: Store, folder: Path) -> None:
     assert [row["stands"] for row in bracket].count("out") == 2
 
 
+def graded(file: Path) -> dict[str, tuple[str, str]]:
+    return {row["name"]: (row["email"], row["team"]) for row in table(file)}
+
+
+@pytest.fixture
+def anywhere(database: str) -> Iterator[Store]:
+    with Store(database) as store:
+        yield store
+
+
+def test_who_is_graded_has_the_rosters_email_and_team(
+    anywhere: Store, folder: Path
+) -> None:
+    players = ("ann/gin", "BEN", "house", "zoe")
+    course = Course(anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",)))
+    course.plays(1, ("ann/gin", "BEN"), (0, 0), offence(1))
+    course.ends()
+    league = Course(anywhere, plan(Form.LEAGUE, ("ben",)), "tcp-1")
+    final = Course(anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final")
+    (table_,) = next(schedule_of(final.plan))
+    final.plays(1, table_.players, (4, 3, 2, -9))
+    final.ends(ranking=Results(anywhere, final.id).ranking)
+    export(anywhere, folder, [course.id, league.id, final.id])
+    assert set(graded(folder / course.id / "standings.csv").values()) == {("", "")}
+
+    roster = Roster(anywhere.engine)
+    text = "name,email,team\nann,ann@uni,red\nben,ben@uni,\nzoe,zoe@uni,blue\n"
+    roster.take(class_in(text, "class.csv"))
+    export(anywhere, folder, [course.id, league.id, final.id], Options(force=True))
+
+    assert graded(folder / course.id / "standings.csv") == {
+        "ann/gin": ("ann@uni", "red"),
+        "BEN": ("ben@uni", ""),
+        "house": ("", ""),
+        "zoe": ("zoe@uni", "blue"),
+    }
+    assert graded(folder / "tcp-1" / "standings.csv") == {"ben": ("ben@uni", "")}
+    ranking = graded(folder / "final" / "ranking.csv")
+    assert (ranking["ann"], ranking["bot-0"]) == (("ann@uni", "red"), ("", ""))
+    columns = list(table(folder / "final" / "ranking.csv")[0])
+    assert columns[:4] == ["rank", "name", "email", "team"]
+
+
+def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
+    anywhere: Store, folder: Path
+) -> None:
+    roster = Roster(anywhere.engine, lambda: 2000.0)
+    roster.take(
+        [Student(name="ann", email="ann@uni"), Student(name="ben", email="b@uni")]
+    )
+    course = Course(anywhere, plan(Form.ROUND_ROBIN, ("ann/gin", "ben")))
+    course.plays(1, ("ann/gin", "ben"), (1, -1))
+    course.ends()
+    roster.rename("ann", "anna")
+    roster.remove("ben")
+    roster.take(
+        [Student(name="ann", email="new@uni"), Student(name="ben", email="n@uni")]
+    )
+    later = Course(anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later")
+    anywhere.competition_started("last", later.plan, 3000.0)
+    anywhere.flush()
+    export(anywhere, folder, [course.id, "last"])
+
+    assert graded(folder / course.id / "standings.csv") == {
+        "ann/gin": ("ann@uni", ""),
+        "ben": ("", ""),
+    }
+    assert graded(folder / "last" / "standings.csv") == {
+        "ann": ("new@uni", ""),
+        "ben": ("n@uni", ""),
+        "anna": ("ann@uni", ""),
+    }
+
+
 def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     store: Store, folder: Path
 ) -> None:
@@ -274,7 +350,10 @@ def test_without_matches(store: Store, folder: Path) -> None:
     assert done.competitions[0].matches == 0
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize(
+    "start",
+    ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"],
+)
 def test_a_text_that_looks_like_a_formula_is_written_as_text(start: str) -> None:
     [[cell]] = csv.reader([spreadsheet.text([[f"{start}1"]])])
 
@@ -292,12 +371,12 @@ def everything(folder: Path) -> str:
     )
 
 
-def test_no_email_no_token_and_no_command_leaves_the_arena(
+def test_no_token_and_no_command_leaves_the_arena_and_an_email_only_for_grades(
     store: Store, folder: Path
 ) -> None:
     row = {
         "name": "ann",
-        "email": "ann@example.org",
+        "email": "=ann@example.org",
         "token_hash": "c0ffee" * 8,
         "made_at": 1.0,
     }
@@ -310,8 +389,15 @@ def test_no_email_no_token_and_no_command_leaves_the_arena(
     written = everything(folder)
 
     assert '"ann"' in written
-    for secret in ("example.org", "c0ffee", "hush", "/home/prof"):
+    for secret in ("c0ffee", "hush", "/home/prof"):
         assert secret not in written
+    grades = folder / course.id / "standings.csv"
+    assert "'=ann@example.org" in grades.read_text(encoding="utf-8")
+    grades.unlink()
+    assert "example.org" not in everything(folder)
+
+    export(store, folder.with_name("public"), [course.id], Options(emails=False))
+    assert "example.org" not in everything(folder.with_name("public"))
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,13 +13,16 @@ import pytest
 from arena.class_list import Student
 from arena.conduct import FAULT, MOST_VOIDS
 from arena.host import Host
-from arena.instructor import Instructor
+from arena.instructor import Instructor, Starter
 from arena.ledger import Ledger
+from arena.plan import Form
+from arena.results import Results
 from arena.roster import Imported, Issued, Roster
 from arena.store import Competition as Written
 from arena.store import Played, State, Store
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
+from tests.arena.course import Course, names, offence, plan
 from tests.arena.hall import Hall, first_legal, in_time, run, silent, turns
 
 if TYPE_CHECKING:
@@ -94,6 +97,9 @@ class Arena:
         self.started.append((name, about))
         return self.hall.competition
 
+    def awaiting(self, name: str) -> str | None:
+        return None
+
     def take(self, students: Sequence[Student]) -> Imported:
         """As a roster, on which Ann is already."""
         self.threads.add(threading.get_ident())
@@ -149,6 +155,9 @@ class Arena:
                 finished_at=None,
                 ranking=(),
             )
+
+    def find(self, text: str) -> Written:
+        raise UsageError(f"expected the id of a competition, got {text!r}")
 
     def played(self, match: str) -> Played:
         for row in self.hall.book.rows:
@@ -415,7 +424,7 @@ def test_who_cannot_be_removed(house: House) -> None:
     async def scenario() -> None:
         arena, tasks = await two(Hall(house))
 
-        said = "expected a bot that is in a competition, got 'nobody'"
+        said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
         assert arena.refuses(Action.REMOVE, bot="nobody") == said
         assert arena.refuses(Action.REMOVE) == (
             "expected the name of a bot to be removed, got none"
@@ -427,6 +436,144 @@ def test_who_cannot_be_removed(house: House) -> None:
         await end(arena, tasks)
 
     run(scenario)
+
+
+class Office:
+    """An instructor of an arena in which nothing is on, with a real database."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.here: dict[str, str] = {}
+        self.named: dict[str, str] = {}
+        self.competitions = ()
+        self.roster = Roster(store.engine, lambda: 1234.5)
+        self.instructor = Instructor(
+            cast(Host, self),
+            store,
+            lambda competition: None,
+            lambda: 5000.0,
+            starter=cast(Starter, self),
+            roster=self.roster,
+            lines=list,
+        )
+
+    def spelled(self, name: str) -> str:
+        return name
+
+    def use_of(self, name: str) -> str | None:
+        return self.here.get(name)
+
+    def awaiting(self, name: str) -> str | None:
+        return self.named.get(name)
+
+    def says(self, action: Action, **about: Any) -> str:
+        async def scenario() -> str:
+            done = self.instructor(Instruct(VERSION, "", action, **about), "Eva")
+            assert not isinstance(done, Done)
+            text: str = (await in_time(done)).text
+            return text
+
+        return asyncio.run(scenario())
+
+    def refuses(self, action: Action, **about: Any) -> str:
+        before = self.store.actions(), self.roster.members()
+        with pytest.raises(UsageError) as caught:
+            self.says(action, **about)
+        self.store.flush()
+        assert (self.store.actions(), self.roster.members()) == before
+        return str(caught.value)
+
+
+@pytest.fixture
+def office(database: str) -> Iterator[Office]:
+    with Store(database) as store:
+        yield Office(store)
+
+
+@pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
+def test_a_bot_is_removed_from_a_competition_that_is_over(
+    office: Office, state: State
+) -> None:
+    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup"))
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.ends(state)
+
+    said = office.says(Action.REMOVE, bot="ANN", competition="cup")
+
+    assert said == f"ann is removed from {course.id}, which is over"
+    office.store.flush()
+    [act] = office.store.actions(course.id)
+    assert (act.who, act.what, act.bot, act.at) == ("Eva", "remove", "ann", 5000.0)
+    assert Results(office.store, course.id).standings[-1].name == "ann"
+    assert office.refuses(Action.REMOVE, bot="ann", competition="cup") == (
+        f"expected a bot that is in {course.id}, got 'ann', which is out by removed"
+    )
+
+
+def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
+    office: Office,
+) -> None:
+    course = Course(office.store, plan(Form.LADDER, ()))
+    course.plays(1, ("ann/gin", "ben"), (1, 0))
+    course.ends(State.STOPPED)
+    office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
+    office.store.flush()
+
+    ben, ann = Results(office.store, course.id).standings
+    assert (ben.name, ben.rank, ben.played) == ("ben", None, 0)
+    assert (ann.name, ann.rank) == ("ann/gin", None)
+
+
+def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
+    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
+    course.plays(1, ("ann", "ben"), (0, 0), offence(0))
+    course.ends()
+    drawn = Course(office.store, plan(Form.ELIMINATION, names(5)), "drawn")
+    drawn.ends()
+    where = {"competition": course.id}
+
+    assert office.refuses(Action.REMOVE, bot="zoe", **where) == (
+        f"expected a bot that is in {course.id}, got 'zoe'"
+    )
+    assert office.refuses(Action.REMOVE, bot="ann", **where) == (
+        f"expected a bot that is in {course.id}, got 'ann', which is out by illegal"
+    )
+    assert office.refuses(Action.REMOVE, bot="bot-1", competition="drawn") == (
+        "expected a round robin, a league or a ladder, drawn is an elimination that is over: "
+        "its tables were drawn by its results, so nobody can be taken out of it"
+    )
+
+
+def test_somebody_gets_another_name_or_is_taken_off_the_roster(office: Office) -> None:
+    office.roster.take([Student(name="ann"), Student(name="ben")])
+
+    assert office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
+    assert office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
+    assert [one.name for one in office.roster.members()] == ["anna"]
+    assert [
+        (act.who, act.what, act.bot, act.text) for act in office.store.actions()
+    ] == [("Eva", "rename", "ann", "anna"), ("Eva", "unlist", "ben", "")]
+
+
+def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
+    office.roster.take([Student(name="ann"), Student(name="ben")])
+    office.here["ann"] = "ann/gin is connected"
+    office.named["ben"] = "cup"
+
+    for word in ({"action": Action.UNLIST}, {"action": Action.RENAME, "text": "cem"}):
+        assert office.refuses(**word, bot="ann") == (
+            "expected a name that is not in use: ann/gin is connected"
+        )
+        assert office.refuses(**word, bot="ben") == (
+            "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
+        )
+    del office.named["ben"]
+    assert office.refuses(Action.RENAME, bot="ben", text="ann") == (
+        "expected a name that nobody has: ann/gin is connected"
+    )
+    assert "on the roster, got none" in office.refuses(Action.UNLIST)
+    assert "the new name, got none" in office.refuses(Action.RENAME, bot="ben")
+    assert "on the roster, got 'zoe'" in office.refuses(Action.UNLIST, bot="zoe")
 
 
 def test_a_competition_is_started_and_that_is_written_down(house: House) -> None:

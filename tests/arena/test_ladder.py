@@ -87,6 +87,23 @@ def test_K4_equal_scores_of_equal_bots_leave_them_equal() -> None:
     ]
 
 
+def test_K4_who_is_struck_leaves_no_trace_in_the_others_ratings() -> None:
+    standings = Ladder()
+    gone = Termination(Ending.REMOVED, None, "removed by Eva")
+    standings.eliminate("cem", gone)
+    played = [outcome("ann ben", 1, 0), outcome("ben ann", 1, 0)]
+    for one in (played[0], outcome("cem ann", 1, 0), played[1]):
+        standings.add(one)
+    standings.add(outcome("dan cem", 0, 1))
+
+    *rest, dan, cem = standings.rows()
+    assert {row.name: row for row in rest} == rows(*played)
+    assert dan == LadderRow(rank=None, name="dan")
+    assert cem == LadderRow(rank=None, name="cem", eliminated=gone)
+    assert "cem" in standings
+    assert len(standings) == 4
+
+
 def test_K4_a_draw_brings_unequal_bots_together() -> None:
     before = [outcome("ann ben", 1, 0)] * 5
     then, now = rows(*before), rows(*before, outcome("ann ben", 1, 1))

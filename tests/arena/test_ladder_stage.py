@@ -534,6 +534,32 @@ def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
             "ben" in row.players for row in hall.book.rows if row.counts
         ) == {True: 1, False: report.played - 1}
         assert [verdict.bot for verdict in report.verdicts] == ["ben"]
+        *others, ben = report.standings
+        assert (ben.name, ben.rank, ben.played) == ("ben", None, 0)
+        assert {row.played for row in others} == {report.played - 1}, "but for ben's"
+
+    run(scenario)
+
+
+def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        competition, task = await hall.begin("ann", "ben", "cem", **LADDER)
+        await until(hall, 9)
+        met = [row for row in hall.book.results() if "ben" in row.players]
+        competition.remove("ben", act("remove", bot="ben"))
+        rows = {row.name: row for row in competition.ledger.rows}
+
+        assert met
+        assert rows["ben"].eliminated is not None
+        assert rows["ann"].played == rows["cem"].played
+        left = [row for row in hall.book.results() if "ben" not in row.players]
+        assert rows["ann"].played == len(left)
+        assert competition.played == len(hall.book.results())
+        await closed(competition, task)
 
     run(scenario)
 

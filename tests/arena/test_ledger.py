@@ -336,7 +336,7 @@ def test_who_offends_twice_is_out_for_the_first_offence(house: House) -> None:
     assert [row.eliminated for row in book.rows if row.name == "ann"] == [ILLEGAL]
 
 
-def test_on_a_ladder_an_offence_is_a_loss_and_a_removal_keeps_what_was_played(
+def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
     house: House,
 ) -> None:
     book = ledger(
@@ -349,8 +349,9 @@ def test_on_a_ladder_an_offence_is_a_loss_and_a_removal_keeps_what_was_played(
     rows = {row.name: row for row in book.rows}
 
     assert book.out.keys() == {"cem"}
-    assert (rows["ann"].losses, rows["ann"].offences) == (2, 1)
-    assert (rows["cem"].wins, rows["cem"].played) == (1, 1)
+    assert (rows["ann"].losses, rows["ann"].offences) == (1, 1)
+    assert (rows["cem"].rank, rows["cem"].played) == (None, 0)
+    assert rows["cem"].eliminated == Termination(Ending.REMOVED, None, "remove by Eva")
     assert book.last_pairing == 2
     assert book.cross_table == {}
 

@@ -170,18 +170,80 @@ def test_a_league(store: Store) -> None:
     assert results.cross_table == {}
 
 
-def test_a_ladder_has_no_end_and_strikes_nobody(store: Store) -> None:
+def test_a_ladder_has_no_end_and_strikes_no_offender(store: Store) -> None:
     course = Course(store, plan(Form.LADDER, ("ann", "ben")))
     results = Results(store, course.id)
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.plays(2, ("ben", "cem"), (1, 0))
-    course.removes("cem")
     results.update()
 
     assert [row.name for row in results.standings] == ["ben", "cem", "ann"]
     assert results.out == {}
     assert (results.progress.settled, results.progress.scheduled) == (2, 2)
     assert results.progress.left_s is None
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_anew(
+    store: Store, is_over: bool
+) -> None:
+    course = Course(store, plan(Form.LADDER, ("ann", "ben")))
+    course.plays(1, ("ann", "ben"), (1, 0))
+    course.plays(2, ("cem", "ann"), (1, 0))
+    course.plays(3, ("ben", "ann"), (1, 0))
+    course.plays(4, ("cem", "dan"), (1, 0))
+    results = Results(store, course.id)
+    if is_over:
+        course.ends()
+    course.removes("cem")
+
+    assert results.update() is True
+    assert seen(results) == seen(Results(store, course.id))
+    other = Course(store, plan(Form.LADDER, ("ann", "ben")), "without-cem")
+    other.plays(1, ("ann", "ben"), (1, 0))
+    other.plays(3, ("ben", "ann"), (1, 0))
+    without = Results(store, other.id).standings
+    *rest, cem = results.standings
+    assert tuple(rest[:2]) == without
+    assert [(row.name, row.rank, row.played) for row in rest[2:]] == [("dan", None, 0)]
+    assert (cem.name, cem.rank, cem.played) == ("cem", None, 0)
+    assert cem.eliminated == results.out["cem"]
+    assert cem.eliminated.text == "removed by prof"
+    assert results.played == 4, "they stay in the record"
+
+
+@pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
+def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: State) -> None:
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.plays(2, ("ann", "cem"), (5, -5))
+    course.plays(3, ("ben", "cem"), (1, -1))
+    course.ends(state)
+    results = Results(store, course.id)
+    assert results.standings[0].name == "ann"
+    course.removes("ann")
+
+    assert results.update() is True
+    assert seen(results) == seen(Results(store, course.id))
+    assert [(row.rank, row.name, row.score) for row in results.standings] == [
+        (1, "ben", 1),
+        (2, "cem", -1),
+        (None, "ann", 0),
+    ]
+    assert results.cross_table.keys() == {"ben", "cem"}
+    assert results.competition.state is state
+
+
+def test_J3_who_is_removed_from_a_league_that_is_over_is_struck(store: Store) -> None:
+    course = Course(store, plan(Form.LEAGUE, ("ann", "ben")))
+    course.plays(1, ("ann",), (1000,))
+    course.plays(2, ("ben",), (-1000,))
+    course.ends()
+    course.removes("ann")
+
+    ben, ann = Results(store, course.id).standings
+    assert (ben.rank, ben.name, ann.rank, ann.value) == (1, "ben", None, None)
+    assert ann.eliminated is not None
 
 
 def tables(course: Course) -> list[Pairing]:

@@ -12,9 +12,12 @@ import sqlalchemy as sa
 from arena.access import Access, hashed
 from arena.class_list import Student
 from arena.database import ROSTER, open_database
+from arena.plan import Form
 from arena.roster import Issued, Roster
 from arena.roster_watch import RosterWatch
+from arena.store import State, Store
 from protocol.errors import StoreFailed, UsageError
+from tests.arena.course import Course, plan
 from tests.arena.databases import rows
 
 ANN = Student(name="ann", email="ann@school", team="red")
@@ -280,6 +283,118 @@ def test_a_database_that_cannot_be_read_is_told_in_one_line(
     assert "\n" not in str(why.value)
     with pytest.raises(StoreFailed, match=r"^cannot write the database .*roster"):
         roster.take([ANN])
+
+
+# --- names change ---
+
+
+def test_who_is_renamed_keeps_token_email_and_team(roster: Roster) -> None:
+    [ann] = roster.take([ANN]).new
+    before = roster.revision()
+
+    assert roster.rename("ANN", "Anna Lee") == "ann"
+    [member] = roster.members()
+    assert (member.name, member.email, member.team) == ("Anna Lee", "ann@school", "red")
+    assert roster.access().players == {hashed(ann.token): "Anna Lee"}
+    assert roster.revision() == before + 1
+    roster.rename("Anna Lee", "anna lee")  # another spelling of the same
+    assert roster.access().names == {"anna lee"}
+
+
+def test_who_is_removed_is_gone_and_the_name_is_free(roster: Roster) -> None:
+    [ann, _] = roster.take([ANN, BEN]).new
+    assert roster.remove("ANN") == "ann"
+
+    access = roster.access()
+    assert access.names == {"ben"}
+    assert hashed(ann.token) not in access.players
+    [again] = roster.take([ANN]).new
+    assert again.token != ann.token
+
+
+def test_changes_of_names_are_written_down(roster: Roster, database: str) -> None:
+    roster.take([ANN, BEN])
+    roster.rename("ann", "anna")
+    roster.remove("ben", "Eva")
+
+    written = rows(database, "SELECT who, what, bot, text, at FROM actions")
+    assert written == [
+        ("arena roster", "rename", "ann", "anna", NOW),
+        ("Eva", "unlist", "ben", "", NOW),
+    ]
+    owner = roster.history().owner
+    then, now = owner("ann/gin", NOW - 1), owner("anna", NOW + 1)
+    assert then is not None
+    assert then == now
+    assert (owner("ann", NOW + 1), owner("ben", NOW - 1)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "said"),
+    [
+        ("ann", "ben", "that nobody on the roster has, got 'ben', and 'ben' is on it"),
+        ("ann", "BEN", "that nobody on the roster has, got 'BEN', and 'ben' is on it"),
+        ("ann", "ann", "another name, got 'ann' again"),
+        ("ann", "a/b", "a name without '/'"),
+        ("ann", "", "a name, got none"),
+        ("ann", "x" * 65, "at most 64 letters, got 65"),
+        ("zed", "cem", "a name on the roster, got 'zed'"),
+    ],
+)
+def test_what_is_no_name_for_somebody(
+    roster: Roster, name: str, new: str, said: str
+) -> None:
+    roster.take([ANN, BEN])
+    before = roster.revision(), roster.members()
+
+    with pytest.raises(UsageError, match=said):
+        roster.rename(name, new)
+    assert (roster.revision(), roster.members()) == before
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
+def test_who_takes_part_in_what_goes_on_keeps_the_name_until_it_is_over(
+    roster: Roster, database: str, form: Form, state: State
+) -> None:
+    roster.take([ANN, BEN])
+    with Store(database) as store:
+        players = () if form is Form.LADDER else ("ANN/gin", "zed")
+        course = Course(store, plan(form, players))
+        roster.rename("ben", "cem")
+        if form is Form.LADDER:  # which is entered by a match
+            course.plays(1, ("ANN/gin", "zed"), (1, 0))
+        store.state_changed(course.id, state, course.act("pause"))
+        store.flush()
+        for change in (roster.remove, lambda name: roster.rename(name, "anna")):
+            with pytest.raises(UsageError, match=f"ANN/gin is in {course.id}, which"):
+                change("ann")
+        assert roster.access().names == {"ann", "cem"}
+        course.ends()
+        roster.rename("ann", "anna")
+
+    assert roster.access().names == {"anna", "cem"}
+
+
+@pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
+def test_whom_the_instructor_took_out_takes_part_no_more(
+    roster: Roster, database: str, form: Form
+) -> None:
+    roster.take([ANN])
+    with Store(database) as store:
+        course = Course(store, plan(form, ("ann", "zed")))
+        course.removes("ann")
+
+    assert roster.remove("ann") == "ann"
+
+
+def test_no_token_is_a_formula_to_a_spreadsheet(
+    roster: Roster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = iter(["-formula", "-another", "token"])
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: next(drawn))
+
+    assert roster.instructor() == "token"
 
 
 # --- somebody watches ---

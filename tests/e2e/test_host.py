@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -446,3 +447,36 @@ def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
     [flaw] = found.flaws
     assert flaw.match == second.match
     assert "its verdict is about the event" in flaw.text
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("ANN", "ann/gin is connected"),
+        ("ben", "ben has lost its connection and may come back"),
+        ("cem", "cem/akq takes part in cup-1, which is not over"),
+        ("dan", None),  # the instructor has taken it out
+        ("ours", "ours is here"),
+        ("pat", "pat is here"),
+        ("zed", None),
+    ],
+)
+def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
+    here = {"ann/gin": object(), "ben": None}
+    players = {
+        one: SimpleNamespace(name=one, connection=connection)
+        for one, connection in here.items()
+    }
+    cup = SimpleNamespace(
+        id="cup-1",
+        plan=SimpleNamespace(players=("cem/akq", "dan")),
+        ledger=SimpleNamespace(removed={"dan": "removed by Eva"}),
+    )
+    host = SimpleNamespace(
+        gateway=SimpleNamespace(players=players),
+        _competitions=[cup],
+        crew=["ours"],
+        aside={"pat"},
+    )
+
+    assert Host.use_of(cast(Host, host), name) == use

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -69,6 +70,18 @@ class Arena:
             return line.removeprefix("arena: ")
         assert err == ""
         return json.loads(out)
+
+    def reads(self, *words: str, db: bool = True) -> Any:
+        """A document that is made of the database alone."""
+        where = ("--db", str(self.db)) if db else ()
+        done = self._start("arena", *words, *where, cwd=self.folder)
+        status, out, err = done.ends()
+        assert status == 0, err
+        return json.loads(out)
+
+    def stops(self) -> None:
+        assert self.program is not None
+        self.program.kill()
 
     def one(self) -> Any:
         """How far its only competition is."""
@@ -243,6 +256,40 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(
         after = store.results(finished[0].id)
     assert {row.pairing for row in after} == {row.pairing for row in rows}
     assert match not in {row.id for row in after}
+
+
+def test_a_bot_is_removed_from_a_competition_that_is_over(
+    arena: Arena, tmp_path: Path
+) -> None:
+    words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good"))
+    arena.serve(*words)
+    [over] = arena.until(
+        lambda store: [
+            one for one in store.competitions() if one.state is State.FINISHED
+        ]
+    )
+
+    assert "one that is over has to be named" in arena.says("remove", "a", status=1)
+    done = arena.says("remove", "a", "--competition", over.id)
+    assert done["text"] == f"a is removed from {over.id}, which is over"
+    assert "which is out by removed" in arena.says(
+        *("remove", "a", "--competition", over.id), status=1
+    )
+    arena.until(lambda store: store.actions(over.id))
+    for _ in range(2):  # also once the arena has gone
+        standings = arena.reads("standings", over.id, "--json")["standings"]
+        assert {row["name"] for row in standings if row["rank"]} == {"b", "c"}
+        assert [row["played"] for row in standings] == [1, 1, 0]
+        assert standings[-1]["eliminated"]["text"] == "removed by Eva"
+        checked = arena.reads("verify", str(arena.db), "--json", db=False)
+        assert checked["failed"] == []
+        [note] = checked["notes"]
+        assert note.endswith("a was removed after its end: none of its matches counts")
+        arena.stops()
+    arena.reads("export", "out", "--json")
+    with (tmp_path / "out" / over.id / "standings.csv").open() as file:
+        [*_, last] = csv.DictReader(file)
+    assert (last["name"], last["eliminated"]) == ("a", "removed")
 
 
 def test_a_competition_is_started_beside_another_and_the_log_has_it(

@@ -467,6 +467,19 @@ def test_an_instructor_has_all_of_it_done(
     page.get_by_role("button", name="Show them here").click()
     assert "Zoë" in page.get_by_role("region", name="Tokens", exact=True).inner_text()
 
+    page.get_by_label("Who", exact=True).fill("zoë")
+    page.get_by_label("New name").fill("Zoe Zhang")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("Zoë is Zoe Zhang now", exact=True).wait_for()
+    page.get_by_label("Who", exact=True).fill("Zoe Zhang")
+    page.get_by_role("button", name="Take off the roster…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take off").click()
+    page.get_by_text("Zoe Zhang is on the roster no longer").wait_for()
+    page.get_by_label("Who", exact=True).fill("Slow Sue")
+    page.get_by_label("New name").fill("Sue")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_text("not in use: Slow Sue is connected").wait_for()
+
     page.get_by_role("button", name="See it").click()
     page.get_by_label("what the arena has told").get_by_text(ROGUE).first.wait_for()
     look.sound("the log")
@@ -475,4 +488,12 @@ def test_an_instructor_has_all_of_it_done(
     page.get_by_role("button", name="Remove it…").click()
     page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
     school.until(lambda: "Slow Sue" in school.out("ace_king_queen-live"), "a verdict")
+
+    where = page.get_by_label(re.compile(r"^From\s*every competition"))
+    over = where.locator("optgroup option").last
+    where.select_option(over.get_attribute("value"))
+    page.get_by_label("Bot", exact=True).fill("nobody")
+    page.get_by_role("button", name="Remove it…").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    page.get_by_text("expected a bot that is in").wait_for()
     look.close()

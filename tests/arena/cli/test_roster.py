@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from arena.access import hashed
+from arena.store import Store
 from tests.arena.databases import rows
 
 Run = Callable[..., Any]
@@ -205,7 +206,16 @@ def test_the_roster_is_shown_without_tokens(at: Run, class_csv: str) -> None:
     assert ben["revoked_at"] >= ben["made_at"]
 
 
-@pytest.mark.parametrize("argv", [["list"], ["rotate", "ann"], ["revoke", "ann"]])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["list"],
+        ["rotate", "ann"],
+        ["revoke", "ann"],
+        ["rename", "ann", "anna"],
+        ["remove", "ann"],
+    ],
+)
 def test_nothing_is_made_where_there_is_no_arena(
     at: Run, tmp_path: Path, argv: list[str]
 ) -> None:
@@ -248,6 +258,55 @@ def test_a_token_is_taken_back_once(at: Run, class_csv: str) -> None:
     assert at("revoke", "ben", "--json").document == {"revoked": "ben"}
     assert at("revoke", "ann").refusal() == "the token of 'ann' is revoked already"
     assert at("rotate", "zed").refusal() == "expected a name on the roster, got 'zed'"
+
+
+# --- rename, remove ---
+
+
+def test_a_name_is_changed_and_taken_off(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    at("import", class_csv)
+    before = hashes(tmp_path)
+
+    assert at("rename", "ANN", " anna ").out == "ann is anna now\n"
+    assert hashes(tmp_path) == {"anna": before["ann"], "ben": before["ben"]}
+    renamed = at("rename", "Ben", "cem", "--json").document
+    assert renamed == {"renamed": "ben", "to": "cem"}
+    assert at("remove", "CEM", "--json").document == {"removed": "cem"}
+    assert at("remove", "anna").out == "anna is on the roster no longer\n"
+    assert hashes(tmp_path) == {}
+    assert at("remove", "anna").refusal() == (
+        "expected a name on the roster, got 'anna'"
+    )
+
+
+def test_a_name_that_is_taken_is_not_given_again(
+    at: Run, class_csv: str, tmp_path: Path
+) -> None:
+    at("import", class_csv)
+    before = hashes(tmp_path)
+
+    assert at("rename", "ann", "BEN").refusal() == (
+        "expected a name that nobody on the roster has, got 'BEN', and 'ben' is on it"
+    )
+    assert "without '/'" in at("rename", "ann", "ann/gin").refusal()
+    assert hashes(tmp_path) == before
+
+
+def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
+    at: Run, class_csv: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at("import", class_csv)
+    before = hashes(tmp_path)
+    monkeypatch.setattr("arena.roster_requests._PATIENCE_S", 0.0)
+    with Store(tmp_path / "arena.db", exclusive=True):
+        line = at("remove", "ann").refusal(1)
+
+    assert line == (
+        f"the arena on {tmp_path / 'arena.db'} does not answer; nothing has changed"
+    )
+    assert hashes(tmp_path) == before
 
 
 # --- instructor ---

@@ -9,6 +9,7 @@ import { Ask, Heard, useWord } from "./instructor_ask.js";
 import { Log, Roster } from "./instructor_class.js";
 import { count, duration, formTitle, number, time, title } from "../words.js";
 
+const MOST_OVER = 50; // of the latest; the command line names any other
 const FORMS = ["round_robin", "elimination", "league", "ladder"];
 
 export default function Instructor() {
@@ -191,6 +192,8 @@ function Remove({ lobby }) {
   const [word, say] = useWord();
   const [bot, setBot] = useState("");
   const [competition, setCompetition] = useState("");
+  const { data: all } = useDocument(api("competitions"));
+  const over = (all?.competitions ?? []).filter((each) => each.finished_at && each.form !== "elimination").slice(0, MOST_OVER);
   const remove = () => say({ action: "remove", bot: bot.trim(), ...(competition && { competition }) });
   return html`<${Danger} verb="Remove" title=${`Remove ${bot.trim()}?`} word=${word} onYes=${remove}
     text="It is out like an offender: its matches are struck from everyone's standings, and it cannot come back into that competition.">
@@ -202,6 +205,7 @@ function Remove({ lobby }) {
         <select value=${competition} onChange=${(event) => setCompetition(event.target.value)}>
           <option value="">every competition it is in</option>
           ${lobby.competitions.map((each) => html`<option value=${each.id}>${competitionTitle(each).title}</option>`)}
+          ${over.length > 0 && html`<optgroup label="that are over">${over.map((each) => html`<option value=${each.id}>${competitionTitle(each).title}, ${time(each.finished_at)}</option>`)}</optgroup>`}
         </select>
       </label>
     </div>

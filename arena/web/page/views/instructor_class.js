@@ -1,9 +1,9 @@
-// The class and the log: a roster goes in as CSV, its new tokens come out once; and what the arena has told lately.
+// The class and the log: a roster goes in as CSV, its new tokens come out once; names change; and what the arena has told lately.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
 import { Name, Panel } from "../parts.js";
 import { count } from "../words.js";
-import { Heard, useWord } from "./instructor_ask.js";
+import { Ask, Heard, useWord } from "./instructor_ask.js";
 
 const LOG_MS = 5000;
 
@@ -37,7 +37,45 @@ export function Roster() {
       <${Heard} word=${word} />
     </form>
     ${tokens && html`<${Tokens} tokens=${tokens} onDone=${() => keep(null)} />`}
+    <${Rename} />
   <//>`;
+}
+
+/** Give somebody another name, or take somebody off the roster. */
+function Rename() {
+  const [word, say] = useWord();
+  const [name, setName] = useState("");
+  const [to, setTo] = useState("");
+  const [asking, setAsking] = useState(false);
+  const submit = async (event) => {
+    event.preventDefault();
+    if (await say({ action: "rename", bot: name.trim(), text: to.trim() })) {
+      setName("");
+      setTo("");
+    }
+  };
+  const unlist = async () => {
+    if (await say({ action: "unlist", bot: name.trim() })) setName("");
+  };
+  return html`<form class="stack" onSubmit=${submit}>
+    <h3>A name on the roster</h3>
+    <p class="faint small">Not while somebody is connected under it, or takes part in what goes on. Results keep the old name.</p>
+    <div class="fields">
+      <label class="field">Who
+        <input required value=${name} maxlength="64" spellcheck="false" autocomplete="off" onInput=${(event) => setName(event.target.value)} />
+      </label>
+      <label class="field">New name
+        <input required value=${to} maxlength="64" spellcheck="false" autocomplete="off" onInput=${(event) => setTo(event.target.value)} />
+      </label>
+    </div>
+    <p class="row">
+      <button disabled=${word.busy || !name.trim() || !to.trim()}>Rename</button>
+      <button type="button" class="danger" disabled=${word.busy || !name.trim()} onClick=${() => setAsking(true)}>Take off the roster…</button>
+    </p>
+    <${Heard} word=${word} />
+    ${asking && html`<${Ask} title=${`Take ${name.trim()} off the roster?`} text="The token is good no longer, e-mail and team are forgotten, and the name is free for somebody else."
+      yes="Take off" onYes=${unlist} onEnd=${() => setAsking(false)} />`}
+  </form>`;
 }
 
 /** New tokens: the arena keeps only their hashes, so this is the one time that they can be seen. */

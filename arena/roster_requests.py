@@ -1,0 +1,181 @@
+"""What another process asks of the arena that runs on a database: changes of the roster that only it can judge.
+
+Only the arena knows who is connected. So `arena roster rename` and `remove` put a request into the table `meta`, and the arena,
+which looks at the roster again and again (`arena/roster_watch.py`), claims it, carries it out, and writes the answer into the
+same row. Whoever asks waits a while for that, and then withdraws what was not claimed: it is done once or not at all. An arena
+that was killed holds its lock no longer (`arena/lock.py`): nobody is connected then, and nothing is asked.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from arena.database import META, changing, shown
+from arena.roster import raise_revision
+from arena.writer import failed
+from protocol.errors import Unreachable, UsageError
+from protocol.messages import Action
+
+__all__ = ["Request", "RosterRequests", "Status"]
+
+_KEY = "request-"  # of the table `meta`, with a random end
+_PATIENCE_S = 10.0  # the arena looks twice a second; a disk that is busy takes longer
+_LOOK_S = 0.1
+
+
+class Status(StrEnum):
+    """How far a request is."""
+
+    ASKED = "asked"
+    CLAIMED = "claimed"
+    DONE = "done"
+    REFUSED = "refused"
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """A change that is asked for.
+
+    Attributes:
+        action: `rename` or `unlist`.
+        name: somebody's on the roster.
+        new: the new name, of `rename`.
+        status: how far it is.
+        answer: what came of it, in one line.
+    """
+
+    action: Action
+    name: str
+    new: str | None = None
+    status: Status = Status.ASKED
+    answer: str = ""
+
+
+class RosterRequests:
+    """The requests in an arena's database.
+
+    Args:
+        engine: the database; its owner disposes of it.
+
+    Raises:
+        StoreFailed: every method, if the database cannot be read or written.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._where = shown(engine.url)
+
+    def ask(
+        self,
+        request: Request,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> str:
+        """Have the arena do it, and wait for that; what came of it, in one line.
+
+        Raises:
+            UsageError: the arena refuses; nothing has changed.
+            Unreachable: it does not answer; the text says whether something may have changed.
+        """
+        key = _KEY + secrets.token_hex(8)
+        with self._writes() as connection:
+            raise_revision(connection)  # the arena looks when that has changed
+            connection.execute(META.insert().values(key=key, value=_text(request)))
+        give_up = clock() + _PATIENCE_S
+        try:
+            while (now := self._read(key)) is not None and clock() < give_up:
+                if now.status is Status.DONE:
+                    return now.answer
+                if now.status is Status.REFUSED:
+                    raise UsageError(now.answer)
+                sleep(_LOOK_S)
+        finally:
+            was_claimed = self._withdraw(key)
+        if was_claimed:
+            raise Unreachable(
+                f"the arena on {self._where} has begun with it and does not say what came of it: see `arena roster list`"
+            )
+        raise Unreachable(
+            f"the arena on {self._where} does not answer; nothing has changed"
+        )
+
+    def waiting(self) -> tuple[tuple[str, Request], ...]:
+        """What is asked for and nobody has claimed, each with its key."""
+        with self._reads() as connection:
+            rows = connection.execute(_ALL).all()
+        asked = ((row.key, _request(row.value)) for row in rows)
+        return tuple(one for one in asked if one[1].status is Status.ASKED)
+
+    def claim(self, key: str, request: Request) -> bool:
+        """Whether it is still asked for; then it cannot be withdrawn any more."""
+        claimed = msgspec.structs.replace(request, status=Status.CLAIMED)
+        row = (META.c.key == key) & (META.c.value == _text(request))
+        with self._writes() as connection:
+            done = connection.execute(
+                META.update().where(row).values(value=_text(claimed))
+            )
+        return done.rowcount == 1
+
+    def answer(self, key: str, request: Request, text: str, *, is_done: bool) -> None:
+        """Write down what came of it."""
+        status = Status.DONE if is_done else Status.REFUSED
+        said = msgspec.structs.replace(request, status=status, answer=text)
+        mine = META.c.key == key
+        with self._writes() as connection:
+            connection.execute(META.update().where(mine).values(value=_text(said)))
+
+    def clear(self) -> None:
+        """Forget those that were put to an earlier arena: who asked has gone."""
+        with self._writes() as connection:
+            connection.execute(META.delete().where(META.c.key.startswith(_KEY)))
+
+    # --- within ---
+
+    def _read(self, key: str) -> Request | None:
+        query = sa.select(META.c.value).where(META.c.key == key)
+        with self._reads() as connection:
+            value = connection.execute(query).scalar()
+        return None if value is None else _request(value)
+
+    def _withdraw(self, key: str) -> bool:
+        """Ask no more; whether the arena has begun with it and has not answered."""
+        mine = META.c.key == key
+        with self._writes() as connection:
+            value = connection.execute(sa.select(META.c.value).where(mine)).scalar()
+            connection.execute(META.delete().where(mine))
+        return value is not None and _request(value).status is Status.CLAIMED
+
+    @contextmanager
+    def _writes(self) -> Iterator[sa.Connection]:
+        try:
+            with changing(self._engine) as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise failed("write", self._where, error) from error
+
+    @contextmanager
+    def _reads(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise failed("read", self._where, error) from error
+
+
+_ALL = sa.select(META).where(META.c.key.startswith(_KEY)).order_by(META.c.key)
+
+
+def _text(request: Request) -> str:
+    return msgspec.json.encode(request).decode()
+
+
+def _request(text: str) -> Request:
+    return msgspec.json.decode(text, type=Request)

@@ -1,0 +1,128 @@
+"""`arena roster rename` and `remove` beside a running `arena serve`, which knows who is connected; and after it was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from tests.arena.databases import needed
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 30.0
+FILE = """
+[serve]
+port = 0
+
+[[run]]
+name = "cup"
+game = "ace_king_queen"
+players = ["cem", "dan"]
+at = 2099-01-01T10:00:00Z
+"""
+
+
+class Arena:
+    """An arena on either kind of database, with a class of four on its roster."""
+
+    def __init__(
+        self, start: Callable[..., Program], folder: Path, database: str
+    ) -> None:
+        self._start = start
+        self._folder = folder
+        self._db = database
+        (folder / "class.toml").write_text(FILE)
+        (folder / "class.csv").write_text("name\nann\nben\ncem\ndan\n")
+        done = self.roster("import", "class.csv", "--json")
+        self.tokens = {one["name"]: one["token"] for one in json.loads(done)["new"]}
+        self.program, self.url = self.serves()
+
+    def serves(self) -> tuple[Program, str]:
+        words = ("--config", "class.toml", "--db", self._db)
+        program = self._start("arena", "serve", *words, cwd=self._folder)
+        found = re.search(r"ws://\S+", program.until("arena at ws://"))
+        assert found is not None
+        return program, found[0]
+
+    def roster(self, *words: str, status: int = 0) -> str:
+        """What it prints, or the one line of its refusal."""
+        argv = ("arena", "roster", *words, "--db", self._db)
+        ended, out, err = self._start(*argv, cwd=self._folder).ends()
+        assert ended == status, err
+        if not status:
+            assert err == ""
+            return out
+        assert out == ""
+        [line] = err.splitlines()
+        return line.removeprefix("arena: ")
+
+    def says(self, bot: ClientConnection, **fields: Any) -> Any:
+        bot.send(json.dumps(fields))
+        return json.loads(bot.recv(TIMEOUT_S))
+
+    def hello(self, bot: ClientConnection, name: str, owner: str) -> Any:
+        games = ["ace_king_queen"]
+        token = self.tokens[owner]
+        fields = {"name": name, "games": games, "token": token, "protocol": 1}
+        return self.says(bot, type="hello", **fields)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def arena(
+    request: pytest.FixtureRequest, start: Callable[..., Program], tmp_path: Path
+) -> Arena:
+    is_file = request.param == "sqlite"
+    return Arena(start, tmp_path, "class.db" if is_file else needed().url())
+
+
+def test_the_arena_changes_names_that_are_not_in_use(arena: Arena) -> None:
+    with connect(arena.url) as bot:
+        assert arena.hello(bot, "ann/gin", "ann")["type"] == "welcome"
+        for words in (("remove", "ann"), ("rename", "ANN", "anna")):
+            assert arena.roster(*words, status=2) == (
+                "expected a name that is not in use: ann/gin is connected"
+            )
+        for words in (("remove", "cem"), ("rename", "dan", "zed")):
+            assert arena.roster(*words, status=2) == (
+                "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
+            )
+        bot.send(json.dumps({"type": "goodbye"}))
+        with contextlib.suppress(ConnectionClosed):
+            while True:
+                bot.recv(TIMEOUT_S)
+
+    assert arena.roster("rename", "ANN", "anna") == "ann is anna now\n"
+    assert arena.roster("remove", "ben") == "ben is on the roster no longer\n"
+    with connect(arena.url) as bot:
+        assert arena.hello(bot, "ann/gin", "ann")["type"] == "welcome"
+        assert "anna is connected" in arena.roster("remove", "anna", status=2)
+    with connect(arena.url) as bot:
+        refused = arena.hello(bot, "ben", "ben")
+        assert (refused["type"], refused["code"]) == ("refused", "token")
+    listed = json.loads(arena.roster("list", "--json"))["members"]
+    assert [one["name"] for one in listed] == ["anna", "cem", "dan"]
+
+
+def test_an_arena_that_was_killed_leaves_nobody_connected(arena: Arena) -> None:
+    with connect(arena.url) as bot:
+        arena.hello(bot, "ann", "ann")
+        assert "ann is connected" in arena.roster("remove", "ann", status=2)
+        arena.program.kill()
+
+        assert arena.roster("remove", "ann") == "ann is on the roster no longer\n"
+    program, url = arena.serves()
+    with connect(url) as bot:
+        refused = arena.hello(bot, "ann", "ann")
+        assert (refused["type"], refused["code"]) == ("refused", "token")
+        program.kill()
