@@ -215,6 +215,8 @@ def _values(game: Game, language: Language, commands: tuple[Command, ...]) -> Va
         **{command.purpose: command.line for command in commands},
         "title": words.title,
         "game": game.name,
+        "seats": str(game.seats),
+        "house": next(iter(house_bots(game.name))) if game.seats > 1 else "",
         "language": tools.title,
         "needs": tools.needs,
         "edit": tools.edit,

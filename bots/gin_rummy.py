@@ -21,7 +21,7 @@ from bots.gin_worth import (
     prospect,
 )
 from bots.strategy import BaseStrategy, RandomMixin
-from protocol.cards import PACK, Card
+from protocol.cards import PACK, Card, coded
 from protocol.gin_melds import (
     Meld,
     arrange,
@@ -146,7 +146,7 @@ class PlayerStrategy(BaseStrategy):
 
     def _answer_turn(self, question: Turn) -> TurnAnswer:
         self.hand = list(question.hand)
-        discard = self.take_turn(question.drawn)
+        discard = coded(self.take_turn(question.drawn))
         if discard in self.hand:  # else it is for the referee to say that it is illegal
             self.hand.remove(discard)
         may_knock = TurnAnswer(discard, True) in question.legal

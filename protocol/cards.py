@@ -7,13 +7,22 @@ What a rank or suit is worth is each game's own business and lives in its module
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from protocol.errors import BadDeck
 
-__all__ = ["PACK", "RANKS", "SUITS", "Card", "check_cards", "name"]
+__all__ = [
+    "PACK",
+    "RANKS",
+    "SUITS",
+    "Card",
+    "Coded",
+    "check_cards",
+    "coded",
+    "name",
+]
 
 RANKS = "23456789TJQKA"
 SUITS = "shdc"
@@ -46,6 +55,24 @@ _RANK_NAMES = dict(
     )
 )
 _SUIT_NAMES = {"s": "Spades", "h": "Hearts", "d": "Diamonds", "c": "Clubs"}
+
+
+class Coded:
+    """An object that may stand for a card, or for a list of cards, in a bot's answer.
+
+    Only objects in a bot's own program are: what comes over the wire never is. A subclass is no dataclass and no struct, which
+    would be sent as a map.
+
+    Attributes:
+        code: the card, or the cards, as they travel.
+    """
+
+    code: Card | tuple[Card, ...]
+
+
+def coded(value: Any) -> Any:
+    """A value as it travels: the `code` of a `Coded`, and everything else as it is."""
+    return value.code if issubclass(type(value), Coded) else value
 
 
 def name(card: Card) -> str:

@@ -18,7 +18,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from protocol.errors import Malformed, Oversize, one_line
+from protocol.cards import coded
+from protocol.errors import Malformed, Oversize, class_name, one_line
 from protocol.games import VOCABULARIES
 from protocol.messages import (
     ArenaMessage,
@@ -59,9 +60,19 @@ _decode_bot: dict[Encoding, Callable[[bytes], _FromBot]] = {
     Encoding.JSON: msgspec.json.Decoder(_FromBot).decode,
     Encoding.MSGPACK: msgspec.msgpack.Decoder(_FromBot).decode,
 }
+
+
+def _code(value: object) -> object:
+    """What is sent for an object that msgspec does not know: the cards that it stands for."""
+    travels = coded(value)
+    if travels is value:
+        raise TypeError(f"objects of type {class_name(value)} cannot be sent")
+    return travels
+
+
 _encode: dict[Encoding, Callable[[object], bytes]] = {
-    Encoding.JSON: msgspec.json.Encoder().encode,
-    Encoding.MSGPACK: msgspec.msgpack.Encoder().encode,
+    Encoding.JSON: msgspec.json.Encoder(enc_hook=_code).encode,
+    Encoding.MSGPACK: msgspec.msgpack.Encoder(enc_hook=_code).encode,
 }
 
 _UNREADABLE = (

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from protocol.cards import PACK, Card
+from protocol.cards import PACK, Card, coded
 from protocol.errors import IllegalAnswer, one_line
 from protocol.gin_melds import (
     Layoff,
@@ -213,14 +213,14 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         """
         if value is None:
             return None
-        melds = _declared(value, self.hand)
+        melds = _declared(_in_codes(value), self.hand)
         if melds is None:
             raise self.refusal(value)
         return melds
 
     def fault(self, value: object) -> str | None:
         """Why these melds are not accepted (G2, G9); None if they are, or if the referee is to arrange them."""
-        return None if value is None else _fault_in(value, self.hand)
+        return None if value is None else _fault_in(_in_codes(value), self.hand)
 
     def refusal(self, value: object) -> IllegalAnswer:
         """The error that says what was answered, what would have been legal, and what is wrong with the melds."""
@@ -331,7 +331,7 @@ def turn_answers(hand: Sequence[Card]) -> tuple[TurnAnswer, ...]:
 
 
 def _read_turn_answer(value: Any) -> TurnAnswer | None:
-    """`value` with exactly the fields of a `TurnAnswer`; its melds are still to be judged."""
+    """`value` with exactly the fields of a `TurnAnswer`, in codes; its melds are still to be judged."""
     if type(value) is dict:
         try:
             value = TurnAnswer(**value)
@@ -339,9 +339,20 @@ def _read_turn_answer(value: Any) -> TurnAnswer | None:
             return None
     if type(value) is not TurnAnswer:
         return None
-    if type(value.discard) is not str or type(value.knock) is not bool:
+    discard = coded(value.discard)
+    if type(discard) is not str or type(value.knock) is not bool:
         return None
-    return value
+    return TurnAnswer(discard, value.knock, _in_codes(value.melds))
+
+
+def _in_codes(melds: Any) -> Any:
+    """Melds as a bot declared them, each `Coded` in them as it travels; what is no list of melds stays what it is."""
+    if type(melds) not in (list, tuple):
+        return melds
+    return [
+        [coded(card) for card in meld] if type(meld) in (list, tuple) else meld
+        for meld in map(coded, melds)
+    ]
 
 
 def _declared(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:

@@ -15,6 +15,7 @@ from protocol.vocabulary import News, Question, Range, Settings, Vocabulary
 __all__ = [
     "CATEGORIES",
     "DECISIONS",
+    "FOLDED",
     "LEAST_CASH",
     "VOCABULARY",
     "Ante",
@@ -28,6 +29,7 @@ __all__ = [
     "category",
     "compare",
     "dealer_qualifies",
+    "outcome_of_play",
     "strength",
 ]
 
@@ -49,6 +51,8 @@ CATEGORIES: tuple[Category, ...] = (
 """Lowest first (T2)."""
 LEAST_CASH = 2
 """The smallest ante and its play bet; with less no round can be played (T5, T8)."""
+FOLDED = -1
+"""What a fold brings, in antes (T6)."""
 
 Strength: TypeAlias = tuple[int, ...]
 """What a hand is worth: the number of its category, then what decides among its like. Greater beats smaller."""
@@ -188,6 +192,19 @@ def dealer_qualifies(cards: Iterable[Card]) -> bool:
         BadDeck: they are not three different cards.
     """
     return strength(cards) >= _LEAST_QUALIFYING
+
+
+def outcome_of_play(
+    hand: Iterable[Card], dealer: Iterable[Card], pair_kicker: bool = False
+) -> int:
+    """What a player who did not fold nets, in antes: 1, -2, 0 or 2 (T6).
+
+    Raises:
+        BadDeck: one of the hands is not three different cards.
+    """
+    if not dealer_qualifies(dealer):
+        return 1
+    return 2 * compare(hand, dealer, pair_kicker)
 
 
 def _no_hand(cards: object) -> BadDeck:

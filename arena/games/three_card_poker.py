@@ -8,6 +8,7 @@ from arena.chance import Stream
 from arena.rules import Game, Rules, Scoreboard, Tell, ask, next_deal
 from protocol.cards import PACK, Card, check_cards
 from protocol.three_card_poker import (
+    FOLDED,
     LEAST_CASH,
     VOCABULARY,
     Ante,
@@ -15,16 +16,14 @@ from protocol.three_card_poker import (
     Play,
     RoundOver,
     ThreeCardPokerSettings,
-    compare,
-    dealer_qualifies,
+    outcome_of_play,
 )
 from protocol.vocabulary import Range
 
-__all__ = ["GAME", "match", "outcome_of_play", "play_round"]
+__all__ = ["GAME", "match", "play_round"]
 
 PLAYER = 0
 DEALT = 6
-FOLDED = -1
 
 Deck = Sequence[Card]
 """The first three cards go to the player, the next three to the dealer (T1)."""
@@ -64,13 +63,6 @@ def play_round(
     board.scores[PLAYER] += outcome * ante
     cash += outcome * ante
     yield Tell(PLAYER, RoundOver(hand, dealer, ante, outcome, cash))
-
-
-def outcome_of_play(hand: Hand, dealer: Hand, pair_kicker: bool = False) -> int:
-    """What a player who did not fold nets, in antes (T6)."""
-    if not dealer_qualifies(dealer):
-        return 1
-    return 2 * compare(hand, dealer, pair_kicker)
 
 
 def deals(settings: ThreeCardPokerSettings, stream: Stream) -> Iterator[Deck]:

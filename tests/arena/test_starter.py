@@ -71,6 +71,20 @@ def test_the_readme_has_the_commands(game: str, language: Language) -> None:
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)
+def test_the_readme_says_what_a_competition_at_home_waits_for(
+    game: str, language: Language
+) -> None:
+    readme = made_for(game, language).files["README.md"]
+    told = re.findall(r"begins when (\d) bots .*`arena connect (\w+) (\w+)", readme)
+
+    seats = GAMES[game].seats
+    assert len(told) == (seats > 1)
+    for number, connected, house in told:
+        assert (int(number), connected) == (seats, game)
+        assert house in house_bots(game)
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
 def test_the_commands_are_ours_and_name_bots_that_there_are(
     game: str, language: Language
 ) -> None:

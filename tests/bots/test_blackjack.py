@@ -134,6 +134,15 @@ def test_B12_counting_bets_twice_the_minimum_at_2_or_more(
     assert bet_after(counting_class(), "2s 3s 4s") == 10
 
 
+def test_B12_counting_bets_twice_the_minimum_however_high_the_count(
+    counting_class: type[PlayerStrategy],
+) -> None:
+    low = [rank + suit for rank in "23456" for suit in "shdc"]
+
+    for count in range(2, len(low) + 1):
+        assert bet_after(counting_class(), " ".join(low[:count])) == 10
+
+
 def test_B12_counting_adds_1_for_each_2_to_6(
     counting_class: type[PlayerStrategy],
 ) -> None:

@@ -2,7 +2,7 @@
 
 Every folder is copied and built once in a run, all at the same time. How an example is started is what its README says behind
 `arena check --`: an example that shows both ways, WebSocket and lines, is two bots. A language that is not installed is skipped; where
-`CI` is set only Go may be missing, as Debian's is large and nothing else here needs it.
+`CI` is set that is a failure, as `.ci/run` installs them all.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ NEEDS = {
 }
 """Programs, and the files of libraries."""
 
-MAY_LACK = {"go"}  # also where CI is set
 BOTH_WAYS = {"java", "cpp"}
 LINES_ONLY = {"bash"}
 
@@ -198,7 +197,7 @@ def example_of(language: str, builds: Builds) -> Example:
     """One example; without its language there is nothing to test, which in CI is a failure."""
     need = missing(language)
     if need is not None:
-        is_bad = os.environ.get("CI") and language not in MAY_LACK
+        is_bad = os.environ.get("CI")
         (pytest.fail if is_bad else pytest.skip)(f"{language}: {need} is not here")
     try:
         return builds[language].result(BUILD_S)
@@ -229,6 +228,14 @@ def test_every_example_has_its_row_in_the_table() -> None:
 
     assert folders - {"__pycache__"} == set(NEEDS)
     assert set(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE)) == set(NEEDS)
+
+
+def test_ci_installs_what_every_example_needs() -> None:
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    lines = {word for line in ci.splitlines() for word in line.split()}
+    comes_anyway = {"bash", "python3"}
+
+    assert {need for needs in NEEDS.values() for need in needs} - comes_anyway <= lines
 
 
 @EACH_LANGUAGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.cards import PACK, RANKS, SUITS, check_cards, name
+from protocol.cards import PACK, RANKS, SUITS, Coded, check_cards, coded, name
 from protocol.errors import BadDeck
 
 
@@ -33,6 +33,18 @@ def test_people_call_a_card_by_its_name(card: str, spoken: str) -> None:
 
 def test_every_card_has_a_name_of_its_own() -> None:
     assert len({name(card) for card in PACK}) == 52
+
+
+def test_an_object_that_stands_for_a_card_travels_as_its_code() -> None:
+    class Ace(Coded):
+        code = "As"
+
+    assert coded(Ace()) == "As"
+
+
+@pytest.mark.parametrize("value", ["As", 3, None, ["As"], {"code": "As"}])
+def test_everything_else_travels_as_it_is(value: object) -> None:
+    assert coded(value) is value
 
 
 def test_a_whole_pack_is_a_deck() -> None:

@@ -23,6 +23,7 @@ from protocol.three_card_poker import (
     category,
     compare,
     dealer_qualifies,
+    outcome_of_play,
     strength,
 )
 from protocol.vocabulary import Range
@@ -333,6 +334,23 @@ def test_the_decision_is_play_or_fold(value: object) -> None:
     assert [question.check("play"), question.check("fold")] == ["play", "fold"]
     with pytest.raises(IllegalAnswer, match="to play; legal: play, fold"):
         question.check(value)
+
+
+@pytest.mark.parametrize(
+    ("hand", "dealer", "outcome"),
+    [
+        ("7s 5h 2d", "Jc Td 8c", 1),
+        ("9s 9h 5d", "Qc 3c 2h", 2),
+        ("7s 5h 2d", "Qc 3c 2h", -2),
+        ("9s 9h 5d", "9d 9c 4s", 0),
+    ],
+)
+def test_T6_what_playing_on_nets(hand: str, dealer: str, outcome: int) -> None:
+    assert outcome_of_play(hand.split(), dealer.split()) == outcome
+
+
+def test_T6_the_odd_card_decides_if_the_setting_says_so() -> None:
+    assert outcome_of_play(("9s", "9h", "5d"), ("9d", "9c", "4s"), True) == 2
 
 
 def test_the_fields_on_the_wire() -> None:

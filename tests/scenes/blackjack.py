@@ -7,6 +7,7 @@ from typing import Any
 
 from arena.conversation import Told
 from bots import blackjack
+from protocol.blackjack import hand_value
 from protocol.messages import Limits
 from tests.scenes.scene import ALONE, Says, Scene, Twist, asked, news, questions
 
@@ -37,6 +38,22 @@ def _loses_all(told: Told) -> bool:
 
 def _draws_twice(told: Told) -> bool:
     return asked(told)[:5] == ["bet", "draw", "draw", "bet", "draw"]
+
+
+def _bets_at_8(told: Told) -> bool:
+    """Whether the last bet is asked at a count of +8 or more, and won or lost."""
+    counting, count = blackjack.Counting(), 0
+    for one in told.asked:
+        for item in one.news:
+            counting.hear(item)
+        if one.question.kind == "bet":
+            count = counting.count
+    return count >= 8 and outcomes(told)[-1] in ("win", "lose")
+
+
+def _dealer_has_22(told: Told) -> bool:
+    over = news(told, "hand_over")[-1]
+    return hand_value(over.dealer)[0] == 22 and hand_value(over.player)[0] == 20
 
 
 def _blackjack(
@@ -87,5 +104,18 @@ SCENES = (
         "Eight hands, with every way to end one: a natural, a bust, the dealer's bust, won, lost and a push.",
         _one_of_each,
         settings={"hands": 8},
+    ),
+    _blackjack(
+        7,
+        "ann counts: before the last hand the count is +8 or more, and it bets twice the minimum, not more.",
+        _bets_at_8,
+        bot=blackjack.Counting,
+        settings={"hands": 4},
+    ),
+    _blackjack(
+        8,
+        "The dealer has exactly 22 against ann's 20: it is bust.",
+        _dealer_has_22,
+        settings={"hands": 1},
     ),
 )

@@ -460,6 +460,19 @@ def test_B10_the_dealer_busts() -> None:
     assert (hand.outcome, hand.payoff, hand.bankroll) == ("dealer_busts", 8, 108)
 
 
+def test_B10_the_dealer_busts_with_exactly_22() -> None:
+    hand = play("Ts Th Js 6h 6c", 8, "stand").hand
+
+    assert hand.dealer == ("Th", "6h", "6c")
+    assert (hand.outcome, hand.payoff, hand.bankroll) == ("dealer_busts", 8, 108)
+
+
+def test_B10_the_dealer_does_not_bust_with_exactly_21() -> None:
+    hand = play("Ts Th Js 6h 5c", 8, "stand").hand
+
+    assert (hand.outcome, hand.payoff, hand.bankroll) == ("lose", -8, 92)
+
+
 def test_B10_the_lower_total_loses() -> None:
     hand = play("Ts Th 8s 9h", 8, "stand").hand
 

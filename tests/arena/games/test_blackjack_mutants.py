@@ -384,6 +384,14 @@ class BetsThreeTimes(Counting):
         return 3 * minimum if wager > minimum else wager
 
 
+class BetsThreeTimesFrom8(Counting):
+    """Three times the minimum when the deck is very rich."""
+
+    def bet(self, bankroll: int, minimum: int) -> int:
+        wager = super().bet(bankroll, minimum)
+        return 3 * minimum if self.count >= 8 and wager > minimum else wager
+
+
 class _Draws(Counting):
     """Draws as the table says but for one entry."""
 
@@ -492,6 +500,10 @@ PLAYERS: list[tuple[type[Counting], str]] = [
     (BetsWhatItHasNot, "B12_counting_doubles_only_if_it_can_afford_it"),
     (NeedsAChipToSpare, "B12_counting_doubles_only_if_it_can_afford_it"),
     (BetsThreeTimes, "B12_counting_bets_twice_the_minimum_at_2_or_more"),
+    (
+        BetsThreeTimesFrom8,
+        "B12_counting_bets_twice_the_minimum_however_high_the_count",
+    ),
     (StandsOnSoft18, "B12_a_soft_18_stands_on_2_7_8"),
     (HitsSoft18AgainstTwo, "B12_a_soft_18_stands_on_2_7_8"),
     (StandsOnSoft17, "B12_hits_a_soft_17_or_less"),

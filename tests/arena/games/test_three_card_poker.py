@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import arena
 from arena.chance import Stream
 from arena.games import game_named
-from arena.games.three_card_poker import GAME, deals, outcome_of_play, stacked
+from arena.games.three_card_poker import GAME, deals, stacked
 from arena.match import Match, Record, replay
 from bots.strategy import choose
 from protocol.cards import PACK
@@ -384,10 +384,6 @@ def test_an_offence_costs_the_whole_stake_whatever_the_cash() -> None:
 
 def test_the_alias_names_the_same_game() -> None:
     assert game_named("tcp") is game_named("three_card_poker") is GAME
-
-
-def test_outcome_of_play_takes_the_default_reading_of_T4() -> None:
-    assert outcome_of_play(("9s", "9h", "5d"), ("9d", "9c", "4s")) == 0
 
 
 settings_of_short_matches = st.fixed_dictionaries(

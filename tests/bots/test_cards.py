@@ -1,0 +1,608 @@
+"""Cards as objects: they agree with the protocol's arithmetic, refuse clearly what is wrong, and a bot may answer with them."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import combinations, pairwise
+from math import sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import arena
+from bots import cards, gin_rummy
+from bots.cards import (
+    BlackjackHand,
+    Card,
+    Deck,
+    Hand,
+    Meld,
+    ThreeCardPokerDeck,
+    ThreeCardPokerHand,
+    make_dist,
+    play,
+    play_round,
+)
+from protocol import blackjack, gin_melds
+from protocol.cards import PACK, RANKS, SUITS, name
+from protocol.codec import Encoding, decode_from_bot, encode
+from protocol.errors import BadDeck, IllegalAnswer
+from protocol.gin_rummy import Melds, Turn, TurnAnswer, turn_answers
+from protocol.messages import Answer, Ending
+from protocol.three_card_poker import CATEGORIES, category, compare, strength
+from protocol.vocabulary import Question
+
+ALL_HANDS = list(combinations(PACK, 3))
+NOT_CARDS: list[Any] = ["3d", 3, None, (1, 2), ["3d"], Deck()]
+NOT_NUMBERS: list[Any] = [-1, True, 1.0, "1", None]
+CODES = st.sampled_from(PACK)
+HANDS = st.lists(CODES, min_size=3, max_size=3, unique=True)
+
+
+def some(codes: str) -> list[Card]:
+    """The cards of these characters."""
+    return [Card.of(code) for code in codes.split()]
+
+
+def poker(codes: str | Iterable[str]) -> ThreeCardPokerHand:
+    return ThreeCardPokerHand(
+        some(codes if isinstance(codes, str) else " ".join(codes))
+    )
+
+
+# ---- A card
+
+
+def test_a_card_is_made_from_its_two_characters_and_turned_into_them() -> None:
+    made = [Card.of(code) for code in PACK]
+
+    assert tuple(card.code for card in made) == PACK
+    assert made == [Card(rank, suit) for suit in range(4) for rank in range(13)]
+    assert [(card.get_rank(), card.get_suit()) for card in made] == [
+        (RANKS.index(code[0]), SUITS.index(code[1])) for code in PACK
+    ]
+
+
+def test_a_card_is_called_by_its_number_or_face() -> None:
+    assert str(Card.of("3d")) == "3 of Diamonds"
+    assert str(Card.of("Ts")) == "10 of Spades"
+    assert str(Card.of("Qh")) == "Queen of Hearts"
+    assert str(Card.of("Ac")) == "Ace of Clubs"
+
+
+def test_the_names_are_in_the_order_of_the_numbers() -> None:
+    assert (Card.ranks[0], Card.ranks[12]) == ("2", "Ace")
+    for card in map(Card.of, PACK):
+        rank, suit = Card.ranks[card.get_rank()], Card.suits[card.get_suit()]
+        spoken = name(card.code)
+        assert str(card) == f"{rank} of {suit}"
+        assert spoken.endswith(suit)
+        assert rank.isdigit() or spoken.startswith(rank)
+
+
+def test_equal_cards_are_one_in_a_set() -> None:
+    assert len({Card(1, 2), Card.of("3d"), Card(2, 1)}) == 2
+
+
+@pytest.mark.parametrize("number", [*NOT_NUMBERS, 13])
+def test_a_rank_or_suit_that_is_none_is_refused(number: Any) -> None:
+    with pytest.raises(BadDeck, match="expected a rank from 0 to 12, got "):
+        Card(number, 0)
+    with pytest.raises(BadDeck, match="expected a suit from 0 to 3, got "):
+        Card(0, number)
+
+
+@pytest.mark.parametrize("code", ["", "3", "10d", "D3", "3D", ("3", "d"), 3, None, []])
+def test_characters_that_are_no_card_are_refused(code: Any) -> None:
+    with pytest.raises(BadDeck, match="expected a card such as '3d', got "):
+        Card.of(code)
+
+
+# ---- A deck and a hand
+
+
+def test_a_new_deck_has_all_cards_in_order_and_a_new_hand_none() -> None:
+    hand = Hand("ann")
+
+    assert Deck().code == PACK
+    assert (hand.code, hand.get_name()) == ((), "ann")
+
+
+def test_a_shuffle_keeps_all_cards_and_is_repeated_by_a_seed() -> None:
+    first, second = Deck(), Deck()
+    random.seed(1)
+    first.shuffle()
+    random.seed(1)
+    second.shuffle()
+
+    assert first.code == second.code != PACK
+    assert sorted(first.code) == sorted(PACK)
+
+
+def test_cards_are_popped_from_the_end_the_last_one_first() -> None:
+    deck = Deck()
+    popped = deck.pop_cards(3)
+
+    assert [card.code for card in popped] == ["Ac", "Kc", "Qc"]
+    assert deck.code == PACK[:-3]
+    assert deck.pop_cards(0) == []
+    assert len(deck.pop_cards(49)) == 49
+    assert deck.cards == []
+
+
+def test_cards_are_added_at_the_end_as_copies() -> None:
+    mine = some("3d As")
+    hand = Hand("ann")
+    hand.add_cards(mine)
+    hand.add_cards(card for card in some("2c"))
+    mine.clear()
+
+    assert hand.code == ("3d", "As", "2c")
+    [card] = some("3d")
+    hand.add_cards([card])
+    assert hand.cards[-1] == card
+    assert hand.cards[-1] is not card
+
+
+def test_cards_are_cleared() -> None:
+    deck = Deck()
+    deck.clear_cards()
+
+    assert deck.cards == []
+
+
+def test_cards_are_moved_from_one_end_to_the_other() -> None:
+    deck, hand = Deck(), Hand("ann")
+    deck.move_cards(hand, 2)
+    deck.move_cards(hand, 1)
+
+    assert hand.code == ("Ac", "Kc", "Qc")
+    assert deck.code == PACK[:-3]
+
+
+@pytest.mark.parametrize("n", [*NOT_NUMBERS, 53])
+def test_a_number_of_cards_that_cannot_be_taken_changes_nothing(n: Any) -> None:
+    deck, hand = Deck(), Hand("ann")
+    for act in (deck.pop_cards, lambda n: deck.move_cards(hand, n)):
+        with pytest.raises(BadDeck, match="expected a number of cards from 0 to 52"):
+            act(n)
+
+    assert (deck.code, hand.code) == (PACK, ())
+
+
+@pytest.mark.parametrize("foreign", NOT_CARDS, ids=repr)
+def test_what_is_no_card_changes_nothing(foreign: Any) -> None:
+    hand = Hand("ann")
+    hand.add_cards(some("3d"))
+    for added in ([*some("As"), foreign], iter([foreign])):
+        with pytest.raises(BadDeck, match="expected Card, got "):
+            hand.add_cards(added)
+
+    assert hand.code == ("3d",)
+
+
+@pytest.mark.parametrize("given", [Card(1, 2), 3, None, Deck()], ids=repr)
+def test_cards_that_are_no_list_change_nothing(given: Any) -> None:
+    hand = Hand("ann")
+    with pytest.raises(BadDeck, match="expected Iterable, got "):
+        hand.add_cards(given)
+
+    assert hand.cards == []
+
+
+@pytest.mark.parametrize("hand", [[], None, "ann", Card(1, 2)], ids=repr)
+def test_cards_cannot_be_moved_to_what_is_no_hand(hand: Any) -> None:
+    deck = Deck()
+    with pytest.raises(BadDeck, match="expected Deck, got "):
+        deck.move_cards(hand, 2)
+
+    assert deck.code == PACK
+
+
+def test_a_card_that_was_smuggled_into_a_deck_is_not_moved() -> None:
+    deck, hand = Deck(), Hand("ann")
+    deck.cards.append("3d")  # type: ignore[arg-type]
+    with pytest.raises(BadDeck, match="expected Card, got '3d'"):
+        deck.move_cards(hand, 2)
+
+    assert (len(deck.cards), hand.cards) == (53, [])
+
+
+@given(st.lists(st.tuples(st.integers(-2, 30), st.booleans()), max_size=20))
+def test_no_card_is_lost_however_they_are_moved(moves: list[tuple[int, bool]]) -> None:
+    deck, hand = Deck(), Hand("ann")
+    for n, there in moves:
+        start, end = (deck, hand) if there else (hand, deck)
+        before = deck.code, hand.code
+        try:
+            start.move_cards(end, n)
+        except BadDeck:
+            assert n < 0 or n > len(start.cards)
+            assert (deck.code, hand.code) == before
+    assert sorted(deck.code + hand.code) == sorted(PACK)
+
+
+# ---- A hand of three card poker
+
+
+def test_T2_all_hands_have_the_label_and_rank_of_the_protocol() -> None:
+    assert ThreeCardPokerHand.all_labels == list(CATEGORIES)
+    dealt: Counter[int] = Counter()
+    for codes in ALL_HANDS:
+        hand = poker(codes)
+        assert hand.get_label() == category(codes) == hand.all_labels[hand.rank]
+        dealt[hand.rank] += 1
+
+    assert [dealt[rank] for rank in range(6)] == [16440, 3744, 1096, 720, 52, 48]
+
+
+def test_T3_all_hands_are_in_the_order_of_the_protocol() -> None:
+    ranked = sorted(ALL_HANDS, key=strength)
+    for lower, higher in pairwise(ranked):
+        worse, better = poker(lower), poker(higher)
+        assert worse._compare(better) == compare(lower, higher)
+        assert worse <= better
+        assert (worse == better) == (strength(lower) == strength(higher))
+
+
+@settings(max_examples=300)
+@given(HANDS, HANDS)
+def test_T4_the_six_operators_and_the_hash_go_by_the_comparison(
+    mine: list[str], theirs: list[str]
+) -> None:
+    a, b = poker(mine), poker(theirs)
+    order = compare(mine, theirs)
+
+    assert a._compare(b) == order == -b._compare(a)
+    assert (a < b, a == b, a > b) == (order < 0, order == 0, order > 0)
+    assert (a <= b, a != b, a >= b) == (order <= 0, order != 0, order >= 0)
+    if order == 0:
+        assert hash(a) == hash(b)
+
+
+def test_T4_hands_that_tie_are_one_in_a_set() -> None:
+    assert len({poker("9s 9h 5d"), poker("9d 9c 4s"), poker("9s 9h Td")}) == 2
+
+
+def test_a_hand_does_not_equal_or_compare_to_anything_else() -> None:
+    hand = poker("9s 9h 5d")
+    others: list[Any] = [None, 3, ("9s", "9h", "5d"), Hand("ann")]
+    for other in others:
+        assert hand != other
+        for act in (hand._compare, hand.__lt__, hand.__ge__):
+            with pytest.raises(BadDeck, match="expected ThreeCardPokerHand, got "):
+                act(other)
+
+
+@pytest.mark.parametrize("codes", ["", "3d", "3d 4d", "3d 4d 5d 6d", "3d 3d 4d"])
+def test_other_than_three_different_cards_are_no_hand(codes: str) -> None:
+    with pytest.raises(BadDeck, match="expected three different cards"):
+        ThreeCardPokerHand(some(codes), "ann")
+
+
+def test_a_deck_deals_hands_from_its_end() -> None:
+    deck = ThreeCardPokerDeck()
+    hand = deck.deal_hand("ann")
+
+    assert (hand.code, hand.get_name()) == (("Ac", "Kc", "Qc"), "ann")
+    assert hand.get_label() == "Straight Flush"
+    assert deck.code == PACK[:-3]
+
+
+def test_a_deck_with_too_few_cards_deals_no_hand() -> None:
+    deck = ThreeCardPokerDeck()
+    deck.pop_cards(50)
+    with pytest.raises(BadDeck, match="from 0 to 2, got 3"):
+        deck.deal_hand("ann")
+
+    assert deck.code == PACK[:2]
+
+
+# ---- Chances and rounds
+
+
+def test_T9_a_distribution_is_near_the_exact_one() -> None:
+    n = 20_000
+    random.seed(1)
+    dist = make_dist(n)
+
+    assert list(dist) == ThreeCardPokerHand.all_labels
+    assert sum(dist.values()) == pytest.approx(100)
+    exact = Counter(map(category, ALL_HANDS))
+    for label, share in dist.items():
+        chance = exact[label] / len(ALL_HANDS)  # type: ignore[index]
+        error = 100 * sqrt(chance * (1 - chance) / n)
+        assert abs(share - 100 * chance) < 4 * error
+
+
+def test_T9_a_label_that_was_never_dealt_has_0_per_cent() -> None:
+    dist = make_dist(1)
+
+    assert sorted(dist.values()) == [0.0] * 5 + [100.0]
+
+
+@pytest.mark.parametrize("n", [*NOT_NUMBERS, 0])
+def test_T9_a_number_of_hands_that_is_none_is_refused(n: Any) -> None:
+    with pytest.raises(BadDeck, match="expected hands from 1 to "):
+        make_dist(n)
+
+
+ALWAYS: Callable[[ThreeCardPokerHand], bool] = lambda hand: True  # noqa: E731
+
+
+@pytest.mark.parametrize(
+    ("player", "dealer", "is_playing", "outcome"),
+    [
+        ("As Ah Kd", "7s 5h 2d", False, -1),
+        ("7s 5h 2d", "Jc Td 8c", True, 1),
+        ("9s 9h 5d", "Qc 3c 2h", True, 2),
+        ("7s 5h 2d", "Qc 3c 2h", True, -2),
+        ("9s 9h 5d", "9d 9c 4s", True, 0),
+    ],
+)
+def test_T6_a_round_has_its_outcome(
+    player: str, dealer: str, is_playing: bool, outcome: int
+) -> None:
+    asked: list[object] = []
+
+    def get_ante(cash: int) -> int:
+        asked.append(cash)
+        return 7
+
+    def decide(hand: ThreeCardPokerHand) -> bool:
+        asked.append(hand.code)
+        return is_playing
+
+    played = play_round(poker(dealer), poker(player), 100, get_ante, decide)
+
+    assert played == (7, outcome)
+    assert asked == [100, tuple(player.split())]
+
+
+class _Asked:
+    """Antes 1 and plays on."""
+
+    def decide(self, question: Question[Any]) -> object:
+        return 1 if question.kind == "ante" else "play"
+
+    def hear(self, news: object) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+
+@settings(max_examples=200)
+@given(st.lists(CODES, min_size=6, max_size=6, unique=True))
+def test_T6_a_round_ends_as_in_the_arena(six: list[str]) -> None:
+    result = arena.play("tcp", [_Asked()], settings={"rounds": 1}, decks=[six])
+    _, outcome = play_round(poker(six[3:]), poker(six[:3]), 2, lambda cash: 1, ALWAYS)
+
+    assert (outcome,) == result.scores
+
+
+@pytest.mark.parametrize("ante", [*NOT_NUMBERS, 0, 51])
+def test_T5_an_ante_that_is_not_legal_is_refused(ante: Any) -> None:
+    hands = poker("9s 9h 5d"), poker("9d 9c 4s")
+    with pytest.raises(BadDeck, match="expected an ante from 1 to 50, got "):
+        play_round(*hands, 101, lambda cash: ante, ALWAYS)
+
+
+@pytest.mark.parametrize("cash", [*NOT_NUMBERS, 1])
+def test_T5_a_round_needs_cash_for_two_bets(cash: Any) -> None:
+    hands = poker("9s 9h 5d"), poker("9d 9c 4s")
+    with pytest.raises(BadDeck, match="expected cash from 2 to "):
+        play_round(*hands, cash, lambda cash: 1, ALWAYS)
+
+
+def test_a_round_is_played_with_hands_only() -> None:
+    cards_only: Any = some("9d 9c 4s")
+    hand = poker("9s 9h 5d")
+    for dealer, player in ((cards_only, hand), (hand, cards_only)):
+        with pytest.raises(BadDeck, match="expected ThreeCardPokerHand, got "):
+            play_round(dealer, player, 100, lambda cash: 1, ALWAYS)
+
+
+def test_T10_the_share_that_reaches_a_goal_is_the_known_chance() -> None:
+    """From 2 chips the first round that is no tie ends a trial: at 0, or at 3 or more."""
+    won, not_qualified, lost = 97_390_060, 123_809_280, 185_636_308
+    chance = (won + not_qualified) / (won + not_qualified + lost)
+    trials = 5_000
+    random.seed(1)
+    share = play(2, 3, lambda cash: 1, ALWAYS, trials)
+
+    assert abs(share - chance) < 4 * sqrt(chance * (1 - chance) / trials)
+
+
+def test_T10_who_always_folds_never_reaches_a_goal_and_who_starts_there_always() -> (
+    None
+):
+    def folds(hand: ThreeCardPokerHand) -> bool:
+        return False
+
+    assert play(20, 21, lambda cash: 1, folds, 3) == 0
+    assert play(20, 20, lambda cash: 1, folds, 3) == 1
+
+
+def test_T8_a_trial_is_over_when_the_cash_is_below_2() -> None:
+    seen: list[int] = []
+
+    def get_ante(cash: int) -> int:
+        seen.append(cash)
+        return 1
+
+    play(5, 6, get_ante, lambda hand: False, 1)
+
+    assert seen == [5, 4, 3, 2]
+
+
+@pytest.mark.parametrize("number", [*NOT_NUMBERS, 0])
+def test_T10_a_number_that_is_none_is_refused(number: Any) -> None:
+    def tried(stake: Any = 2, goal: Any = 3, trials: Any = 1) -> float:
+        return play(stake, goal, lambda cash: 1, ALWAYS, trials)
+
+    with pytest.raises(BadDeck, match="expected a stake from 1"):
+        tried(stake=number)
+    with pytest.raises(BadDeck, match="expected a goal from 1"):
+        tried(goal=number)
+    with pytest.raises(BadDeck, match="expected trials from 1"):
+        tried(trials=number)
+
+
+# ---- Blackjack
+
+
+@given(st.lists(CODES, max_size=8))
+def test_B4_a_hand_counts_as_in_the_protocol(codes: list[str]) -> None:
+    hand = BlackjackHand("ann")
+    for code in codes:
+        hand.add_card(Card.of(code))
+
+    assert hand.code == tuple(codes)
+    assert hand.hand_value() == blackjack.hand_value(codes)
+
+
+def test_B4_a_hand_that_was_discarded_counts_nothing() -> None:
+    hand = BlackjackHand()
+    hand.add_card(Card.of("As"))
+    hand.add_card(Card.of("6d"))
+    assert hand.hand_value() == (17, True)
+
+    hand.discard_all()
+
+    assert (hand.cards, hand.hand_value()) == ([], (0, False))
+
+
+@pytest.mark.parametrize("foreign", NOT_CARDS, ids=repr)
+def test_what_is_no_card_is_not_added_to_a_hand_of_blackjack(foreign: Any) -> None:
+    hand = BlackjackHand()
+    with pytest.raises(BadDeck, match="expected Card, got "):
+        hand.add_card(foreign)
+
+    assert hand.cards == []
+
+
+# ---- Gin's melds
+
+
+@given(st.one_of(st.lists(CODES, max_size=5), st.permutations("3d 4d 5d 6d".split())))
+def test_G2_a_meld_is_what_the_protocol_says(codes: list[str]) -> None:
+    made = [Card.of(code) for code in codes]
+    if gin_melds.is_meld(codes):
+        assert Meld(made).code == tuple(codes)
+        assert Meld(made).cards == tuple(made)
+    else:
+        with pytest.raises(BadDeck, match="expected a set or a run"):
+            Meld(made)
+
+
+def test_G2_melds_of_the_same_cards_are_equal() -> None:
+    run = Meld(some("3d 4d 5d"))
+
+    assert {run, Meld.of(["3d", "4d", "5d"])} == {run}
+    assert run != Meld.of(["4d", "5d", "6d"])
+    assert run != ("3d", "4d", "5d")
+
+
+@pytest.mark.parametrize("foreign", NOT_CARDS, ids=repr)
+def test_G2_what_is_no_card_is_in_no_meld(foreign: Any) -> None:
+    with pytest.raises(BadDeck, match="expected Card, got "):
+        Meld([*some("3d 4d"), foreign])
+
+
+# ---- In a bot's answers
+
+HAND = tuple("As 2s 3s 9s 9h 9d 4c 5c 6c Ah Kd".split())
+TURN = Turn("Kd", HAND, turn_answers(HAND))
+GIN = (("As", "2s", "3s"), ("9s", "9h", "9d"), ("4c", "5c", "6c"))
+KNOCK = TurnAnswer("Kd", True, GIN)
+IN_OBJECTS: list[Any] = [
+    TurnAnswer(Card.of("Kd"), True, tuple(map(Meld.of, GIN))),  # type: ignore[arg-type]
+    TurnAnswer("Kd", True, [[Card.of(code) for code in meld] for meld in GIN]),  # type: ignore[arg-type]
+    {
+        "discard": Card.of("Kd"),
+        "knock": True,
+        "melds": [Meld.of(GIN[0]), *GIN[1:]],
+    },
+]
+"""The knock, written in three ways."""
+
+
+@pytest.mark.parametrize("answer", IN_OBJECTS, ids=["melds", "cards", "a map"])
+def test_G9_an_answer_in_objects_is_the_one_in_characters(answer: Any) -> None:
+    checked = TURN.check(answer)
+
+    assert checked == KNOCK
+    assert type(checked.discard) is str
+    assert TURN.fault(answer) is None
+
+
+@pytest.mark.parametrize("encoding", Encoding)
+@pytest.mark.parametrize("answer", IN_OBJECTS, ids=["melds", "cards", "a map"])
+def test_an_answer_in_objects_travels_in_characters(
+    answer: Any, encoding: Encoding
+) -> None:
+    [sent] = decode_from_bot(encode(Answer("m", "m:1", answer), encoding), encoding)
+
+    assert isinstance(sent, Answer)
+    assert TURN.check(sent.value) == KNOCK
+
+
+def test_G9_a_defender_declares_melds_in_objects() -> None:
+    question = Melds(HAND[:10])
+    given: Any = [*map(Meld.of, GIN)]
+
+    assert question.check(given) == GIN
+    with pytest.raises(IllegalAnswer, match="Jc Qc Kc: Jc is not among the ten cards"):
+        question.check([Meld(some("Jc Qc Kc"))])
+
+
+@pytest.mark.parametrize(
+    "discard",
+    [{"rank": 11, "suit": 2}, "King of Diamonds", ["Kd"], {"code": "Kd"}, Deck()],
+    ids=repr,
+)
+def test_nothing_else_than_a_card_is_taken_for_one(discard: Any) -> None:
+    with pytest.raises(IllegalAnswer):
+        TURN.check({"discard": discard, "knock": False})
+
+
+class _InCharacters(gin_rummy.PlayerStrategy):
+    """Declares its melds itself."""
+
+    def get_melds(self) -> Any:
+        return gin_melds.arrange(self.hand)[0]
+
+
+class _InObjects(gin_rummy.PlayerStrategy):
+    """The same with objects."""
+
+    def take_turn(self, drawn: str) -> Any:
+        return Card.of(super().take_turn(drawn))
+
+    def get_melds(self) -> Any:
+        return [*map(Meld.of, gin_melds.arrange(self.hand)[0])]
+
+
+def test_a_gin_bot_plays_with_objects_as_with_characters() -> None:
+    def result(bot: type[gin_rummy.PlayerStrategy]) -> arena.MatchResult:
+        bots = [bot(), gin_rummy.Simple()]
+        return arena.play("gin", bots, settings={"games": 2}, seed=1)
+
+    with_objects, with_characters = result(_InObjects), result(_InCharacters)
+
+    assert with_objects.termination.kind is Ending.COMPLETED
+    assert with_objects.record.to_json() == with_characters.record.to_json()
+
+
+# ---- The module
+
+
+def test_the_module_stays_short_enough_to_be_read() -> None:
+    assert cards.__file__ is not None
+    with open(cards.__file__, encoding="utf-8") as module:
+        assert len(module.readlines()) <= 250
