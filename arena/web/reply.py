@@ -46,7 +46,6 @@ _ALWAYS = (
         "Permissions-Policy",
         "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
-    ("Connection", "close"),
 )
 
 Header: TypeAlias = tuple[str, str]
@@ -74,7 +73,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Visitor(Protocol):
-    """Who has sent a request and waits for its one answer.
+    """Who has sent a request and waits for its answer.
 
     Attributes:
         address: where connections of the same origin are counted together.
@@ -83,7 +82,7 @@ class Visitor(Protocol):
     address: str
 
     def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
-        """Send the answer and close; nothing happens if the visitor has gone."""
+        """Send the answer; nothing happens if the visitor has gone."""
 
     def cut(self) -> None:
         """Close without a word."""

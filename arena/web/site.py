@@ -126,9 +126,9 @@ class Site:
         """Respond, now or later."""
         self._visitors.came(visitor)
         path, _, query = request.path.partition("?")
-        if request.method != "GET":
-            line = f"expected GET, got {request.method}"
-            self._send(visitor, text(405, line, ("Allow", "GET")))
+        if request.method not in ("GET", "HEAD"):
+            line = f"expected GET or HEAD, got {request.method}"
+            self._send(visitor, text(405, line, ("Allow", "GET, HEAD")))
         elif path.startswith(_API):
             self._document(visitor, path, query, request.headers)
         elif path == "/healthz":
@@ -181,15 +181,16 @@ class Site:
                 self._ask(_Wanted(visitor, path, fields, viewer, headers))
 
     def _ask(self, wanted: _Wanted) -> None:
-        visitor = wanted.visitor
-        near = self._near[visitor.address]
+        visitor, address = wanted.visitor, wanted.visitor.address
+        near = self._near[address]
         if len(self._asked) >= _MOST_ASKED or near >= _MOST_ASKED_NEAR:
             self._send(visitor, problem(503, _BUSY))
             return
-        self._near[visitor.address] += 1
+        self._near[address] += 1
         task = asyncio.get_running_loop().create_task(self._later(wanted))
         self._asked.add(task)
-        task.add_done_callback(lambda task: self._answered(task, visitor.address))
+        # Its next request may come from elsewhere, through the same proxy.
+        task.add_done_callback(lambda task: self._answered(task, address))
 
     def _answered(self, task: asyncio.Task[None], address: str) -> None:
         self._asked.discard(task)
