@@ -24,6 +24,7 @@ from arena.connection import Connection
 from arena.host import Host
 from arena.store import Store
 from arena.tls import context
+from arena.web.reply import pack
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, Arena, Raw
@@ -257,6 +258,36 @@ def test_documents_figures_and_health(in_house: Run) -> None:
             assert (await house.get("/healthz")).body == b"ok\n"
             assert 'arena_bots{state="here"} 1' in metrics
             assert 'arena_http_requests_total{code="200"} 2' in metrics
+
+    in_house(scenario)
+
+
+def test_the_lobby_is_packed_once_until_it_changes(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[bytes] = []
+
+    def counting(body: bytes, effort: int) -> bytes | None:
+        packed.append(body)
+        return pack(body, effort)
+
+    monkeypatch.setattr("arena.web.web.pack", counting)
+    monkeypatch.setattr("arena.web.reply._TINY_BYTES", 100)
+    monkeypatch.setattr("arena.web.web._LOBBY_S", 0.0)
+
+    async def scenario(house: House) -> None:
+        plain = await house.get("/api/lobby.json")
+        for _ in range(5):
+            answer = await house.get("/api/lobby.json", Accept_Encoding="gzip")
+
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert len(answer.body) == int(answer.headers["Content-Length"])
+            assert gzip.decompress(answer.body) == plain.body
+        assert len(packed) == 1
+
+        async with house.bot("ann"):
+            await house.get("/api/lobby.json", Accept_Encoding="gzip")
+        assert len(packed) == 2
 
     in_house(scenario)
 
