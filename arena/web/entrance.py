@@ -13,7 +13,7 @@ from typing import Protocol
 from websockets.http11 import Request
 
 from arena.http import CLOSE
-from arena.web.origin import Origins, is_loopback
+from arena.web.origin import Origins, below, is_loopback
 from arena.web.proxies import HEADER, Proxies
 from arena.web.reply import NO_STORE, Reply, Visitor, text
 from arena.web.visitors import Idle
@@ -24,7 +24,7 @@ __all__ = ["WATCH", "Entrance", "Page", "send"]
 log = logging.getLogger(__name__)
 
 WATCH = "/watch"
-"""The path of viewers' WebSockets; those of bots have any other."""
+"""The path of viewers' WebSockets, below the base path; those of bots have any other."""
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
@@ -103,6 +103,7 @@ class Entrance:
     Attributes:
         origins: whose pages may open WebSockets here.
         proxies: who may say where a request comes from.
+        base_path: below which browsers find everything, as a proxy passes it on; it begins and ends with a slash.
         page: what there is for browsers, if there is anything.
         idle: the connections that have their answers and may ask again.
     """
@@ -110,6 +111,7 @@ class Entrance:
     def __init__(self, crowd: Crowd | None = None) -> None:
         self.origins = Origins()
         self.proxies = Proxies()
+        self.base_path = "/"
         self.page: Page | None = None
         self.idle = Idle()
         self._crowd = crowd
@@ -146,10 +148,14 @@ class Entrance:
     def requested(self, caller: Caller, request: Request) -> None:
         """Answer a request, or see to it that it will be."""
         self._see_proxy(caller, request)
+        path = below(self.base_path, request.path)
         try:
             if _wants_websocket(request):
-                self._upgrade(caller, request)
+                self._upgrade(caller, request, path)
+            elif path is None:
+                self._redirect(caller, request)
             else:
+                request.path = path
                 self._fetch(caller, request)
         except Exception:
             log.exception("the arena failed at a request from %s", caller.peer)
@@ -192,15 +198,27 @@ class Entrance:
         if self._crowd is not None:
             self._crowd.asked(caller)
 
-    def _upgrade(self, caller: Caller, request: Request) -> None:
+    def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)
         if why is not None:
             send(caller, text(403, why, NO_STORE, CLOSE))
-        elif self.page is not None and request.path.partition("?")[0] == WATCH:
+        elif self.page is not None and path and path.partition("?")[0] == WATCH:
             self._asked(caller)
             self.page.enter(caller, request)
         else:
             caller.accept(request)
+
+    def _redirect(self, caller: Caller, request: Request) -> None:
+        """What is not below the base path is not here; who has only left out its last slash is told."""
+        self._asked(caller)
+        path, mark, query = request.path.partition("?")
+        if f"{path}/" == self.base_path:
+            there = ("Location", f"{self.base_path}{mark}{query}")
+            line = f"the page is at {self.base_path}"
+            send(caller, text(307, line, there, NO_STORE))
+        else:
+            line = f"there is nothing here; this arena is at {self.base_path}"
+            send(caller, text(404, line))
 
     def _fetch(self, caller: Caller, request: Request) -> None:
         self._asked(caller)

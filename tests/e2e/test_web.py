@@ -189,7 +189,8 @@ def test_the_page_loads_with_all_that_it_names(
 ) -> None:
     async def scenario(house: House) -> None:
         page = await house.get("/")
-        wanted = sorted(set(re.findall(r'"(/[^"]+)"', page.body.decode())))
+        named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
+        wanted = sorted(f"/{address}" for address in {*named})
         found = await asyncio.gather(*map(house.get, wanted))
 
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -1038,6 +1039,78 @@ def test_who_asks_on_and_reads_nothing_is_not_answered_on(in_house: Run) -> None
             assert sum(waiting) < 200_000
 
     in_house(scenario)
+
+
+# --- below a path ---
+
+
+def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        page = await house.get("/arena/")
+        named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
+        for path in ("api/lobby.json", "api/competitions.json", "healthz", *named):
+            assert (await house.get(f"/arena/{path}")).status == 200, path
+        for path in ("/", "/api/lobby.json", "/healthz", "/favicon.svg", "/arenas/"):
+            answer = await house.get(path)
+
+            assert answer.status == 404
+            assert answer.body == b"there is nothing here; this arena is at /arena/\n"
+        assert len(named) > 3
+        assert house.url == f"ws://127.0.0.1:{house.port}/arena/"
+
+        moved = await house.get("/arena?a=1")
+        assert (moved.status, moved.headers["Location"]) == (307, "/arena/?a=1")
+
+    in_house(scenario, base_path="/arena/")
+
+
+def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer("watch") as viewer:
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+            assert (await heard(viewer))["type"] == "lobby"
+            assert house.viewers == 1
+        for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
+            async with connect(url) as bot:
+                await Raw(bot, "ann").hello()
+            while house.gateway.players:
+                await asyncio.sleep(0.01)
+        house.url = house.url.removesuffix("/arena/")
+        await house.still_plays()
+
+    in_house(
+        scenario,
+        base_path="/arena/",
+        limits=msgspec.structs.replace(LIMITS, grace_ms=1),
+    )
+
+
+@pytest.mark.parametrize("word", ["arena", "/a b/", "//", "/arena", ""])
+def test_what_is_no_base_path_is_refused_at_once(
+    start: Callable[..., Program], tmp_path: Path, word: str
+) -> None:
+    program = start("arena", "serve", "--base-path", word, cwd=tmp_path)
+    status, _, said = program.ends()
+
+    assert (status, said.count("\n")) == (2, 1)
+    assert (
+        f"expected a path such as /arena/, of letters, digits, '-', '.', '_' and '~' between slashes, got {word!r}"
+        in said
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_arena_serve_prints_has_the_base_path_of_its_file(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text('[serve]\nport = 0\nbase_path = "/arena/"\n')
+    program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+    found = re.search(r"ws://127.0.0.1:(\d+)/arena/ ", program.until("arena at"))
+    page = program.until("the page is at")
+
+    assert found
+    assert page.split()[-1] == f"http://127.0.0.1:{found[1]}/arena/"
+    assert b"<html" in asyncio.run(fetched(int(found[1]), "/arena/"))
 
 
 # --- without a page, and from the command line ---
