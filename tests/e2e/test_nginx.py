@@ -21,6 +21,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
+from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.access import Access
@@ -369,27 +370,29 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
     nginx(int(found[1]), "/arena/", tls, port)
     at = f"127.0.0.1:{port}/arena"
 
-    async def comes() -> None:
-        trust = ssl.create_default_context(cafile=tls[0])
-        async with connect(f"wss://{at}/", ssl=trust) as bot:
-            await Raw(bot, "ann").hello()
+    trust = ssl.create_default_context(cafile=tls[0])
+    hello = '{"type":"hello","protocol":1,"name":"ann","games":["blackjack"]}'
 
-    with browser() as chromium:
+    with browser() as chromium, comes(f"wss://{at}/", ssl=trust) as bot:
         look = Look(chromium, f"https://{at}", ignore_https_errors=True)
         page = look.to()
         page.get_by_text(f"A bot connects to wss://{at}/;").first.wait_for()
-        asyncio.run(comes())
-        page.get_by_role("cell", name="ann").or_(
-            page.get_by_text("ann")
-        ).first.wait_for()
-        person = sit_down(look, "three_card_poker", "Pia", Rounds=1)
-        person.to_the_end_of_the_round()
+        bot.send(hello)
+        assert '"welcome"' in str(bot.recv(TIMEOUT_S))
+        page.get_by_text("ann", exact=True).first.wait_for()
+        person = sit_down(look, "ace_king_queen", "Pia", Hands=2)
+        while person.may_move() or person.go_on.is_visible():
+            if person.moves.count():
+                person.move()
+            else:
+                before = person.shown()
+                person.go_on.click()
+                person.changed(before)
         person.result.wait_for()
-        look.sound("a match of one round")
-        page.get_by_role("link", name="Step through it").or_(
-            page.locator("a[href^='#/m/']")
-        ).first.click()
+        look.sound("the result of a match")
+        page.get_by_text("Step through the record").click()
         page.locator(".felt").wait_for()
+        look.sound("its record")
         look.to("#/competitions")
         look.sound("what was played")
         asked = {path for path in look.fetched if not path.startswith("/arena/")}
@@ -397,7 +400,7 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
         assert look.fetched
         page.goto(f"https://{at}")  # without the last slash
         page.wait_for_url(f"https://{at}/")
-        page.get_by_text(f"A bot connects to wss://{at}/;").first.wait_for()
+        page.get_by_text("ann", exact=True).first.wait_for()
         look.close()
 
 

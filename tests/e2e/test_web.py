@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -51,8 +52,7 @@ class House(Arena):
     """A host with its page; bots and matches as in other tests."""
 
     def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
-        port = int(host.url.rpartition(":")[2])
-        super().__init__(host.gateway, port)
+        super().__init__(host.gateway, urlsplit(host.url).port or 0)
         self.host = host
         self.url = host.url
         self.trust = trust
