@@ -25,7 +25,7 @@ from arena.plan import WAIT_S, Form, form_of
 from arena.program import read_program
 from arena.run import LIMITS, MOST_MATCHES, PAUSE_S, Run, Who, check
 from arena.timetable import Times, parse
-from arena.web.origin import Origins
+from arena.web.origin import Origins, read_base_path
 from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
@@ -58,6 +58,7 @@ class Serve(Struct, frozen=True, kw_only=True):
         page: to show browsers what is played.
         origin: whose pages may open WebSockets here besides our own: the addresses of a proxy in front.
         trusted_proxy: the addresses or networks of proxies in front, which say who connects; everybody needs a token then.
+        base_path: below which browsers find the page, if a proxy in front has other pages too.
         tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
         tls_key: the file with its key.
         log: a file to which a line is added for every match, or `-` for stderr; None for none.
@@ -74,6 +75,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     page: bool = True
     origin: list[str] = []
     trusted_proxy: list[str] = []
+    base_path: str = "/"
     tls_cert: Annotated[str, Meta(min_length=1)] | None = None
     tls_key: Annotated[str, Meta(min_length=1)] | None = None
     log: Annotated[str, Meta(min_length=1)] | None = None
@@ -185,6 +187,8 @@ def _serve(table: Mapping[str, object], folder: Path) -> Serve:
         Origins().allow(serve.origin)
     with _field("[serve] trusted_proxy"):
         Proxies().trust(serve.trusted_proxy)
+    with _field("[serve] base_path"):
+        read_base_path(serve.base_path)
     paths = {
         name: os.path.join(folder, getattr(serve, name))
         for name in ("db", "tls_cert", "tls_key", "log")

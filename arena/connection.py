@@ -1,7 +1,10 @@
-"""One WebSocket, from the socket's bytes to whole frames and back, or one request and its answer in HTTP.
+"""One connection: requests and their answers in HTTP, until one of them makes a WebSocket of it; then whole frames and back.
 
 This is the only module that knows WebSocket: it drives `websockets`' sans-I/O protocol from a bare asyncio protocol, which
 does 1.6 times the round trips of the library's connection objects (design §4). What frames mean is the owner's business.
+
+Every request is a stranger's: when it has its answer the connection is idle, and with the first byte of the next one it is a stranger's
+again, so that many requests on one connection cost their sender what they cost on many.
 """
 
 from __future__ import annotations
@@ -14,20 +17,21 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from enum import Enum, auto
 from functools import partial
-from http import HTTPStatus
 
-from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Request, Response
-from websockets.protocol import Event, State
+from websockets.http11 import Request
+from websockets.protocol import State
 from websockets.server import ServerProtocol
 
 from arena.budget import Budget
+from arena.http import CLOSE, BadRequest, Http
 from arena.timers import Timer, Timers
 from arena.tls import Handshake
-from arena.web.entrance import Entrance
+from arena.web.entrance import Entrance, send
+from arena.web.reply import text
 from arena.wire import Owner, Wire
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
@@ -51,11 +55,21 @@ _TLS_S = 0.000_3
 
 _ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
 _FETCH_S = 30.0  # to read an answer that the kernel has no room for
+_IDLE_S = 15.0  # between two requests, as a page asks again every few seconds
 _HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
 
 
+class _Turn(Enum):
+    """Who is to do something in HTTP."""
+
+    ASK = auto()  # the peer sends a request
+    ANSWER = auto()  # we make its answer
+    FETCH = auto()  # the peer reads it
+    IDLE = auto()  # nobody; the peer may ask again
+
+
 class Connection(asyncio.BufferedProtocol):
-    """One peer over WebSocket, as `Wire` describes it; `owner` hears of its frames.
+    """One peer, over WebSocket as `Wire` describes it; `owner` hears of its frames.
 
     It begins to read, or to speak TLS, when its owner says `serve`.
 
@@ -66,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         buffer: where bytes are read into. All connections may share it, as every read is taken out of it at once; it is
             kept because asyncio else maps and unmaps 256 KiB at every receive.
         tls: what the connection is encrypted with.
-        entrance: answers what it begins with; one of its own opens a WebSocket, and greets people.
+        entrance: answers its requests; one of its own opens a WebSocket, and greets people.
     """
 
     __slots__ = (
@@ -77,13 +91,14 @@ class Connection(asyncio.BufferedProtocol):
         "_deadline",
         "_early",
         "_entrance",
+        "_first_address",
         "_fragments",
         "_handshake_of_tls",
         "_handshaking",
-        "_has_asked",
         "_has_ended",
         "_has_little_to_say",
         "_host",
+        "_http",
         "_is_held",
         "_is_served",
         "_is_watched",
@@ -98,6 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         "_timers",
         "_tls",
         "_transport",
+        "_turn",
         "_websocket",
         "address",
         "budget",
@@ -119,6 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         entrance: Entrance | None = None,
     ) -> None:
         self.peer = self.address = self._host = "?"
+        self._first_address = "?"  # before a request has come, perhaps through a proxy
         self.has_link = True
         self.is_behind = False
         self.useless = 0
@@ -130,7 +147,9 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = buffer
         self._tls = tls  # until it is begun
         self._entrance = entrance or Entrance()
-        self._websocket = ServerProtocol(max_size=min(_HELLO_BYTES, limits.frame_bytes))
+        self._http: Http | None = Http()  # until it is a WebSocket
+        self._turn = _Turn.ASK
+        self._websocket: ServerProtocol | None = None
         self._fragments = bytearray()
         self._opcode = Opcode.TEXT
         self._transport: asyncio.Transport | None = None
@@ -143,8 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._buffer_bytes = limits.buffer_bytes
-        self._postponed: list[Event] = []  # a request that waits, and what came after
-        self._has_asked = False  # in HTTP: whatever it sends then means nothing
+        self._postponed: Request | None = None  # waits until it is served
         self._has_ended = False  # it sends no more, but may read on
         self._is_watched = True  # a stranger, or closing: what it says takes our time
         self._late_bytes = 0  # read since we close
@@ -157,16 +175,20 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def close_code(self) -> int | None:
         """The code that the peer closed with, if it was the peer who closed."""
-        close = self._websocket.close_rcvd
-        if close is None or not self._websocket.close_rcvd_then_sent:
+        websocket = self._websocket
+        if websocket is None or websocket.close_rcvd is None:
             return None
-        return int(close.code)
+        if not websocket.close_rcvd_then_sent:
+            return None
+        return int(websocket.close_rcvd.code)
 
     @property
     def close_reason(self) -> str:
         """The reason that the peer closed with, as it came."""
-        close = self._websocket.close_rcvd
-        return "" if close is None else close.reason
+        websocket = self._websocket
+        if websocket is None or websocket.close_rcvd is None:
+            return ""
+        return websocket.close_rcvd.reason
 
     def send(self, frame: bytes, encoding: Encoding) -> None:
         """Write one frame; nothing happens if the connection is closing."""
@@ -176,19 +198,21 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, code: int, reason: str = "") -> None:
         """Start the closing handshake; the socket is cut if the peer does not answer it."""
-        if not self.is_open:
-            if self._websocket.state is State.CONNECTING:
-                self.cut()
+        websocket = self._websocket
+        if websocket is None:
+            self.cut()
             return
-        if self._websocket.state is State.OPEN:  # else it is closing by itself
-            text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
-            self._websocket.send_close(code, text)
+        if not self.is_open:
+            return
+        if websocket.state is State.OPEN:  # else it is closing by itself
+            said = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
+            websocket.send_close(code, said)
         self._flush()
         self._cut_later()
 
     def ping(self, payload: bytes) -> None:
         """Have the peer send these bytes back."""
-        if self._websocket.state is State.OPEN:
+        if self._websocket is not None and self._websocket.state is State.OPEN:
             self._websocket.send_ping(payload)
             self._flush()
 
@@ -222,34 +246,42 @@ class Connection(asyncio.BufferedProtocol):
 
     def hello_received(self) -> None:
         """The peer has said who it is, and is welcome: it may stay."""
-        self._websocket.max_message_size = self._limits.frame_bytes
-        self._is_watched = False
-        self._set_deadline(None)
+        self._welcome(self._limits.frame_bytes)
 
     def accept(self, request: Request) -> None:
         """Let it become a WebSocket, which `is_open` then, if the request is in order."""
-        self._websocket.send_response(self._websocket.accept(request))
-        request.headers.clear()  # the library's parser keeps it as long as it lives
-        self.is_open = self._websocket.state is State.OPEN
-        self._flush()  # before any frame of ours
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        most = min(_HELLO_BYTES, self._limits.frame_bytes)
+        websocket = ServerProtocol(state=State.OPEN, max_size=most)
+        response = websocket.accept(request)
+        if response.status_code == 101:
+            self._http, self._websocket = None, websocket
+            self.is_open = True
+            transport.set_write_buffer_limits()  # an answer may have changed them
+            self._write(response.serialize())  # before any frame of ours
+        else:
+            self._write(response.serialize())
+            self._end()
 
     def respond(
         self, status: int, headers: Iterable[tuple[str, str]], body: bytes
     ) -> None:
-        """Answer in HTTP, and close; nothing happens if the peer has gone."""
-        transport = self._transport
-        if transport is None or transport.is_closing():
+        """Answer in HTTP; nothing happens if the peer has gone."""
+        http, transport = self._http, self._transport
+        if http is None or transport is None or transport.is_closing():
             return
-        self._has_asked = self._closing = True
         self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
-        phrase = HTTPStatus(status).phrase
-        self._websocket.send_response(Response(status, phrase, Headers(headers), body))
-        self._flush()
-        # A transport that encrypts does not tell all that waits.
-        waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
-        self._set_deadline(_FETCH_S if waits else _CLOSE_S)
-        if self._has_ended:
-            transport.close()  # once all is written
+        transport.set_write_buffer_limits(1)  # we are told when all is on its way
+        self._write(http.answer(status, headers, body))
+        if not http.keeps_open or self._is_last(http):
+            self._end()
+        elif self.is_behind:
+            self._turn = _Turn.FETCH
+            self._set_deadline(_FETCH_S)
+        else:
+            self._answered()
 
     def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
@@ -262,9 +294,7 @@ class Connection(asyncio.BufferedProtocol):
             tcp: socket.socket = self._transport.get_extra_info("socket")
             with suppress(OSError):
                 tcp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer_bytes // 2)
-        self._websocket.max_message_size = frame_bytes
-        self._is_watched = False
-        self._set_deadline(None)
+        self._welcome(frame_bytes)
 
     @property
     def handshake_s(self) -> float:
@@ -304,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
             self._handshaking = self._loop.create_task(self._encrypt(tls))
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
-        if self._postponed:
+        if self._postponed or (self._http is not None and self._http.has_unread):
             self._loop.call_soon(self._go_on)
 
     # --- what asyncio calls ---
@@ -317,6 +347,7 @@ class Connection(asyncio.BufferedProtocol):
         if isinstance(peer, tuple):
             self._host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
             self.address = self._entrance.proxies.before(self._host, peer[1])
+            self._first_address = self.address
         if self._tls is not None:
             transport.pause_reading()
         # Until it is served; then it has as much time once more.
@@ -337,19 +368,25 @@ class Connection(asyncio.BufferedProtocol):
             return
         arrived = self._loop.time()
         self._sent_at = None
-        self._websocket.receive_data(bytes(self._buffer[:nbytes]))
-        self._dispatch(arrived)
+        websocket = self._websocket
+        assert websocket is not None, "whoever asks in HTTP is watched"
+        websocket.receive_data(bytes(self._buffer[:nbytes]))
+        self._dispatch(websocket, arrived)
 
     def eof_received(self) -> bool:
         """The peer sends no more."""
         if self._handshaking is not None:
             return False  # nothing can be written yet, and need not be any more
-        if self._has_asked and not self._closing and self._transport is not None:
-            self._has_ended = True
-            return self._transport.can_write_eof()  # TLS ends for both at once
-        self._websocket.receive_eof()
-        self._dispatch(self._loop.time())
-        return False
+        websocket = self._websocket
+        if websocket is not None:
+            websocket.receive_eof()
+            self._dispatch(websocket, self._loop.time())
+            return False
+        if self._closing or self._transport is None or self._turn is _Turn.IDLE:
+            return False
+        self._has_ended = True
+        self._loop.call_soon(self._go_on)  # half a request is answered no more
+        return self._transport.can_write_eof()  # TLS ends for both at once
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
@@ -367,6 +404,8 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """It has caught up."""
         self.is_behind = False
+        if self._turn is _Turn.FETCH:
+            self._answered()
         self._owner.drained(self)
 
     # --- within ---
@@ -415,25 +454,36 @@ class Connection(asyncio.BufferedProtocol):
         self._late_bytes += nbytes if self._closing else 0
         is_late = self.useless > _TRIFLES or self._late_bytes > _LATE_BYTES
         is_flood = self._closing and is_late
-        if (is_flood or self._has_asked) and self._transport is not None:
+        is_over = self._closing and self._http is not None
+        if (is_flood or is_over) and self._transport is not None:
             self._transport.pause_reading()  # the rest is lost; it is cut in a moment
         elif self._handshaking is not None:  # has just ended, and we have not heard
             self._early += self._buffer[:nbytes]
-        else:
+        elif self._http is None or self._turn is _Turn.ASK:
             self._attend(bytes(self._buffer[:nbytes]))
+        else:
+            self._http.receive(bytes(self._buffer[:nbytes]))
+            if self._turn is _Turn.IDLE:
+                self._ask_again()
+            elif self._transport is not None:  # one request after another
+                self._transport.pause_reading()
 
     def _attend(self, data: bytes) -> None:
         owner = (
             self._owner
         )  # a request may hand it to another: it was read for this one
         began_s = time.perf_counter()
-        self._websocket.receive_data(data)
-        self._dispatch(self._loop.time())
+        if self._http is not None:
+            data = self._read_request(self._http, data)
+        if self._websocket is not None:
+            self._websocket.receive_data(data)
+            self._dispatch(self._websocket, self._loop.time())
         owner.was_read(self, time.perf_counter() - began_s)
 
     def _go_on(self) -> None:
         """Answer a request that had to wait."""
-        if self._postponed and self._transport is not None:
+        is_asked = self._turn is _Turn.ASK and self._http is not None
+        if is_asked and not (self._is_held or self._closing):
             self._attend(b"")
 
     def _read_on(self) -> None:
@@ -451,28 +501,21 @@ class Connection(asyncio.BufferedProtocol):
         if seconds is not None:
             self._deadline = self._timers.after(seconds, self.cut)
 
-    def _dispatch(self, arrived: float) -> None:
-        events = self._websocket.events_received()
-        if self._postponed:
-            events, self._postponed = self._postponed + events, []
-        for event in events:
-            if self._postponed:
-                self._postponed.append(event)
-            elif isinstance(event, Request):
-                self._handshake(event)
-            elif isinstance(event, Frame) and self.is_open:
+    def _dispatch(self, websocket: ServerProtocol, arrived: float) -> None:
+        for event in websocket.events_received():
+            if isinstance(event, Frame) and self.is_open:
                 self._frame(event, arrived)
-        error = self._websocket.parser_exc
+        error = websocket.parser_exc
         if error is not None and not isinstance(error, EOFError) and not self._blamed:
             self._blamed = True
-            self._owner.misbehaved(self, self._blame_for(error))
+            limit = websocket.max_message_size
+            self._owner.misbehaved(self, self._blame_for(error, limit))
         self._flush()
-        if self._websocket.close_expected():
+        if websocket.close_expected():
             self._cut_later()
 
-    def _blame_for(self, error: Exception) -> ProtocolError:
+    def _blame_for(self, error: Exception, limit: int | None) -> ProtocolError:
         if isinstance(error, PayloadTooBig):
-            limit = self._websocket.max_message_size
             return Oversize(f"expected frames of at most {limit} bytes: {error}")
         return Malformed(f"not a WebSocket frame: {error}")
 
@@ -500,27 +543,88 @@ class Connection(asyncio.BufferedProtocol):
         elif frame.opcode is Opcode.PING:
             self._owner.trifled(self)
 
-    def _handshake(self, request: Request) -> None:
-        """What `process_request` is where websockets has the socket: its answer may come later, and there is one request a connection."""
-        if self._websocket.close_expected():
-            self.cut()  # it sent more, and nonsense, without waiting for our answer
-            return
+    # --- within, in HTTP ---
+
+    def _read_request(self, http: Http, data: bytes) -> bytes:
+        """Pass a request on once it is whole; what came after one that has made a WebSocket of the connection."""
+        http.receive(data)
+        try:
+            request, self._postponed = self._postponed or http.next_request(), None
+        except BadRequest as error:
+            send(self, text(error.status, str(error), CLOSE))
+            return b""
+        if request is None:
+            if self._transport is not None and self._has_ended:
+                self._transport.close()
+            elif self._transport is not None:
+                self._transport.resume_reading()
+            return b""
         address = self._entrance.proxies.origin(self._host, request.headers)
         if address != self.address and not self._entrance.moved(self, address):
-            self._postponed = [request]
+            self._postponed = request
             self._is_served = False
             self._set_deadline(self._limits.hello_ms / 1000)
-            return
+            return b""
+        self._turn = _Turn.ANSWER
         self._entrance.requested(self, request)
-        if not (self.is_open or self._closing or self._websocket.close_expected()):
-            self._has_asked = True
+        if self._turn is _Turn.ANSWER and self._http is not None and not self._closing:
             self._set_deadline(_ANSWER_S)
+        return http.take_rest() if self._http is None else b""
+
+    def _is_last(self, http: Http) -> bool:
+        """Whether the peer has said that it sends no more, and has had its answers."""
+        return self._has_ended and not http.has_unread
+
+    def _answered(self) -> None:
+        """The answer is on its way; the next request may come, or has come already."""
+        assert self._http is not None, "a WebSocket is not answered"
+        assert self._transport is not None, "it has been written to"
+        self._turn = _Turn.IDLE
+        self._set_deadline(_IDLE_S)
+        self._entrance.idles(self, self._first_address)
+        if self._http.has_unread or self._has_ended:
+            self._loop.call_soon(self._ask_again)
+        elif not self._is_held:
+            self._transport.resume_reading()
+
+    def _ask_again(self) -> None:
+        """The peer goes on: it is as if it had just connected."""
+        if self._turn is _Turn.IDLE and self._transport is not None:
+            self._turn = _Turn.ASK
+            self._is_served = False
+            self.address = self._first_address
+            self._set_deadline(self._limits.hello_ms / 1000)
+            self._entrance.asks_again(self)
+
+    def _end(self) -> None:
+        """Nothing follows the answer that has been written."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._closing = True
+        self._write(b"")
+        # A transport that encrypts does not tell all that waits.
+        waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
+        self._set_deadline(_FETCH_S if waits else _CLOSE_S)
+        if self._has_ended:
+            transport.close()  # once all is written
+
+    # --- within, for both ---
+
+    def _welcome(self, frame_bytes: int) -> None:
+        """The peer may stay, and send frames of that size."""
+        if self._websocket is not None:
+            self._websocket.max_message_size = frame_bytes
+        self._is_watched = False
+        self._set_deadline(None)
 
     def _flush(self) -> None:
         """Write what the library has to say: handshakes, pongs, closes."""
-        for data in self._websocket.data_to_send():
+        websocket = self._websocket
+        assert websocket is not None, "HTTP is written at once"
+        for data in websocket.data_to_send():
             self._write(data)
-        if self._websocket.state is not State.OPEN:
+        if websocket.state is not State.OPEN:
             self.is_open = False
 
     def _write(self, data: bytes) -> None:

@@ -41,6 +41,7 @@ from arena.schedule import Pairing
 from arena.store import Competition as Written
 from arena.store import State, Store, new_id
 from arena.verdict import Finding
+from arena.web.origin import read_base_path
 from arena.web.web import Web
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, UsageError
@@ -121,9 +122,10 @@ class Host:
         page: whether there is a page for browsers.
         origins: whose pages may open WebSockets here besides our own, as `https://arena.example.org`.
         proxies: addresses or networks of those whose `X-Forwarded-For` says where a request comes from.
+        base_path: below which browsers find the page and all that belongs to it, as `/arena/`.
 
     Raises:
-        UsageError: one of the origins is none, or one of the proxies.
+        UsageError: one of the origins is none, or one of the proxies, or the base path.
         Unreachable: the address cannot be listened on.
     """
 
@@ -144,6 +146,7 @@ class Host:
         page: bool = False,
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
+        base_path: str = "/",
     ) -> None:
         self.limits = limits or Limits()
         self.url = ""
@@ -193,6 +196,7 @@ class Host:
         self._watching: asyncio.Task[None] | None = None
         self.gateway.entrance.origins.allow(origins)
         self.gateway.entrance.proxies.trust(proxies)
+        self.gateway.entrance.base_path = read_base_path(base_path)
         self.web: Web | None = None
         if page:
             self.web = self.gateway.entrance.page = Web(self, store)
@@ -207,6 +211,8 @@ class Host:
         port = await self.gateway.open(self._address, self._port, self._tls)
         host = f"[{self._address}]" if ":" in self._address else self._address
         self.url = f"{'ws' if self._tls is None else 'wss'}://{host}:{port}"
+        if self.gateway.entrance.base_path != "/":
+            self.url += self.gateway.entrance.base_path
         if self._tls is not None:  # whose certificate need not be good for loopback
             self._near_port = await self.gateway.open(_LOOPBACK, 0)
         await asyncio.to_thread(self._requests.clear)

@@ -80,7 +80,7 @@ class Wire(Protocol):
 
 
 class Caller(Wire, Protocol):
-    """A WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later."""
+    """Perhaps a WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later."""
 
     def accept(self, request: Request) -> None:
         """Let it become a WebSocket, which `is_open` then, if the request is in order."""
@@ -88,14 +88,14 @@ class Caller(Wire, Protocol):
     def respond(
         self, status: int, headers: Iterable[tuple[str, str]], body: bytes
     ) -> None:
-        """Answer in HTTP, and close; nothing happens if the peer has gone."""
+        """Answer in HTTP; nothing happens if the peer has gone."""
 
     def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
 
 
 OnRequest: TypeAlias = Callable[[Caller, Request], None]
-"""Answers the request that a connection begins with, the only one that there will be, or sees to it that it will be answered."""
+"""Answers a request, or sees to it that it will be answered."""
 
 
 class Owner(Protocol):

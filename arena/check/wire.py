@@ -111,8 +111,8 @@ class _Socket(Connection):
 
     _held: list[bytes] | None = None
 
-    def _handshake(self, request: Request) -> None:
-        super()._handshake(request)
+    def accept(self, request: Request) -> None:
+        super().accept(request)
         if self.is_open:
             desk = self._owner
             assert isinstance(desk, Desk), "who else makes one"

@@ -45,6 +45,7 @@ class Door(msgspec.Struct, frozen=True):
     page: bool
     origins: Sequence[str]
     proxies: Sequence[str]
+    base_path: str = "/"
 
     @property
     def is_near(self) -> bool:
@@ -83,7 +84,7 @@ def elsewhere(url: str) -> tuple[str, ...]:
     family = socket.AF_INET if listens.version == 4 else socket.AF_INET6
     hosts = [socket.gethostname(), _outward(family)]
     return tuple(
-        f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port}"
+        f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port}{parts.path}"
         for host in hosts
         if host and not host.startswith("localhost")
     )
@@ -96,7 +97,7 @@ def page_at(url: str) -> str:
     host = parts.netloc
     if listens is not None and listens.is_unspecified:
         host = f"localhost:{parts.port}"
-    return f"{'https' if parts.scheme == 'wss' else 'http'}://{host}"
+    return f"{'https' if parts.scheme == 'wss' else 'http'}://{host}{parts.path}"
 
 
 def _listens_on(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

@@ -31,7 +31,7 @@ from arena.program import views
 from arena.roster import Roster
 from arena.run import Run
 from arena.store import Store
-from arena.web.origin import Origins
+from arena.web.origin import Origins, read_base_path
 from arena.web.proxies import Proxies
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
@@ -83,6 +83,10 @@ def _read_proxies(
 ) -> Sequence[str]:
     Proxies().trust(texts)
     return texts
+
+
+def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
+    return read_base_path(text)
 
 
 @click.command(name="serve", cls=Command)
@@ -170,6 +174,13 @@ def _read_proxies(
     help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
 )
 @click.option(
+    "--base-path",
+    default=_DEFAULTS.base_path,
+    metavar="PATH",
+    callback=_read_base_path,
+    help="Below which path browsers find the arena, as /arena/, if a proxy in front has other pages too and passes it on unchanged.",
+)
+@click.option(
     "--tls-cert",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -215,6 +226,7 @@ def command(
     page: bool,
     origins: Sequence[str],
     proxies: Sequence[str],
+    base_path: str,
     tls_cert: Path | None,
     tls_key: Path | None,
     log_file: str | None,
@@ -274,7 +286,8 @@ def command(
     )
     tls = tls_of(tls_cert, tls_key)
     door = Door(
-        *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies)
+        *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies),
+        base_path,
     )
     door.check()
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
@@ -324,6 +337,7 @@ async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
             page=door.page,
             origins=door.origins,
             proxies=door.proxies,
+            base_path=door.base_path,
         ) as arena:
             # Modules stay, and so do most bots and matches: fewer looks for garbage.
             gc.freeze()

@@ -12,9 +12,11 @@ from typing import Protocol
 
 from websockets.http11 import Request
 
-from arena.web.origin import Origins, is_loopback
+from arena.http import CLOSE
+from arena.web.origin import Origins, below, is_loopback
 from arena.web.proxies import HEADER, Proxies
-from arena.web.reply import Reply, Visitor, text
+from arena.web.reply import NO_STORE, Reply, Visitor, text
+from arena.web.visitors import Idle
 from arena.wire import Caller, Wire
 
 __all__ = ["WATCH", "Entrance", "Page", "send"]
@@ -22,7 +24,7 @@ __all__ = ["WATCH", "Entrance", "Page", "send"]
 log = logging.getLogger(__name__)
 
 WATCH = "/watch"
-"""The path of viewers' WebSockets; those of bots have any other."""
+"""The path of viewers' WebSockets, below the base path; those of bots have any other."""
 
 _GREETING = (
     "Card Arena is running here. Connect a bot by WebSocket to this address; "
@@ -52,6 +54,9 @@ class Page(Protocol):
 class Crowd(Protocol):
     """Those who have not said who they are, as far as it matters here (`arena/strangers.py`)."""
 
+    def met(self, stranger: Stranger) -> None:
+        """A new one: it is served now, or when it is its turn."""
+
     def moved(self, stranger: Stranger, address: str) -> bool:
         """One comes from elsewhere than it seemed; whether it is heard now."""
 
@@ -67,12 +72,26 @@ class Stranger(Protocol):
 
     Attributes:
         address: where connections of the same origin are counted together.
+        handshake_s: what serving it will cost at first beyond what is told otherwise.
     """
 
     address: str
 
+    @property
+    def handshake_s(self) -> float:
+        """See above."""
+
     def shake(self) -> float:
         """Work off what has come of its handshake; the seconds that it took."""
+
+    def hold(self) -> None:
+        """Read no more from it."""
+
+    def serve(self) -> None:
+        """Read on; what it has to say it must say soon."""
+
+    def cut(self) -> None:
+        """Close without a word."""
 
 
 class Entrance:
@@ -84,13 +103,17 @@ class Entrance:
     Attributes:
         origins: whose pages may open WebSockets here.
         proxies: who may say where a request comes from.
+        base_path: below which browsers find everything, as a proxy passes it on; it begins and ends with a slash.
         page: what there is for browsers, if there is anything.
+        idle: the connections that have their answers and may ask again.
     """
 
     def __init__(self, crowd: Crowd | None = None) -> None:
         self.origins = Origins()
         self.proxies = Proxies()
+        self.base_path = "/"
         self.page: Page | None = None
+        self.idle = Idle()
         self._crowd = crowd
         self._has_warned = False
 
@@ -108,22 +131,40 @@ class Entrance:
         else:
             self._crowd.shakes(stranger)
 
+    def idles(self, caller: Caller, address: str) -> None:
+        """One has its answer, and may ask again; before it does it is counted there."""
+        if self.page is not None:
+            self.page.left(caller)
+        self.idle.add(caller, address)
+
+    def asks_again(self, caller: Stranger) -> None:
+        """Its next request has begun to come: it is a stranger again."""
+        self.idle.discard(caller)
+        if self._crowd is not None:
+            self._crowd.met(caller)
+        else:
+            caller.serve()
+
     def requested(self, caller: Caller, request: Request) -> None:
         """Answer a request, or see to it that it will be."""
         self._see_proxy(caller, request)
+        path = below(self.base_path, request.path)
         try:
             if _wants_websocket(request):
-                self._upgrade(caller, request)
+                self._upgrade(caller, request, path)
+            elif path is None:
+                self._redirect(caller, request)
             else:
+                request.path = path
                 self._fetch(caller, request)
         except Exception:
             log.exception("the arena failed at a request from %s", caller.peer)
-            send(
-                caller, text(500, "the arena failed at this request; its log says why")
-            )
+            line = "the arena failed at this request; its log says why"
+            send(caller, text(500, line, NO_STORE, CLOSE))
 
     def left(self, caller: Wire) -> None:
         """A connection is gone, whoever's it was."""
+        self.idle.discard(caller)
         if self.page is not None:
             self.page.left(caller)
 
@@ -157,22 +198,34 @@ class Entrance:
         if self._crowd is not None:
             self._crowd.asked(caller)
 
-    def _upgrade(self, caller: Caller, request: Request) -> None:
+    def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)
         if why is not None:
-            send(caller, text(403, why))
-        elif self.page is not None and request.path.partition("?")[0] == WATCH:
+            send(caller, text(403, why, NO_STORE, CLOSE))
+        elif self.page is not None and path and path.partition("?")[0] == WATCH:
             self._asked(caller)
             self.page.enter(caller, request)
         else:
             caller.accept(request)
 
+    def _redirect(self, caller: Caller, request: Request) -> None:
+        """What is not below the base path is not here; who has only left out its last slash is told."""
+        self._asked(caller)
+        path, mark, query = request.path.partition("?")
+        if f"{path}/" == self.base_path:
+            there = ("Location", f"{self.base_path}{mark}{query}")
+            line = f"the page is at {self.base_path}"
+            send(caller, text(307, line, there, NO_STORE))
+        else:
+            line = f"there is nothing here; this arena is at {self.base_path}"
+            send(caller, text(404, line))
+
     def _fetch(self, caller: Caller, request: Request) -> None:
+        self._asked(caller)
         if self.page is None:
             send(caller, text(200, _GREETING))
-            return
-        self._asked(caller)
-        self.page.answer(caller, request)
+        else:
+            self.page.answer(caller, request)
 
 
 def _wants_websocket(request: Request) -> bool:

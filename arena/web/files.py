@@ -6,7 +6,6 @@ which names that hash, is asked for each time.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -15,11 +14,14 @@ from pathlib import PurePosixPath
 
 from arena.web.reply import (
     NO_CACHE,
+    PACKED,
     Header,
     Headers,
     Reply,
     knows,
+    pack,
     reply,
+    takes_gzip,
     text,
     unchanged,
 )
@@ -33,7 +35,6 @@ _INDEX, _ICON = "index.html", "favicon.svg"
 _STATIC = "/static/"
 _VERSION_DIGITS = 16  # of SHA-256: two versions of a page never meet
 _FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
-_WORTH = 0.9  # what packing must save, or it is not worth unpacking
 _VARY = ("Vary", "Accept-Encoding")
 _KINDS = {
     ".css": "text/css; charset=utf-8",
@@ -62,16 +63,14 @@ class _File:
         self.plain = reply(200, body, kind, *more)
         self.unchanged = unchanged(*more)
         self.packed = self.plain
-        packed = gzip.compress(body, 9, mtime=0)
-        if len(packed) < len(body) * _WORTH:
-            packing = ("Content-Encoding", "gzip")
-            self.packed = reply(200, packed, kind, packing, *more)
+        if (packed := pack(body, 9)) is not None:
+            self.packed = reply(200, packed, kind, PACKED, *more)
 
     def answer(self, headers: Headers) -> Reply:
         """As the visitor wants it."""
         if knows(headers, self.etag):
             return self.unchanged
-        return self.packed if _takes_gzip(headers) else self.plain
+        return self.packed if takes_gzip(headers) else self.plain
 
 
 class Files:
@@ -131,14 +130,3 @@ def _version(contents: Mapping[str, bytes]) -> str:
         digest.update(f"{name}\0{len(contents[name])}\0".encode())
         digest.update(contents[name])
     return digest.hexdigest()[:_VERSION_DIGITS]
-
-
-def _takes_gzip(headers: Headers) -> bool:
-    """Whether `Accept-Encoding` names gzip, and not to refuse it."""
-    for value in headers.get_all("Accept-Encoding"):
-        for offer in value.split(","):
-            name, _, weight = offer.partition(";")
-            if name.strip().lower() in ("gzip", "*"):
-                refused = weight.replace(" ", "").lower().rstrip("0.") == "q="
-                return not refused
-    return False

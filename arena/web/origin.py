@@ -1,4 +1,4 @@
-"""Which browsers' pages may open a WebSocket here: ours, and those that the arena's owner has named.
+"""Which browsers' pages may open a WebSocket here: ours, and those that the arena's owner has named; and below which path all is.
 
 A browser lets any page in the world connect to any address that its user can reach, and says in `Origin` whose page it is. Programs send
 no `Origin`, or their own address as one, and are let in. Where the arena listens on loopback only, `Host` must be a name of loopback's, too:
@@ -15,10 +15,11 @@ from typing import TypeAlias
 from arena.web.reply import Headers
 from protocol.errors import UsageError, one_line
 
-__all__ = ["Origins", "is_loopback", "read_origin"]
+__all__ = ["Origins", "below", "is_loopback", "read_base_path", "read_origin"]
 
 _PORTS = {"http": 80, "https": 443}
 _PLACE = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(?::([0-9]{1,5}))?")
+_BASE_PATH = re.compile(r"/(?:(?!\.{1,2}/)[A-Za-z0-9._~-]+/)*")
 _ORIGIN = re.compile(r"(https?)://([^/]+)/?")
 
 _Place: TypeAlias = tuple[str, int]
@@ -97,6 +98,24 @@ def read_origin(text: str) -> tuple[str, str, int]:
             f"expected an origin such as https://arena.example.org, got {_shown(text)}"
         )
     return found[1], *place
+
+
+def read_base_path(text: str) -> str:
+    """A path below which an arena is found; `/` is all of its address.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not _BASE_PATH.fullmatch(text):
+        raise UsageError(
+            f"expected a path such as /arena/, of letters, digits, '-', '.', '_' and '~' between slashes, got {_shown(text)}"
+        )
+    return text
+
+
+def below(base: str, path: str) -> str | None:
+    """A request's path as it were without the base path, with what stands behind its `?`; None if it is not below that."""
+    return path[len(base) - 1 :] if path.startswith(base) else None
 
 
 def is_loopback(host: str) -> bool:

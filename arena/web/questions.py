@@ -39,6 +39,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         query: what stood behind the `?`.
         viewer: who asks.
         parlour: the match that it is about, if the database has it not.
+        packs: whether a document is wanted packed, where that is worth it.
     """
 
     id: int
@@ -46,6 +47,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     query: dict[str, str] = {}
     viewer: Viewer = Viewer()
     parlour: SatDown | None = None
+    packs: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True):

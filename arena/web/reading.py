@@ -44,7 +44,7 @@ _BUSY = "too much is asked at once; try again in some seconds"
 _CLOSED = "the arena is closing"
 _FAILED = "the arena failed at this question; its log says why"
 
-_Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer]
+_Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer, bool]
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -53,12 +53,14 @@ class Answer(msgspec.Struct, frozen=True):
     Attributes:
         status: of HTTP.
         body: a document, or `{"error": …}`.
-        etag: the same for the same document; None if it is none.
+        etag: the same for the same document, packed or not; None if it is none.
+        is_packed: whether the body is packed with gzip.
     """
 
     status: int
     body: bytes
     etag: str | None = None
+    is_packed: bool = False
 
 
 class _Asked:
@@ -110,6 +112,7 @@ class Reading:
         viewer: Viewer,
         parlour: SatDown | None = None,
         address: str = "",
+        packs: bool = False,
     ) -> Answer:
         """A document, or why there is none; nothing is raised.
 
@@ -119,8 +122,9 @@ class Reading:
             viewer: who asks.
             parlour: the match that it is about, if the database does not have it.
             address: where it is asked.
+            packs: whether it is wanted packed, where that is worth it.
         """
-        key = (path, tuple(sorted(query.items())), viewer)
+        key = (path, tuple(sorted(query.items())), viewer, packs)
         kept = self._kept.get(key)
         if kept is not None and self._loop.time() < kept[0]:
             return kept[1]
@@ -156,13 +160,14 @@ class Reading:
         self, key: _Key, query: Mapping[str, str], parlour: SatDown | None
     ) -> _Asked:
         self.asked += 1
-        path, _, viewer = key
+        path, _, viewer, packs = key
         question = Question(
             id=self.asked,
             path=path,
             query=dict(query),
             viewer=viewer,
             parlour=parlour,
+            packs=packs,
         )
         return _Asked(key, question, self._loop.create_future())
 
@@ -209,7 +214,7 @@ class Reading:
             await child.end(at_once=True)
             return _sorry(_FAILED, 500)
         etag = header.etag if header.status == 200 else None
-        return Answer(header.status, body, etag)
+        return Answer(header.status, body, etag, header.is_packed)
 
     def _keep(self, key: _Key, done: asyncio.Future[Answer]) -> None:
         """Give the same answer for a moment to whoever asks the same."""

@@ -5,6 +5,7 @@ Pure: nothing here knows a socket. The policy forbids the page whatever it does 
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
@@ -13,14 +14,17 @@ import msgspec
 __all__ = [
     "NO_CACHE",
     "NO_STORE",
+    "PACKED",
     "Header",
     "Headers",
     "Reply",
     "Visitor",
     "document",
     "knows",
+    "pack",
     "problem",
     "reply",
+    "takes_gzip",
     "text",
     "unchanged",
 ]
@@ -28,9 +32,13 @@ __all__ = [
 NO_CACHE = ("Cache-Control", "no-cache")
 """It may be kept, but has to be asked for again, by its ETag."""
 NO_STORE = ("Cache-Control", "no-store")
+PACKED = ("Content-Encoding", "gzip")
+"""The body is what `pack` has made of it."""
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
+_WORTH = 0.9  # what packing must save, or it is not worth unpacking
+_TINY_BYTES = 1_000  # goes in one segment of TCP, packed or not
 _ALWAYS = (
     (
         "Content-Security-Policy",
@@ -46,7 +54,6 @@ _ALWAYS = (
         "Permissions-Policy",
         "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     ),
-    ("Connection", "close"),
 )
 
 Header: TypeAlias = tuple[str, str]
@@ -74,7 +81,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 class Visitor(Protocol):
-    """Who has sent a request and waits for its one answer.
+    """Who has sent a request and waits for its answer.
 
     Attributes:
         address: where connections of the same origin are counted together.
@@ -83,7 +90,7 @@ class Visitor(Protocol):
     address: str
 
     def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
-        """Send the answer and close; nothing happens if the visitor has gone."""
+        """Send the answer; nothing happens if the visitor has gone."""
 
     def cut(self) -> None:
         """Close without a word."""
@@ -113,6 +120,32 @@ def document(status: int, body: bytes, *more: Header) -> Reply:
 def problem(status: int, line: str) -> Reply:
     """Why there is no document, in one line."""
     return document(status, msgspec.json.encode({"error": line}), NO_STORE)
+
+
+def pack(body: bytes, effort: int) -> bytes | None:
+    """A body packed with gzip; None if that is not worth it.
+
+    It may hold nothing secret beside what somebody else can choose and send again and again: how long it is when packed would tell (BREACH).
+
+    Args:
+        body: as it is.
+        effort: from 1, quick, to 9, small.
+    """
+    if len(body) < _TINY_BYTES:
+        return None
+    packed = gzip.compress(body, effort, mtime=0)
+    return packed if len(packed) < len(body) * _WORTH else None
+
+
+def takes_gzip(headers: Headers) -> bool:
+    """Whether `Accept-Encoding` names gzip, and not to refuse it."""
+    for value in headers.get_all("Accept-Encoding"):
+        for offer in value.split(","):
+            name, _, weight = offer.partition(";")
+            if name.strip().lower() in ("gzip", "*"):
+                refused = weight.replace(" ", "").lower().rstrip("0.") == "q="
+                return not refused
+    return False
 
 
 def knows(headers: Headers, etag: str) -> bool:

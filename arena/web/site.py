@@ -24,6 +24,7 @@ from arena.web.origin import Origins
 from arena.web.reply import (
     NO_CACHE,
     NO_STORE,
+    PACKED,
     Headers,
     Reply,
     Visitor,
@@ -31,6 +32,7 @@ from arena.web.reply import (
     knows,
     problem,
     reply,
+    takes_gzip,
     text,
     unchanged,
 )
@@ -47,7 +49,7 @@ _ANSWER_S = 30.0  # then nobody waits any more
 _MOST_ASKED = 512  # that may be waited for at a time: a class that opens one document
 _MOST_ASKED_NEAR = 256  # from one address
 _MOST_FIELDS = 8
-_VARY = ("Vary", "Authorization")
+_VARY = ("Vary", "Authorization, Accept-Encoding")
 _BUSY = "too much is being asked just now; try again in a moment"
 
 
@@ -64,7 +66,11 @@ class Answer(Protocol):
 
     @property
     def etag(self) -> str | None:
-        """Changes when the document does, if it has one."""
+        """Changes when the document does, if it has one; the same whether it is packed."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the body is packed with gzip."""
 
 
 class Sources(Protocol):
@@ -76,8 +82,8 @@ class Sources(Protocol):
     def blame(self, address: str) -> None:
         """Somebody there was refused."""
 
-    def lobby(self) -> bytes:
-        """The lobby's document, as it is now."""
+    def lobby_document(self, packs: bool) -> Answer:
+        """The lobby's document, as it is now; packed if that is wanted and worth it."""
 
     def metrics(self) -> str:
         """Figures in Prometheus' format."""
@@ -86,9 +92,14 @@ class Sources(Protocol):
         """Why results are not written any more, if so."""
 
     async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+        self,
+        path: str,
+        query: Mapping[str, str],
+        viewer: Viewer,
+        address: str,
+        packs: bool,
     ) -> Answer:
-        """A document from the database for somebody there; raises `ArenaError`."""
+        """A document from the database for somebody there, packed if that is wanted and worth it; raises `ArenaError`."""
 
 
 class _Wanted(NamedTuple):
@@ -126,9 +137,9 @@ class Site:
         """Respond, now or later."""
         self._visitors.came(visitor)
         path, _, query = request.path.partition("?")
-        if request.method != "GET":
-            line = f"expected GET, got {request.method}"
-            self._send(visitor, text(405, line, ("Allow", "GET")))
+        if request.method not in ("GET", "HEAD"):
+            line = f"expected GET or HEAD, got {request.method}"
+            self._send(visitor, text(405, line, ("Allow", "GET, HEAD")))
         elif path.startswith(_API):
             self._document(visitor, path, query, request.headers)
         elif path == "/healthz":
@@ -176,20 +187,22 @@ class Site:
             self._send(visitor, problem(400, str(error)))
         else:
             if path == _LOBBY:
-                self._send(visitor, document(200, self._sources.lobby(), NO_STORE))
+                found = self._sources.lobby_document(takes_gzip(headers))
+                self._send(visitor, _reply(found, headers))
             else:
                 self._ask(_Wanted(visitor, path, fields, viewer, headers))
 
     def _ask(self, wanted: _Wanted) -> None:
-        visitor = wanted.visitor
-        near = self._near[visitor.address]
+        visitor, address = wanted.visitor, wanted.visitor.address
+        near = self._near[address]
         if len(self._asked) >= _MOST_ASKED or near >= _MOST_ASKED_NEAR:
             self._send(visitor, problem(503, _BUSY))
             return
-        self._near[visitor.address] += 1
+        self._near[address] += 1
         task = asyncio.get_running_loop().create_task(self._later(wanted))
         self._asked.add(task)
-        task.add_done_callback(lambda task: self._answered(task, visitor.address))
+        # Its next request may come from elsewhere, through the same proxy.
+        task.add_done_callback(lambda task: self._answered(task, address))
 
     def _answered(self, task: asyncio.Task[None], address: str) -> None:
         self._asked.discard(task)
@@ -201,7 +214,9 @@ class Site:
         visitor, path, fields, viewer, headers = wanted
         try:
             async with asyncio.timeout(_ANSWER_S):
-                found = await self._sources.ask(path, fields, viewer, visitor.address)
+                found = await self._sources.ask(
+                    path, fields, viewer, visitor.address, takes_gzip(headers)
+                )
             answer = _reply(found, headers)
         except TimeoutError:
             line = f"this was not ready within {_ANSWER_S:.0f} s; try again"
@@ -221,11 +236,15 @@ def _reply(found: Answer, headers: Headers) -> Reply:
     """A document is kept and asked for again; whatever it is not is of this moment."""
     if found.status != 200:
         return document(found.status, found.body, NO_STORE)
+    packed = (PACKED,) if found.is_packed else ()
     if found.etag is None:
-        return document(200, found.body, NO_STORE, _VARY)
-    tag = found.etag if found.etag.endswith('"') else f'"{found.etag}"'
+        return document(200, found.body, *packed, NO_STORE, _VARY)
+    # Weak: packed and plain are the same document, but not the same bytes.
+    tag = f'W/"{found.etag}"'
     more = (("ETag", tag), NO_CACHE, _VARY)
-    return unchanged(*more) if knows(headers, tag) else document(200, found.body, *more)
+    if knows(headers, tag):
+        return unchanged(*more)
+    return document(200, found.body, *packed, *more)
 
 
 def _token(headers: Headers) -> str | None:

@@ -21,7 +21,7 @@ from arena.web.metrics import Figures, exposition, metrics
 from arena.web.now import Upcoming
 from arena.web.parlour import Parlour
 from arena.web.reading import Answer, Reading
-from arena.web.reply import Visitor
+from arena.web.reply import Visitor, pack
 from arena.web.site import Site
 from arena.web.viewers import Viewers, Watcher
 from arena.wire import Caller, Wire
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Web"]
 
 _LOBBY_S = 1.0  # for so long the lobby's document is good
+_LOBBY_EFFORT = 1  # of 9, as it is packed while matches are played
 _MATCHES = "/api/matches/"
 _UNWRITTEN = "results are not written down any more; the arena's log says why"
 
@@ -69,6 +70,7 @@ class Web:
         self._site = Site(page_files(), self, self._gateway.entrance.origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
         self._lobby = lobby(host, self._gallery)
+        self._packed_lobby: bytes | None = None  # of this lobby, if it is known
 
     async def close(self) -> None:
         """Stop what has been started for it."""
@@ -134,9 +136,21 @@ class Web:
         now = self._clock()
         if now >= self._lobby_until:
             latest, upcoming = self.chronicle.latest, self.upcoming()
-            self._lobby = lobby(self._host, self._gallery, latest, upcoming)
+            made = lobby(self._host, self._gallery, latest, upcoming)
+            if made != self._lobby:
+                self._lobby, self._packed_lobby = made, None
             self._lobby_until = now + _LOBBY_S
         return self._lobby
+
+    def lobby_document(self, packs: bool) -> Answer:
+        """The same, packed if that is wanted and worth it: once for all who ask, until it changes."""
+        body = self.lobby()
+        if packs and self._packed_lobby is None:
+            self._packed_lobby = pack(body, _LOBBY_EFFORT) or body
+        packed = self._packed_lobby if packs else None
+        if packed is None or packed is body:
+            return Answer(200, body)
+        return Answer(200, packed, is_packed=True)
 
     def failure(self) -> str | None:
         """That results are not written any more, if so; where the database is, strangers need not know."""
@@ -168,7 +182,12 @@ class Web:
         return exposition(metrics(figures))
 
     async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+        self,
+        path: str,
+        query: Mapping[str, str],
+        viewer: Viewer,
+        address: str,
+        packs: bool,
     ) -> Answer:
         """A document from the database, or of a match in the parlour.
 
@@ -177,7 +196,7 @@ class Web:
         """
         match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
         record = self.parlour.record(match) if path.startswith(_MATCHES) else None
-        return await self._reading.ask(path, query, viewer, record, address)
+        return await self._reading.ask(path, query, viewer, record, address, packs)
 
     # --- within ---
 

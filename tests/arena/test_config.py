@@ -530,7 +530,7 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
         (
             "[serve]\nsport = 4",
             "[serve] sport: unknown field; expected some of: "
-            "host, port, db, players, matches, once, practice, open, page, origin, trusted_proxy, tls_cert, tls_key, log",
+            "host, port, db, players, matches, once, practice, open, page, origin, trusted_proxy, base_path, tls_cert, tls_key, log",
         ),
         (
             "[limits]\ndecision_ms = true",

@@ -1776,8 +1776,11 @@ def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
 @pytest.mark.parametrize(
     ("request_", "status"),
     [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"200 OK"),
-        (b"GET /anything?x=1 HTTP/1.1\r\nHost: a\r\n\r\n", b"200 OK"),
+        (b"GET / HTTP/1.0\r\nHost: a\r\n\r\n", b"200 OK"),
+        (
+            b"GET /anything?x=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+            b"200 OK",
+        ),
         (
             b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
             b"426 Upgrade Required",

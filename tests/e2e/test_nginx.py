@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -20,11 +21,15 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 from websockets.frames import Frame, Opcode
+from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.access import Access
+from tests.e2e.browser import Look, browser
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Program, Raw
+from tests.e2e.playing import sit_down
 from tests.e2e.test_access import ANN, BEN, REFUSED, ROSTER, opened
+from tests.e2e.test_tls import Files, make
 from tests.serving import free_port
 
 pytestmark = pytest.mark.e2e
@@ -48,11 +53,21 @@ http {{
 """
 
 
-def configuration(folder: Path, port: int, arena: int) -> str:
-    """What the manual has to copy, but for TLS, and with ports of ours."""
+def configuration(
+    folder: Path, port: int, arena: int, path: str = "/", tls: Files | None = None
+) -> str:
+    """What the manual has to copy, with ports and a certificate of ours, or without TLS."""
     [ours] = re.findall(r"^```nginx\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
-    ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
-    ours, count = re.subn(r"listen 443 ssl;", f"listen 127.0.0.1:{port};", ours)
+    if tls is None:
+        ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
+    else:
+        for mine, theirs in zip(tls, ("fullchain.pem", "privkey.pem"), strict=True):
+            ours = ours.replace(f"/etc/ssl/arena/{theirs}", str(mine))
+    secure = "" if tls is None else " ssl"
+    here = f"listen 127.0.0.1:{port}{secure};"
+    ours, count = re.subn(r"listen 443 ssl;", here, ours)
+    assert count == 1
+    ours, count = re.subn(r"location / ", f"location {path} ", ours)
     assert count == 1
     ours, count = re.subn(r"127\.0\.0\.1:7700", f"127.0.0.1:{arena}", ours)
     assert count == 1
@@ -60,17 +75,19 @@ def configuration(folder: Path, port: int, arena: int) -> str:
 
 
 @pytest.fixture
-def nginx(tmp_path: Path) -> Iterator[Callable[[int], int]]:
-    """Start one in front of an arena's port; its own port."""
+def nginx(tmp_path: Path) -> Iterator[Callable[..., int]]:
+    """Start one in front of an arena's port, on a port, below a path, with TLS; its own port."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None:
         assert not os.environ.get("CI"), "nginx is not installed"
         pytest.skip("nginx is not installed")
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(arena: int) -> int:
-        port, file = free_port(), tmp_path / "nginx.conf"
-        file.write_text(configuration(tmp_path, port, arena))
+    def start(
+        arena: int, path: str = "/", tls: Files | None = None, port: int = 0
+    ) -> int:
+        port, file = port or free_port(), tmp_path / "nginx.conf"
+        file.write_text(configuration(tmp_path, port, arena, path, tls))
         words = (program, "-c", str(file), "-p", str(tmp_path), "-e", "stderr")
         started.append(subprocess.Popen(words))
         give_up = time.monotonic() + TIMEOUT_S
@@ -337,6 +354,98 @@ def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None
                 assert '"lobby"' in str(await viewer.recv())
 
     asyncio.run(main())
+
+
+def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
+    start: Any, nginx: Any, tmp_path: Path
+) -> None:
+    tls, port = make(tmp_path, "proxy"), free_port()
+    arena = start(
+        *("arena", "serve", "--port", "0", "--trusted-proxy", "127.0.0.1", "--open"),
+        *("--origin", f"https://127.0.0.1:{port}", "--base-path", "/arena/"),
+        *("--db", str(tmp_path / "db")),
+    )
+    found = re.search(r":(\d+)/arena/ ", arena.until("arena at"))
+    assert found
+    nginx(int(found[1]), "/arena/", tls, port)
+    at = f"127.0.0.1:{port}/arena"
+
+    trust = ssl.create_default_context(cafile=tls[0])
+    hello = '{"type":"hello","protocol":1,"name":"ann","games":["blackjack"]}'
+
+    with browser() as chromium, comes(f"wss://{at}/", ssl=trust) as bot:
+        look = Look(chromium, f"https://{at}", ignore_https_errors=True)
+        page = look.to()
+        page.get_by_text(f"A bot connects to wss://{at}/;").first.wait_for()
+        bot.send(hello)
+        assert '"welcome"' in str(bot.recv(TIMEOUT_S))
+        page.get_by_text("ann", exact=True).first.wait_for()
+        person = sit_down(look, "ace_king_queen", "Pia", Hands=2)
+        while person.may_move() or person.go_on.is_visible():
+            if person.moves.count():
+                person.move()
+            else:
+                before = person.shown()
+                person.go_on.click()
+                person.changed(before)
+        person.result.wait_for()
+        look.sound("the result of a match")
+        page.get_by_text("Step through the record").click()
+        page.locator(".felt").wait_for()
+        look.sound("its record")
+        look.to("#/competitions")
+        look.sound("what was played")
+        asked = {path for path in look.fetched if not path.startswith("/arena/")}
+        assert asked == set()
+        assert look.fetched
+        page.goto(f"https://{at}")  # without the last slash
+        page.wait_for_url(f"https://{at}/")
+        page.get_by_text("ann", exact=True).first.wait_for()
+        look.close()
+
+
+def test_who_shares_the_proxys_connection_is_counted_apart(behind: Any) -> None:
+    """What a client does is not charged to the next one whose request the proxy sends over the same connection."""
+
+    async def scenario(arena: Proxied) -> None:
+        seen: list[str] = []
+        entrance = arena.gateway.entrance
+        requested = entrance.requested
+
+        def noting(caller: Any, request: Any) -> None:
+            seen.append(caller.address)
+            requested(caller, request)
+
+        entrance.requested = noting  # type: ignore[method-assign]
+        for near in (ELSEWHERE, FARTHER) * 10:
+            async with fetching(arena, near) as (reader, writer):
+                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                assert b" 200 " in await reader.read()
+
+        assert seen == [ELSEWHERE, FARTHER] * 10
+        assert len(entrance.idle) == len(arena.gateway._connections) < 20
+        assert arena.gateway.reception.strangers._near == {}
+
+        async with arena.stranger("ann") as ann:  # perhaps over one of them, too
+            await ann.hello(token=ANN)
+            player = arena.gateway.players["ann"]
+            assert player.connection is not None
+            assert player.connection.address == ELSEWHERE
+
+    behind(scenario)
+
+
+@asynccontextmanager
+async def fetching(
+    arena: Proxied, near: str
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection to the proxy from that address."""
+    port = int(arena.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, local_addr=(near, 0)
+    )
+    yield reader, writer
+    writer.close()
 
 
 def test_bots_that_the_arena_launches_need_no_roster(

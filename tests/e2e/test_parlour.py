@@ -425,7 +425,7 @@ async def fetched(place: Place, path: str) -> Any:
     """A document, as a browser gets it."""
     host, _, port = place.host.url.removeprefix("ws://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     assert head.startswith(b"HTTP/1.1 200"), (head, body)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -24,6 +25,7 @@ from arena.connection import Connection
 from arena.host import Host
 from arena.store import Store
 from arena.tls import context
+from arena.web.reply import pack
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, Arena, Raw
@@ -50,8 +52,7 @@ class House(Arena):
     """A host with its page; bots and matches as in other tests."""
 
     def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
-        port = int(host.url.rpartition(":")[2])
-        super().__init__(host.gateway, port)
+        super().__init__(host.gateway, urlsplit(host.url).port or 0)
         self.host = host
         self.url = host.url
         self.trust = trust
@@ -79,7 +80,7 @@ class House(Arena):
 
     async def get(self, path: str, **said: str) -> Answer:
         """GET it, with headers."""
-        headers = {"Host": f"127.0.0.1:{self.port}"}
+        headers = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
         headers |= {name.replace("_", "-"): value for name, value in said.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         return await self.sends(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
@@ -188,7 +189,8 @@ def test_the_page_loads_with_all_that_it_names(
 ) -> None:
     async def scenario(house: House) -> None:
         page = await house.get("/")
-        wanted = sorted(set(re.findall(r'"(/[^"]+)"', page.body.decode())))
+        named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
+        wanted = sorted(f"/{address}" for address in {*named})
         found = await asyncio.gather(*map(house.get, wanted))
 
         assert page.headers["Content-Type"] == "text/html; charset=utf-8"
@@ -216,7 +218,9 @@ def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(in_house: Run) 
     in_house(scenario)
 
 
-def test_every_answer_is_closed_and_has_the_policy(in_house: Run) -> None:
+def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
+    in_house: Run,
+) -> None:
     async def scenario(house: House) -> None:
         paths = (
             "/",
@@ -259,6 +263,36 @@ def test_documents_figures_and_health(in_house: Run) -> None:
     in_house(scenario)
 
 
+def test_the_lobby_is_packed_once_until_it_changes(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[bytes] = []
+
+    def counting(body: bytes, effort: int) -> bytes | None:
+        packed.append(body)
+        return pack(body, effort)
+
+    monkeypatch.setattr("arena.web.web.pack", counting)
+    monkeypatch.setattr("arena.web.reply._TINY_BYTES", 100)
+    monkeypatch.setattr("arena.web.web._LOBBY_S", 0.0)
+
+    async def scenario(house: House) -> None:
+        plain = await house.get("/api/lobby.json")
+        for _ in range(5):
+            answer = await house.get("/api/lobby.json", Accept_Encoding="gzip")
+
+            assert answer.headers["Content-Encoding"] == "gzip"
+            assert len(answer.body) == int(answer.headers["Content-Length"])
+            assert gzip.decompress(answer.body) == plain.body
+        assert len(packed) == 1
+
+        async with house.bot("ann"):
+            await house.get("/api/lobby.json", Accept_Encoding="gzip")
+        assert len(packed) == 2
+
+    in_house(scenario)
+
+
 def test_where_the_database_is_that_fails_strangers_need_not_know(
     tmp_path: Path, in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,13 +321,13 @@ def test_a_token_that_is_wrong_is_told_in_one_line(in_house: Run) -> None:
     in_house(scenario)
 
 
-def test_only_get_is_answered(in_house: Run) -> None:
+def test_only_get_and_head_are_answered(in_house: Run) -> None:
     async def scenario(house: House) -> None:
-        for method in ("POST", "HEAD", "DELETE"):
-            request = f"{method} /api/lobby.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for method in ("POST", "PUT", "DELETE"):
+            request = f"{method} /api/lobby.json HTTP/1.0\r\nHost: localhost\r\n\r\n"
             answer = await house.sends(request.encode())
 
-            assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+            assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
     in_house(scenario)
 
@@ -589,23 +623,13 @@ def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
 # --- rogues ---
 
 
-def test_who_asks_twice_at_once_gets_at_most_one_answer(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        answer = await house.sends(one * 3)
-
-        assert answer.body.count(b"HTTP/1.1") == 0
-        await house.emptied()
-        await house.still_plays()
-
-    in_house(scenario)
-
-
 @pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
-def test_what_follows_a_request_means_nothing(in_house: Run, more: bytes) -> None:
+def test_what_follows_the_last_request_means_nothing(
+    in_house: Run, more: bytes
+) -> None:
     async def scenario(house: House) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
-        writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        writer.write(b"GET /api/competitions.json HTTP/1.0\r\nHost: localhost\r\n\r\n")
         while not house.visitors:
             await asyncio.sleep(0)
         writer.write(more)
@@ -746,6 +770,349 @@ def test_there_is_an_end_to_visitors_that_do_not_read(
     in_house(scenario)
 
 
+# --- one connection for many requests ---
+
+
+class Peer:
+    """Somebody on one connection, as a browser has it."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.reader, self.writer = reader, writer
+
+    def asks(self, path: str, method: str = "GET", **said: str) -> None:
+        """Send a request, and wait for nothing."""
+        headers = {"Host": "localhost", **said}
+        lines = "".join(
+            f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items()
+        )
+        self.writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
+
+    async def hears(self, *, is_head: bool = False) -> Answer:
+        """The next answer; what comes after it stays."""
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        first, *lines = head.strip().split("\r\n")
+        headers = dict(line.split(": ", 1) for line in lines)
+        size = 0 if is_head else int(headers.get("Content-Length", 0))
+        body = await self.reader.readexactly(size)
+        return Answer(int(first.split()[1]), headers, body)
+
+    async def gets(self, path: str, method: str = "GET", **said: str) -> Answer:
+        """Ask, and hear the answer."""
+        self.asks(path, method, **said)
+        return await self.hears(is_head=method == "HEAD")
+
+
+@asynccontextmanager
+async def peer(house: House) -> AsyncIterator[Peer]:
+    """A connection of its own."""
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", house.port, ssl=house.trust
+    )
+    yield Peer(reader, writer)
+    writer.transport.abort()
+
+
+def idle(house: House) -> int:
+    return len(house.gateway.entrance.idle)
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
+def test_many_requests_come_over_one_connection(
+    in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
+) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            page = await one.gets("/")
+            wanted = re.findall(r'"([^"]*static/[^"]+)"', page.body.decode())
+            for path in ("/healthz", "/api/lobby.json", "/api/competitions.json"):
+                assert (await one.gets(path)).status == 200
+            assert (await one.gets("/nothing")).status == 404
+            for path in wanted:
+                assert (await one.gets("/" + path.removeprefix("/"))).status == 200
+
+            assert len(house.gateway._connections) == 1
+            assert "Connection" not in page.headers
+            assert (idle(house), len(house.gateway.reception.strangers)) == (1, 0)
+
+            closed = await one.gets("/healthz", Connection="close")
+            assert closed.headers["Connection"] == "close"
+            assert await one.reader.read() == b""
+        await house.emptied()
+
+        assert idle(house) == 0
+
+    tls = request.getfixturevalue("files") if is_encrypted else None
+    in_house(scenario, tls=tls)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_requests_that_come_at_once_are_answered_in_order(
+    in_house: Run, ends: bool
+) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            paths = ["/api/competitions.json", "/healthz", "/nothing", "/metrics"] * 50
+            for path in paths:
+                one.asks(path)
+            if ends:
+                one.writer.write_eof()
+            kinds = {"/nothing": 404}
+            for path in paths:
+                answer = await one.hears()
+                assert answer.status == kinds.get(path, 200)
+                assert (answer.body == b"ok\n") is (path == "/healthz")
+            if ends:
+                assert await one.reader.read() == b""
+        await house.emptied()
+        await house.still_plays()
+
+    in_house(scenario)
+
+
+def test_head_is_answered_like_get_without_the_body(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            for path in ("/", "/api/lobby.json", "/api/competitions.json", "/healthz"):
+                head = await one.gets(path, "HEAD")
+                got = await one.gets(path)
+                head.headers.pop("Date")
+                got.headers.pop("Date")
+                # The lobby's document has a clock in it.
+                assert (head.status, head.headers.keys()) == (200, got.headers.keys())
+                assert (
+                    head.headers["ETag"] == got.headers["ETag"]
+                    if ("ETag" in got.headers)
+                    else True
+                )
+                assert int(head.headers["Content-Length"]) > 0
+
+    in_house(scenario)
+
+
+def test_a_request_with_a_body_is_refused_in_one_line(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            await one.gets("/healthz")
+            one.asks("/healthz", "POST", Content_Length="5")
+            one.writer.write(b"hello")
+            answer = await one.hears()
+
+            assert (answer.status, answer.body.count(b"\n")) == (400, 1)
+            assert b"without a body" in answer.body
+            assert answer.headers["Connection"] == "close"
+            assert await one.reader.read() == b""
+
+    in_house(scenario)
+
+
+def test_a_request_in_pieces_after_another_is_answered(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            one.writer.write(whole + whole[:10])
+            await one.hears()
+            for byte in whole[10:]:
+                one.writer.write(bytes([byte]))
+                await asyncio.sleep(0)
+
+            assert (await one.hears()).body == b"ok\n"
+
+    in_house(scenario)
+
+
+def test_a_connection_that_has_fetched_may_become_a_websocket(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            await one.gets("/healthz")
+            one.writer.write(
+                b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+                b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+                b"\x81\xa0\0\0\0\0" + b'{"type":"watch","topic":"lobby"}'
+            )
+            answer = await one.hears()
+            frame = await one.reader.readuntil(b'"type":"lobby"')
+
+            assert (answer.status, frame[0]) == (101, 0x81)
+            assert (house.viewers, idle(house)) == (1, 0)
+
+    in_house(scenario)
+
+
+def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.web.visitors._MOST_IDLE_NEAR", 5)
+
+    async def scenario(house: House) -> None:
+        async with AsyncExitStack() as stack:
+            there = []
+            for _ in range(8):
+                one = await stack.enter_async_context(peer(house))
+                await one.gets("/healthz")
+                there.append(one)
+            gone = [await one.reader.read() for one in there[:3]]
+
+            assert gone == [b""] * 3, "those who were idle for longest"
+            assert (idle(house), len(house.gateway.reception.strangers)) == (5, 0)
+            assert (await there[3].gets("/healthz")).status == 200
+            await house.still_plays()
+
+    in_house(scenario, limits=msgspec.structs.replace(LIMITS, strangers=2))
+
+
+def test_who_is_idle_for_long_is_closed(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.connection._IDLE_S", 0.05)
+
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            await one.gets("/healthz")
+
+            assert await one.reader.read() == b""
+        await house.emptied()
+        assert not house.gateway.reception.strangers._failures, "it was no failure"
+
+    in_house(scenario)
+
+
+def test_who_asks_without_end_over_one_connection_stands_in_line(
+    in_house: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.strangers._ASKS", 100)
+    monkeypatch.setattr("arena.strangers._ASKS_PER_S", 1)
+
+    async def scenario(house: House) -> None:
+        strangers = house.gateway.reception.strangers
+        async with house.bot("ann") as ann, peer(house) as one:
+            for _ in range(111):
+                await one.gets("/healthz")
+            house.open("blackjack", "ann", hands=1)
+            strangers._credit_s = -0.005
+            one.asks("/healthz")
+            while not strangers._line:
+                await asyncio.sleep(0)
+
+            assert strangers._is_failing("127.0.0.1")
+
+            await one.hears()  # in its turn
+            await ann.play()
+
+    in_house(scenario)
+
+
+def test_pipelined_floods_harm_no_match(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async def asks() -> None:
+            async with peer(house) as one:
+                for _ in range(200):
+                    one.asks("/api/lobby.json")
+                for _ in range(200):
+                    await one.hears()
+
+        await floods(house, asks)
+
+    in_house(scenario)
+
+
+def test_who_asks_on_and_reads_nothing_is_not_answered_on(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            page = await house.get("/")
+            script = re.findall(r'"([^"]*lib/preact.js)"', page.body.decode())[0]
+            for _ in range(1000):
+                one.asks("/" + script.removeprefix("/"))
+            before, served = -1, house.host.web._site.served  # type: ignore[union-attr]
+            while served[200] > before:
+                before = served[200]
+                await asyncio.sleep(0.2)
+
+            assert before < 900
+            waiting = (
+                connection._transport.get_write_buffer_size()  # type: ignore[attr-defined]
+                for connection in house.gateway._connections
+            )
+            assert sum(waiting) < 200_000
+
+    in_house(scenario)
+
+
+# --- below a path ---
+
+
+def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        page = await house.get("/arena/")
+        named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
+        for path in ("api/lobby.json", "api/competitions.json", "healthz", *named):
+            assert (await house.get(f"/arena/{path}")).status == 200, path
+        for path in ("/", "/api/lobby.json", "/healthz", "/favicon.svg", "/arenas/"):
+            answer = await house.get(path)
+
+            assert answer.status == 404
+            assert answer.body == b"there is nothing here; this arena is at /arena/\n"
+        assert len(named) > 3
+        assert house.url == f"ws://127.0.0.1:{house.port}/arena/"
+
+        moved = await house.get("/arena?a=1")
+        assert (moved.status, moved.headers["Location"]) == (307, "/arena/?a=1")
+
+    in_house(scenario, base_path="/arena/")
+
+
+def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -> None:
+    async def scenario(house: House) -> None:
+        async with house.viewer("watch") as viewer:
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+            assert (await heard(viewer))["type"] == "lobby"
+            assert house.viewers == 1
+        for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
+            async with connect(url) as bot:
+                await Raw(bot, "ann").hello()
+            while house.gateway.players:
+                await asyncio.sleep(0.01)
+        house.url = house.url.removesuffix("/arena/")
+        await house.still_plays()
+
+    in_house(
+        scenario,
+        base_path="/arena/",
+        limits=msgspec.structs.replace(LIMITS, grace_ms=1),
+    )
+
+
+@pytest.mark.parametrize("word", ["arena", "/a b/", "//", "/arena", ""])
+def test_what_is_no_base_path_is_refused_at_once(
+    start: Callable[..., Program], tmp_path: Path, word: str
+) -> None:
+    program = start("arena", "serve", "--base-path", word, cwd=tmp_path)
+    status, _, said = program.ends()
+
+    assert (status, said.count("\n")) == (2, 1)
+    assert (
+        f"expected a path such as /arena/, of letters, digits, '-', '.', '_' and '~' between slashes, got {word!r}"
+        in said
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_arena_serve_prints_has_the_base_path_of_its_file(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text('[serve]\nport = 0\nbase_path = "/arena/"\n')
+    program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+    found = re.search(r"ws://127.0.0.1:(\d+)/arena/ ", program.until("arena at"))
+    page = program.until("the page is at")
+
+    assert found
+    assert page.split()[-1] == f"http://127.0.0.1:{found[1]}/arena/"
+    assert b"<html" in asyncio.run(fetched(int(found[1]), "/arena/"))
+
+
 # --- without a page, and from the command line ---
 
 
@@ -773,7 +1140,7 @@ def at(line: str) -> int:
 
 async def fetched(port: int, path: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost:{port}\r\n\r\n".encode())
     said = await reader.read(-1)
     writer.close()
     return said
@@ -865,10 +1232,8 @@ def test_limits_of_bots_are_not_those_of_the_page(in_house: Run) -> None:
 
     async def scenario(house: House) -> None:
         page = await house.get("/")
-        [script] = re.findall(r'"(/static/[^"]+/lib/preact.js)"', page.body.decode())[
-            :1
-        ]
-        answer = await house.get(script)
+        [script] = re.findall(r'"(static/[^"]+/lib/preact.js)"', page.body.decode())[:1]
+        answer = await house.get(f"/{script}")
 
         assert answer.status == 200
         assert len(answer.body) == int(answer.headers["Content-Length"]) > 10_000

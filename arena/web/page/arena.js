@@ -42,9 +42,9 @@ export function useToken() {
   return token();
 }
 
-/** `api("competitions", id, "bot")` → "/api/competitions/ID/bot.json" */
+/** `api("competitions", id, "bot")` → "api/competitions/ID/bot.json", which is below the page wherever that is. */
 export function api(...parts) {
-  return `/api/${parts.map(encodeURIComponent).join("/")}.json`;
+  return `api/${parts.map(encodeURIComponent).join("/")}.json`;
 }
 
 /**
@@ -141,8 +141,17 @@ export function useDocument(path, params, everyMs) {
   return { data: is ? state.data : null, error: is ? state.error : null, loading: Boolean(key) && !is, reload };
 }
 
+/** The address of a WebSocket, from the page's own. */
 function address(path) {
-  return `${location.protocol === "https:" ? "wss:" : "ws:"}//${location.host}${path}`;
+  const url = new URL(path, document.baseURI);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return url.href;
+}
+
+/** Where bots connect. */
+export function botAddress() {
+  const url = new URL(address("./"));
+  return url.pathname === "/" ? url.origin : url.href;
 }
 
 function open(path, onMessage, onClose, onOpen) {
@@ -173,12 +182,12 @@ function open(path, onMessage, onClose, onOpen) {
 
 /** A viewer's socket (`/watch`) of one's own, as one needs to sit down. @returns {{send(m: object): void, close(): void}} */
 export function openViewer(onMessage, onClose, onOpen) {
-  return open("/watch", onMessage, onClose, onOpen);
+  return open("watch", onMessage, onClose, onOpen);
 }
 
 /** An ordinary bot's connection: the person who sits down is one. @returns {{send(m: object): void, close(): void}} */
 export function openBot(onMessage, onClose, onOpen) {
-  return open("/", onMessage, onClose, onOpen);
+  return open("./", onMessage, onClose, onOpen);
 }
 
 /**

@@ -81,6 +81,8 @@ def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
         ("ws://[::1]:7700", "http://[::1]:7700"),
         ("ws://0.0.0.0:7700", "http://localhost:7700"),
         ("wss://[::]:7700", "https://localhost:7700"),
+        ("ws://127.0.0.1:7700/arena/", "http://127.0.0.1:7700/arena/"),
+        ("wss://0.0.0.0:7700/arena/", "https://localhost:7700/arena/"),
     ],
 )
 def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:

@@ -160,5 +160,5 @@ def test_all_that_the_index_of_the_installed_page_names_is_there() -> None:
     assert "{version}" not in index
 
     for address in index.split('"'):
-        if address.startswith("/static/"):
-            assert get(files, address).status == 200, address
+        if address.startswith("static/"):
+            assert get(files, f"/{address}").status == 200, address

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from websockets.datastructures import Headers
 
-from arena.web.origin import Origins, is_loopback, read_origin
+from arena.web.origin import (
+    Origins,
+    below,
+    is_loopback,
+    read_base_path,
+    read_origin,
+)
 from protocol.errors import UsageError
 
 
@@ -144,3 +150,43 @@ def test_what_is_no_origin_is_told(text: str) -> None:
 )
 def test_what_is_loopback(host: str, is_near: bool) -> None:
     assert is_loopback(host) is is_near
+
+
+# --- below which path ---
+
+
+@pytest.mark.parametrize("path", ["/", "/arena/", "/a/b-2/", "/~ann/v1.0_x/"])
+def test_a_base_path_begins_and_ends_with_a_slash(path: str) -> None:
+    assert read_base_path(path) == path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("", "arena", "arena/", "/arena", "//", "/a//b/", "/../", "/a/./"),
+        *("/a b/", "/ä/", "/a%20b/", "/a?b/", "/a#/", "/a/\n", "https://a.example/b/"),
+    ],
+)
+def test_what_is_no_base_path_is_told_in_one_line(path: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_base_path(path)
+
+    assert str(refused.value).startswith("expected a path such as /arena/")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "found"),
+    [
+        ("/", "/api/x.json?a=1", "/api/x.json?a=1"),
+        ("/arena/", "/arena/api/x.json?a=1", "/api/x.json?a=1"),
+        ("/arena/", "/arena/", "/"),
+        ("/arena/", "/arena/arena/", "/arena/"),
+        ("/arena/", "/arena", None),
+        ("/arena/", "/arenas/", None),
+        ("/arena/", "/", None),
+        ("/arena/", "/api/x.json", None),
+    ],
+)
+def test_what_is_below_a_base_path(base: str, path: str, found: str | None) -> None:
+    assert below(base, path) == found

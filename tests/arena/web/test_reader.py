@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import signal
@@ -35,6 +36,7 @@ pytestmark = pytest.mark.e2e
 TIMEOUT_S = 60.0
 LIST = "/api/competitions.json"
 MATCH = "/api/matches/ace_king_queen-1.json"
+RECORD = "/api/matches/gin_rummy-1/record.json"
 
 
 @pytest.fixture
@@ -134,6 +136,24 @@ def test_what_a_class_asks_for_at_once_is_asked_once(store: Store) -> None:
         assert one.asked == 2
 
     reads(store, scenario, fresh_s=60.0)
+
+
+def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) -> None:
+    async def scenario(one: Reading) -> None:
+        plain = await one.ask(RECORD, {}, PUBLIC)
+        packed = await one.ask(RECORD, {}, PUBLIC, packs=True)
+        tiny = await one.ask(LIST, {}, PUBLIC, packs=True)
+        bad = await one.ask("/api/" + "x" * 2_000, {}, PUBLIC, packs=True)
+
+        assert (plain.is_packed, packed.is_packed) == (False, True)
+        assert len(packed.body) < len(plain.body) / 2
+        assert gzip.decompress(packed.body) == plain.body
+        assert packed.etag == plain.etag
+        assert (tiny.status, tiny.is_packed) == (200, False)
+        assert (bad.status, bad.is_packed) == (404, False), "it repeats what was asked"
+
+    with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
+        reads(store, scenario, fresh_s=60.0)
 
 
 def test_a_viewer_never_gets_what_was_made_for_another(store: Store) -> None:

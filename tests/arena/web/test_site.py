@@ -20,11 +20,14 @@ from arena.web.site import Site
 from arena.web.visitors import Visitors
 from protocol.errors import StoreFailed, UsageError
 
+LOBBY = b'{"bots":[]}'
+
 
 class Found(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     etag: str | None = None
+    is_packed: bool = False
 
 
 class Visitor:
@@ -60,6 +63,7 @@ class School:
     def __init__(self) -> None:
         self.blamed: list[str] = []
         self.asked: list[tuple[str, dict[str, str], Viewer]] = []
+        self.packs: list[bool] = []
         self.found: Any = Found(200, b'{"id":"x"}', "v1")
         self.holds: asyncio.Event | None = None
         self.broken: str | None = None
@@ -75,8 +79,8 @@ class School:
     def blame(self, address: str) -> None:
         self.blamed.append(address)
 
-    def lobby(self) -> bytes:
-        return b'{"bots":[]}'
+    def lobby_document(self, packs: bool) -> Found:
+        return Found(200, b"packed", is_packed=True) if packs else Found(200, LOBBY)
 
     def metrics(self) -> str:
         return "arena_info 1\n"
@@ -85,9 +89,15 @@ class School:
         return self.broken
 
     async def ask(
-        self, path: str, query: Mapping[str, str], viewer: Viewer, address: str
+        self,
+        path: str,
+        query: Mapping[str, str],
+        viewer: Viewer,
+        address: str,
+        packs: bool,
     ) -> Found:
         self.asked.append((path, dict(query), viewer))
+        self.packs.append(packs)
         if self.holds is not None:
             await self.holds.wait()
         if isinstance(self.found, Exception):
@@ -146,13 +156,13 @@ def test_each_path_has_its_place(at_site: Run) -> None:
     at_site(scenario)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "get"])
-def test_nothing_but_get_is_answered(at_site: Run, method: str) -> None:
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
+def test_nothing_but_get_and_head_is_answered(at_site: Run, method: str) -> None:
     async def scenario(get: Get, school: School, site: Site) -> None:
         for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
             visitor = await get(path, method=method)
 
-            assert (visitor.status, visitor.headers["Allow"]) == (405, "GET")
+            assert (visitor.status, visitor.headers["Allow"]) == (405, "GET, HEAD")
         assert not school.asked
 
     at_site(scenario)
@@ -234,9 +244,9 @@ def test_a_document_that_is_known_is_not_sent_again(at_site: Run) -> None:
         first = await get("/api/a.json")
         again = await get("/api/a.json", If_None_Match=first.headers["ETag"])
 
-        assert first.headers["ETag"] == '"v1"'
+        assert first.headers["ETag"] == 'W/"v1"'
         assert first.headers["Cache-Control"] == "no-cache"
-        assert first.headers["Vary"] == "Authorization"
+        assert first.headers["Vary"] == "Authorization, Accept-Encoding"
         assert (again.status, again.body) == (304, b"")
 
     at_site(scenario)
@@ -324,7 +334,41 @@ def test_what_a_token_shows_is_not_kept_for_others(at_site: Run) -> None:
         for etag in ("v1", None):
             school.found = Found(200, b"{}", etag)
 
-            assert (await get("/api/a.json")).headers["Vary"] == "Authorization"
+            vary = (await get("/api/a.json")).headers["Vary"]
+            assert vary == "Authorization, Accept-Encoding"
+
+    at_site(scenario)
+
+
+def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        plain = await get("/api/a.json")
+        school.found = Found(200, b"packed", "v1", True)
+        packed = await get("/api/a.json", Accept_Encoding="br, gzip")
+        again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
+        refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
+
+        assert school.packs == [False, True, False, False]
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert packed.headers["Content-Length"] == "6"
+        assert packed.headers["ETag"] == plain.headers["ETag"]
+        assert "Content-Encoding" not in plain.headers
+        assert again.status == 304
+        assert refused.status == 200
+
+    at_site(scenario)
+
+
+def test_the_lobby_may_be_packed_too(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        plain = await get("/api/lobby.json")
+        packed = await get("/api/lobby.json", Accept_Encoding="gzip")
+
+        assert (plain.body, "Content-Encoding" in plain.headers) == (LOBBY, False)
+        assert packed.headers["Content-Encoding"] == "gzip"
+        for lobby in (plain, packed):
+            assert lobby.headers["Vary"] == "Authorization, Accept-Encoding"
+            assert lobby.headers["Cache-Control"] == "no-store"
 
     at_site(scenario)
 

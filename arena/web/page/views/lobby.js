@@ -1,7 +1,7 @@
 // What goes on now: competitions, tables, bots, the queue. The arena pushes it; nothing here asks.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { useLobby } from "../arena.js";
+import { botAddress, useLobby } from "../arena.js";
 import { href } from "../route.js";
 import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waits, competitionTitle, useFew } from "../parts.js";
 import { ago, count, duration, isOffence, list, number, time, title } from "../words.js";
@@ -122,7 +122,7 @@ function Bots({ lobby }) {
   const [shown, rest] = useFew(lobby.bots, 30, "bots");
   if (!lobby.bots.length) {
     return html`<${Empty} title="No bot is here."
-      text=${`A bot connects to ${location.protocol === "https:" ? "wss" : "ws"}://${location.host}; the guide for its author says how in ten lines.`} />`;
+      text=${`A bot connects to ${botAddress()}; the guide for its author says how in ten lines.`} />`;
   }
   return html`<ul class="bots">
       ${shown.map(
