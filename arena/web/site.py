@@ -42,7 +42,7 @@ __all__ = ["Answer", "Site", "Sources"]
 log = logging.getLogger(__name__)
 
 _API = "/api/"
-_LOBBY = "/api/lobby.json"
+_LOBBY, _GAMES = "/api/lobby.json", "/api/games.json"
 _ANSWER_S = 30.0  # then nobody waits any more
 _MOST_ASKED = 512  # that may be waited for at a time: a class that opens one document
 _MOST_ASKED_NEAR = 256  # from one address
@@ -78,6 +78,9 @@ class Sources(Protocol):
 
     def lobby(self) -> bytes:
         """The lobby's document, as it is now."""
+
+    def games(self) -> bytes:
+        """What can be chosen for each game, to start a competition."""
 
     def metrics(self) -> str:
         """Figures in Prometheus' format."""
@@ -177,6 +180,8 @@ class Site:
         else:
             if path == _LOBBY:
                 self._send(visitor, document(200, self._sources.lobby(), NO_STORE))
+            elif path == _GAMES:
+                self._send(visitor, document(200, self._sources.games(), NO_STORE))
             else:
                 self._ask(_Wanted(visitor, path, fields, viewer, headers))
 

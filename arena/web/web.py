@@ -9,10 +9,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
 from websockets.http11 import Request
 
 from arena.conduct import Table
 from arena.sight import Viewer
+from arena.start import Startable
 from arena.store import Store
 from arena.web.files import page_files
 from arena.web.gallery import Gallery
@@ -50,6 +52,7 @@ class Web:
         parlour: where people play.
         chronicle: what was played lately; the host tells it.
         upcoming: gives what is to be played.
+        startable: gives what the instructor can choose for each game.
     """
 
     def __init__(self, host: Host, store: Store) -> None:
@@ -60,6 +63,7 @@ class Web:
         self._lobby_until = 0.0
         self.chronicle = Chronicle()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
+        self.startable: Callable[[], Sequence[Startable]] = tuple
         self.parlour = Parlour(host)
         self._reading = Reading(store)
         self._gallery = Gallery(
@@ -137,6 +141,10 @@ class Web:
             self._lobby = lobby(self._host, self._gallery, latest, upcoming)
             self._lobby_until = now + _LOBBY_S
         return self._lobby
+
+    def games(self) -> bytes:
+        """The document of what can be chosen for each game."""
+        return msgspec.json.encode({"games": self.startable()})
 
     def failure(self) -> str | None:
         """That results are not written any more, if so; where the database is, strangers need not know."""
