@@ -103,7 +103,8 @@ function View({ route }) {
 
 /** Wait for an arena that does not answer; false if it does, or nobody waits any more. */
 async function comesBack(isOff) {
-  const answers = () => fetch("/healthz", { cache: "no-store" }).then((response) => response.ok, () => false);
+  const page = new URL("../../", import.meta.url);
+  const answers = () => fetch(page, { cache: "no-store" }).then((response) => response.ok, () => false);
   if (await answers()) return false;
   do await new Promise((done) => setTimeout(done, AWAY_MS));
   while (!isOff() && !(await answers()));
