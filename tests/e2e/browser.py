@@ -62,7 +62,8 @@ _READY = (
     "() => document.querySelector('main h1') && !document.querySelector('.loading')"
 )
 _AXE = """async () => {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], rules });
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, help, nodes }) => `${id}: ${help}: ` + nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + " " + (node.any[0]?.message ?? "")).join(" | "));
@@ -174,6 +175,10 @@ class Look:
             self.page.goto(f"{self.url}/{route}")
         self.page.wait_for_function(_READY)
         return self.page
+
+    def offline(self, is_off: bool) -> None:
+        """Cut the window off from the network, or connect it again."""
+        self._context.set_offline(is_off)
 
     @contextmanager
     def expecting(self, pattern: str) -> Iterator[None]:
