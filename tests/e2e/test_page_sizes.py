@@ -157,7 +157,8 @@ def many_cells(count: int) -> dict[str, Any]:
 
 def large_bracket(document: dict[str, Any], count: int) -> dict[str, Any]:
     """An elimination of so many, in which the first two of every table go on."""
-    left, stages, pairing = names(count), [], 0
+    left, pairing = names(count), 0
+    stages: list[dict[str, Any]] = []
     while len(left) > 4:
         tables, through = [], []
         for at in range(0, len(left) // 4 * 4, 4):
@@ -176,9 +177,7 @@ def large_bracket(document: dict[str, Any], count: int) -> dict[str, Any]:
     return {**document, "bracket": stages}
 
 
-def _table(
-    pairing: int, players: list[str], advanced: Any, out: Any
-) -> dict[str, Any]:
+def _table(pairing: int, players: list[str], advanced: Any, out: Any) -> dict[str, Any]:
     scores = [30, 10, -15, -25][: len(players)]
     return {
         "pairing": pairing,
@@ -357,9 +356,7 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
         page.get_by_role("heading", name="Competitions", exact=True).wait_for()
 
 
-def test_a_document_that_is_read_once_comes_back(
-    window: Open, school: School
-) -> None:
+def test_a_document_that_is_read_once_comes_back(window: Open, school: School) -> None:
     look = window()
     id_ = school.competitions()["gin_rummy-cup"]["id"]
     page = look.to(school.route("c", id_))
