@@ -63,7 +63,10 @@ _READY = (
 )
 _AXE = """async () => {
   const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
+  const at = scrollY; // what lies just below a bar that stays can be scrolled out from under it
+  scrollTo(0, 0);
   const { violations } = await axe.run(document, { resultTypes: ["violations"], rules });
+  scrollTo(0, at);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, help, nodes }) => `${id}: ${help}: ` + nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + " " + (node.any[0]?.message ?? "")).join(" | "));
