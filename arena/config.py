@@ -21,9 +21,10 @@ from msgspec import Meta, Struct, inspect
 
 from arena.entry import Entry, check_name
 from arena.games import competition_settings, game_named
+from arena.names import spelled
 from arena.plan import WAIT_S, Form, form_of
 from arena.program import read_program
-from arena.run import LIMITS, MOST_MATCHES, PAUSE_S, Run, Who, check
+from arena.run import LIMITS, MOST_MATCHES, PAUSE_S, Run, Who, check, check_title
 from arena.timetable import Times, parse
 from arena.web.origin import Origins, read_base_path
 from arena.web.proxies import Proxies
@@ -257,9 +258,11 @@ def _runs(tables: object, config: Config) -> tuple[Run, ...]:
             raise UsageError(
                 said if said.startswith(where) else f"{where} {said}"
             ) from None
-        if run.name in [other.name for other in runs]:
+        names = [other.name for other in runs]
+        if (other := spelled(run.name, names)) in names:
+            again = "again" if other == run.name else f"which looks like {other!r}"
             raise UsageError(
-                f"{where} name: expected another for every run, got {run.name!r} again"
+                f"{where} name: expected another for every run, got {run.name!r} {again}"
             )
         runs.append(run)
     return tuple(runs)
@@ -269,7 +272,7 @@ def _run(read: _Run, where: str) -> Run:
     with _field("game"):
         game = game_named(read.game)
     with _field("name"):
-        name = game.name if read.name is None else check_name(read.name)
+        name = game.name if read.name is None else check_title(read.name)
     with _field("at"):
         at = _times(read.at)
     with _field("until"):

@@ -18,12 +18,12 @@ from arena.attendance import SHOWN, Attendance, Wait, attendance
 from arena.config import Config
 from arena.director import Competition, Report
 from arena.entry import some
-from arena.games import game_named
+from arena.games import GAMES, game_named
 from arena.host import Host
 from arena.names import alike
 from arena.plan import HOUSE_TABLES, Form, Plan
 from arena.run import Run, Who, guests_of, plan_for, teams_of
-from arena.start import plan_by_hand
+from arena.start import Startable, plan_by_hand, startable
 from arena.store import Competition as Written
 from arena.store import State, Store
 from arena.timetable import due
@@ -173,6 +173,14 @@ class Course:
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
         return self._spawn(self._play(competition))
+
+    @property
+    def startable(self) -> tuple[Startable, ...]:
+        """What can be chosen for each game, if it is started by hand."""
+        return tuple(
+            startable(game, self._config, self._games.get(name))
+            for name, game in GAMES.items()
+        )
 
     async def start(
         self,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from arena.chance import Stream
 from arena.ladder import Ladder
-from arena.plan import Form, Plan
+from arena.plan import Form, Plan, form_of
 from arena.rules import Game
 from arena.schedule import Schedule, elimination, league, round_robin
 from arena.standings import MEASURES, League, RoundRobin, measure_for
@@ -25,6 +25,8 @@ __all__ = [
     "check_form",
     "expected_matches",
     "fewest",
+    "forms_for",
+    "has_matches",
     "schedule_of",
     "standings_of",
 ]
@@ -39,15 +41,7 @@ def check_form(game: Game, form: Form) -> None:
         UsageError: a round robin that is not of two seats, a league without a dealer, an elimination of another game than
             high-low, a ladder of one seat.
     """
-    match form:
-        case Form.ROUND_ROBIN:
-            fits, needs = game.seats == 2, "a game for 2"
-        case Form.ELIMINATION:
-            fits, needs = game.name == HIGH_LOW.name, HIGH_LOW.name
-        case Form.LEAGUE:
-            fits, needs = game.name in MEASURES, " or ".join(MEASURES)
-        case Form.LADDER:
-            fits, needs = game.seats > 1, "a game for 2 or 4"
+    fits, needs = _fits(game, form)
     if not fits:
         words = form.value.replace("_", " ")
         article = "an" if form is Form.ELIMINATION else "a"
@@ -55,6 +49,18 @@ def check_form(game: Game, form: Form) -> None:
         raise UsageError(
             f"expected {needs} for {article} {words}, got {game.name}{instead}"
         )
+
+
+def forms_for(game: Game) -> tuple[Form, ...]:
+    """The forms in which a game can be played, its usual one first."""
+    usual = form_of(game)
+    others = (form for form in Form if form is not usual and _fits(game, form)[0])
+    return (usual, *others)
+
+
+def has_matches(form: Form) -> bool:
+    """Whether somebody says how often each two meet in it, or each bot the dealer."""
+    return form in (Form.ROUND_ROBIN, Form.LEAGUE)
 
 
 def fewest(form: Form) -> int:
@@ -128,6 +134,19 @@ def expected_tables(bots: int) -> int:
         tables += bots // SEATS
         bots -= bots // SEATS * (SEATS // 2)
     return tables
+
+
+def _fits(game: Game, form: Form) -> tuple[bool, str]:
+    """Whether the game can be played in that form, and which games can."""
+    match form:
+        case Form.ROUND_ROBIN:
+            return game.seats == 2, "a game for 2"
+        case Form.ELIMINATION:
+            return game.name == HIGH_LOW.name, HIGH_LOW.name
+        case Form.LEAGUE:
+            return game.name in MEASURES, " or ".join(MEASURES)
+        case Form.LADDER:
+            return game.seats > 1, "a game for 2 or 4"
 
 
 def _stream(plan: Plan) -> Stream:

@@ -244,17 +244,27 @@ _LADDER = (
 
 
 def _cross(cells: Mapping[str, Mapping[str, Cell]]) -> Iterator[str]:
-    """The cross table as a heat map: by the mean score, beside the greatest of all."""
+    """The cross table as a heat map: by how far the row is ahead of the column, beside the greatest lead of all."""
     if not 1 < len(cells) <= WIDEST:
         return
-    greatest = max(
-        (abs(cell.mean or 0) for row in cells.values() for cell in row.values()),
-        default=0,
-    )
+    leads = {
+        (name, other): _lead(cells, name, other)
+        for name, row in cells.items()
+        for other in row
+    }
+    greatest = max(map(abs, leads.values()), default=0)
     head = "".join(f"<th>{_bot(name)}</th>" for name in cells)
     body = "".join(
         f'<tr><th class="bot" scope="row">{_bot(name)}</th>'
-        + "".join(_cell(name, other, row.get(other), greatest) for other in cells)
+        + "".join(
+            _cell(
+                name,
+                other,
+                row.get(other),
+                _shade(leads.get((name, other), 0), greatest),
+            )
+            for other in cells
+        )
         + "</tr>"
         for name, row in cells.items()
     )
@@ -265,7 +275,13 @@ def _cross(cells: Mapping[str, Mapping[str, Cell]]) -> Iterator[str]:
     )
 
 
-def _cell(name: str, other: str, cell: Cell | None, greatest: float) -> str:
+def _lead(cells: Mapping[str, Mapping[str, Cell]], name: str, other: str) -> float:
+    """By how much a bot's mean score is above its opponent's: in gin who loses scores 0, as both do in a draw (G15)."""
+    mirror = cells[other].get(name)
+    return (cells[name][other].mean or 0) - ((mirror and mirror.mean) or 0)
+
+
+def _cell(name: str, other: str, cell: Cell | None, shade: str) -> str:
     if cell is None:
         return "<td></td>"
     error = "" if cell.error is None else f" ±{cell.error:,.2f}"
@@ -274,15 +290,14 @@ def _cell(name: str, other: str, cell: Cell | None, greatest: float) -> str:
         f"{name} v {other}: {cell.played} played, {cell.wins} won, {cell.draws} drawn, "
         f"{cell.losses} lost{mean}"
     )
-    shade = _shade(cell.mean or 0, greatest)
     return f'<td{shade} title="{_escaped(title)}">{_signed(cell.score)}</td>'
 
 
-def _shade(mean: float, greatest: float) -> str:
-    if not mean:
+def _shade(lead: float, greatest: float) -> str:
+    if not lead:
         return ""
-    strength = min(_SHADES, 1 + int(_SHADES * abs(mean) / greatest))
-    return f' class="{"w" if mean > 0 else "l"}{strength}"'
+    strength = min(_SHADES, 1 + int(_SHADES * abs(lead) / greatest))
+    return f' class="{"w" if lead > 0 else "l"}{strength}"'
 
 
 # ---- Verdicts

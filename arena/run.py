@@ -15,14 +15,14 @@ import msgspec
 
 from arena.access import stem
 from arena.entry import unused
-from arena.forms import check_form
+from arena.forms import check_form, has_matches
 from arena.games import competition_settings, game_named
 from arena.names import spelled
 from arena.plan import WAIT_S, Bot, Form, Plan, limits_of, plan_of
 from arena.rules import Game
 from arena.timetable import Times
 from protocol.ace_king_queen import AceKingQueenSettings
-from protocol.errors import UsageError
+from protocol.errors import UsageError, one_line
 from protocol.gin_rummy import GinRummySettings
 from protocol.messages import Limits
 from protocol.strategy import house_bots
@@ -35,6 +35,7 @@ __all__ = [
     "Run",
     "Who",
     "check",
+    "check_title",
     "guests_of",
     "plan_for",
     "teams_of",
@@ -44,6 +45,7 @@ PAUSE_S = 5.0
 """How long a bot on a ladder rests between two matches, if nobody says otherwise."""
 MOST_MATCHES = 100_000
 """Of the same bots, in one competition."""
+_LONGEST_TITLE = 64
 LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms")
 """The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
 
@@ -60,7 +62,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """A competition that is to be.
 
     Attributes:
-        name: of its own in its file.
+        name: its title, of its own in its file; it may have spaces.
         game: the game's whole name.
         form: round robin, elimination, league or ladder.
         least: how many bots must be there, those of its own among them; None if nobody says: see `arena/attendance.py`.
@@ -205,6 +207,23 @@ def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -
     plan_for(run, limits, games, players)
 
 
+def check_title(title: str) -> str:
+    """The title of a run, if it can be one; people type it in a shell and read it in tables of one line.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not (
+        0 < len(title) <= _LONGEST_TITLE
+        and title.isprintable()
+        and title == " ".join(title.split())
+    ):
+        raise UsageError(
+            f"expected a title of 1 to {_LONGEST_TITLE} printable letters with single spaces, got {one_line(repr(title), 80)}"
+        )
+    return title
+
+
 def _check_players(run: Run) -> None:
     names = run.players
     for name in names:
@@ -232,7 +251,7 @@ def _check_form(run: Run) -> None:
         raise UsageError(f"form: {error}") from None
     form = run.form.value.replace("_", " ")
     is_round_robin = run.form is Form.ROUND_ROBIN
-    if run.matches > 1 and not is_round_robin and run.form is not Form.LEAGUE:
+    if run.matches > 1 and not has_matches(run.form):
         raise UsageError(
             f"matches: expected a round robin or a league, got a form without them: {form}"
         )

@@ -1,18 +1,118 @@
-"""A game that the instructor starts by hand: the plan of its competition, but for who plays in it. Pure."""
+"""A game that the instructor starts by hand: what can be chosen, and the plan of its competition, but for who plays in it. Pure.
+
+`startable` describes a game for a form that somebody fills in: which forms it has, and its settings with their bounds, as the vocabulary
+has them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import msgspec
+from msgspec import inspect
 
 from arena.config import Config
-from arena.forms import check_form
+from arena.forms import check_form, forms_for, has_matches
 from arena.games import competition_settings
 from arena.plan import Form, Plan, form_of, limits_of, plan_of
 from arena.rules import Game
 from arena.run import PAUSE_S
 from protocol.errors import UsageError
+from protocol.schema.docstrings import of_class
+from protocol.vocabulary import Settings
 
-__all__ = ["plan_by_hand"]
+__all__ = ["FormChoice", "Setting", "Startable", "plan_by_hand", "startable"]
+
+
+class FormChoice(msgspec.Struct, frozen=True):
+    """A form that a game can be played in; `matches` is how often each two meet in it if nobody says, or `null` if that cannot be said."""
+
+    form: str
+    matches: int | None
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting of a game.
+
+    Attributes:
+        name: as the rulebook and `settings` have it.
+        about: what it is, in a sentence.
+        kind: `integer`, `switch` (true or false) or `choice`.
+        default: what is played if nobody says.
+        optional: whether it may be left out altogether; then the arena finds a value itself, or does without.
+        least, most: of an integer.
+        choices: of a choice.
+    """
+
+    name: str
+    about: str
+    kind: Literal["integer", "switch", "choice"]
+    default: int | str | None = None
+    optional: bool = False
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[int | str, ...] = ()
+
+
+class Startable(msgspec.Struct, frozen=True):
+    """A game as it can be started: its forms, the usual one first, and its settings with what is played if nobody says."""
+
+    name: str
+    title: str
+    forms: tuple[FormChoice, ...]
+    settings: tuple[Setting, ...]
+
+
+def startable(game: Game, config: Config, usual: Plan | None = None) -> Startable:
+    """What can be chosen for a game that is started by hand.
+
+    Args:
+        game: which.
+        config: the file's settings.
+        usual: what is played when enough bots come, if the arena does that.
+    """
+    plan = plan_by_hand(game, config, usual)
+    forms = (
+        FormChoice(form.value, plan.matches if has_matches(form) else None)
+        for form in forms_for(game)
+    )
+    settings = (
+        one
+        if one.optional
+        else msgspec.structs.replace(one, default=plan.settings[one.name])
+        for one in _settings(game.vocabulary.settings)
+    )
+    return Startable(game.name, game.vocabulary.title, tuple(forms), tuple(settings))
+
+
+@cache
+def _settings(kind: type[Settings]) -> tuple[Setting, ...]:
+    """Those of a game, without the arena's own defaults."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType), "settings are a struct"
+    about = of_class(kind)
+    return tuple(
+        _setting(one.name, about.of(one.name), one.type) for one in info.fields
+    )
+
+
+def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
+    match kind:
+        case inspect.BoolType():
+            return Setting(name=name, about=about, kind="switch")
+        case inspect.IntType(ge=least, le=most):
+            return Setting(
+                name=name, about=about, kind="integer", least=least, most=most
+            )
+        case inspect.LiteralType(values=values):
+            choices = tuple(value for value in values if value is not None)
+            return Setting(name=name, about=about, kind="choice", choices=choices)
+        case inspect.UnionType(types=types):
+            [some] = (one for one in types if not isinstance(one, inspect.NoneType))
+            return msgspec.structs.replace(_setting(name, about, some), optional=True)
+    raise AssertionError(f"no setting is {kind}")
 
 
 def plan_by_hand(
@@ -38,7 +138,7 @@ def plan_by_hand(
     """
     chosen = form_of(game) if form is None else _form(form)
     check_form(game, chosen)
-    if matches is not None and chosen not in (Form.ROUND_ROBIN, Form.LEAGUE):
+    if matches is not None and not has_matches(chosen):
         raise UsageError(
             f"expected matches with a round robin or a league, got {chosen.value}"
         )

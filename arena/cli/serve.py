@@ -362,6 +362,7 @@ async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
             )
             if arena.web is not None:
                 arena.web.upcoming = lambda: course.upcoming
+                arena.web.startable = lambda: course.startable
             _warn(roster.access(), door, evening, teller)
             instructor = Instructor(
                 arena,

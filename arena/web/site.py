@@ -44,7 +44,7 @@ __all__ = ["Answer", "Site", "Sources"]
 log = logging.getLogger(__name__)
 
 _API = "/api/"
-_LOBBY = "/api/lobby.json"
+_LOBBY, _GAMES = "/api/lobby.json", "/api/games.json"
 _ANSWER_S = 30.0  # then nobody waits any more
 _MOST_ASKED = 512  # that may be waited for at a time: a class that opens one document
 _MOST_ASKED_NEAR = 256  # from one address
@@ -84,6 +84,9 @@ class Sources(Protocol):
 
     def lobby_document(self, packs: bool) -> Answer:
         """The lobby's document, as it is now; packed if that is wanted and worth it."""
+
+    def games_document(self, packs: bool) -> Answer:
+        """What can be chosen for each game, to start a competition; packed likewise."""
 
     def metrics(self) -> str:
         """Figures in Prometheus' format."""
@@ -188,6 +191,9 @@ class Site:
         else:
             if path == _LOBBY:
                 found = self._sources.lobby_document(takes_gzip(headers))
+                self._send(visitor, _reply(found, headers))
+            elif path == _GAMES:
+                found = self._sources.games_document(takes_gzip(headers))
                 self._send(visitor, _reply(found, headers))
             else:
                 self._ask(_Wanted(visitor, path, fields, viewer, headers))

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
 from websockets.http11 import Request
 
 from arena.conduct import Table
 from arena.sight import Viewer
+from arena.start import Startable
 from arena.store import Store
 from arena.web.files import page_files
 from arena.web.gallery import Gallery
@@ -35,7 +38,8 @@ if TYPE_CHECKING:
 __all__ = ["Web"]
 
 _LOBBY_S = 1.0  # for so long the lobby's document is good
-_LOBBY_EFFORT = 1  # of 9, as it is packed while matches are played
+_EFFORT = 1  # of 9, as it is packed while matches are played
+_KINDS = 2  # of documents that are packed here: each once, until it changes
 _MATCHES = "/api/matches/"
 _UNWRITTEN = "results are not written down any more; the arena's log says why"
 
@@ -51,6 +55,7 @@ class Web:
         parlour: where people play.
         chronicle: what was played lately; the host tells it.
         upcoming: gives what is to be played.
+        startable: gives what the instructor can choose for each game.
     """
 
     def __init__(self, host: Host, store: Store) -> None:
@@ -61,6 +66,7 @@ class Web:
         self._lobby_until = 0.0
         self.chronicle = Chronicle()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
+        self.startable: Callable[[], Sequence[Startable]] = tuple
         self.parlour = Parlour(host)
         self._reading = Reading(store)
         self._gallery = Gallery(
@@ -70,7 +76,6 @@ class Web:
         self._site = Site(page_files(), self, self._gateway.entrance.origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
         self._lobby = lobby(host, self._gallery)
-        self._packed_lobby: bytes | None = None  # of this lobby, if it is known
 
     async def close(self) -> None:
         """Stop what has been started for it."""
@@ -138,19 +143,17 @@ class Web:
             latest, upcoming = self.chronicle.latest, self.upcoming()
             made = lobby(self._host, self._gallery, latest, upcoming)
             if made != self._lobby:
-                self._lobby, self._packed_lobby = made, None
+                self._lobby = made
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
     def lobby_document(self, packs: bool) -> Answer:
-        """The same, packed if that is wanted and worth it: once for all who ask, until it changes."""
-        body = self.lobby()
-        if packs and self._packed_lobby is None:
-            self._packed_lobby = pack(body, _LOBBY_EFFORT) or body
-        packed = self._packed_lobby if packs else None
-        if packed is None or packed is body:
-            return Answer(200, body)
-        return Answer(200, packed, is_packed=True)
+        """The same, packed if that is wanted and worth it."""
+        return _answer(self.lobby(), packs)
+
+    def games_document(self, packs: bool) -> Answer:
+        """What can be chosen for each game, packed likewise."""
+        return _answer(msgspec.json.encode({"games": self.startable()}), packs)
 
     def failure(self) -> str | None:
         """That results are not written any more, if so; where the database is, strangers need not know."""
@@ -203,3 +206,13 @@ class Web:
     def _competition_of(self, table: Table) -> str | None:
         competitions = self._host.competitions
         return next((one.id for one in competitions if one.table(table.id)), None)
+
+
+def _answer(body: bytes, packs: bool) -> Answer:
+    packed = _packed(body) if packs else None
+    return Answer(200, body) if packed is None else Answer(200, packed, is_packed=True)
+
+
+@lru_cache(maxsize=_KINDS)
+def _packed(body: bytes) -> bytes | None:
+    return pack(body, _EFFORT)

@@ -324,8 +324,16 @@ RUN = "[[run]]\ngame = "
             "matches, split, with_itself, wait_s, pause_s, forgive, house, settings, limits",
         ),
         (
-            RUN + "'akq'\nname = 'a b'",
-            "[[run]] 1 name: expected a name of 1 to 64 letters, digits, - and _, got 'a b'",
+            RUN + "'akq'\nname = 'a  b'",
+            "[[run]] 1 name: expected a title of 1 to 64 printable letters with single spaces, got 'a  b'",
+        ),
+        (
+            RUN + "'akq'\nname = ''",
+            "[[run]] 1 name: expected a title of 1 to 64 printable letters with single spaces, got ''",
+        ),
+        (
+            RUN + "'akq'\nname = 'Friday'\n" + RUN + "'akq'\nname = 'friday'",
+            "[[run]] 2 name: expected another for every run, got 'friday' which looks like 'Friday'",
         ),
         (
             RUN + "'akq'\n" + RUN + "'ace_king_queen'",

@@ -605,6 +605,27 @@ def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> No
     }
 
 
+def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(
+    store: Store, folder: Path
+) -> None:
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course.plays(1, ("ann", "ben"), (1, 0))
+    course.plays(2, ("ann", "cem"), (0, 0))
+    export(store, folder, [course.id])
+    shades = {
+        str(cell["title"]).partition(":")[0]: cell.get("class")
+        for cell in page(folder).all("td")
+        if "title" in cell
+    }
+
+    assert shades == {
+        "ann v ben": "w3",
+        "ben v ann": "l3",
+        "ann v cem": None,
+        "cem v ann": None,
+    }
+
+
 # ---- Folders
 
 

@@ -62,7 +62,11 @@ _READY = (
     "() => document.querySelector('main h1') && !document.querySelector('.loading')"
 )
 _AXE = """async () => {
-  const { violations } = await axe.run(document, { resultTypes: ["violations"] });
+  const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
+  const at = scrollY; // what lies just below a bar that stays can be scrolled out from under it
+  scrollTo(0, 0);
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], rules });
+  scrollTo(0, at);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, help, nodes }) => `${id}: ${help}: ` + nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + " " + (node.any[0]?.message ?? "")).join(" | "));
@@ -174,6 +178,10 @@ class Look:
             self.page.goto(f"{self.url}/{route}")
         self.page.wait_for_function(_READY)
         return self.page
+
+    def offline(self, is_off: bool) -> None:
+        """Cut the window off from the network, or connect it again."""
+        self._context.set_offline(is_off)
 
     @contextmanager
     def expecting(self, pattern: str) -> Iterator[None]:

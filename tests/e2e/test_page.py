@@ -458,7 +458,7 @@ def test_an_instructor_has_all_of_it_done(
     school.until(lambda: school.at_table()["ace_king_queen"] != before, "another match")
 
     page.get_by_label("What").select_option("blackjack")
-    page.get_by_label("Settings of the game").fill("hands = 5")
+    page.get_by_label("Hands").fill("5")
     page.get_by_role("button", name="Start", exact=True).click()
     school.until(lambda: school.started() == len(GAMES) + 2, "one competition more")
 

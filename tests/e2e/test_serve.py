@@ -117,3 +117,24 @@ def test_a_command_that_can_never_work_is_called_wrong(
     assert (status, out) == (2, "")
     assert err.splitlines()[-1].startswith("arena: ann: expected paths in ")
     assert "Traceback" not in err
+
+
+def test_a_run_has_a_title_with_spaces_everywhere(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text(
+        "[serve]\nport = 0\n[[run]]\nname = 'Friday evening'\ngame = 'akq'\n"
+        "house = ['nash', 'honest']\nleast = 2\nsettings = { hands = 10 }\n"
+    )
+
+    def arena(*words: str) -> str:
+        status, out, err = start("arena", *words, cwd=tmp_path).ends()
+        assert status == 0, err
+        return out
+
+    arena("serve", "--config", "class.toml", "--once")
+    standings = json.loads(arena("standings", "Friday evening", "--json"))
+    assert standings["run"] == "Friday evening"
+    arena("export", "out", "--competition", "Friday evening")
+    assert "Friday evening: " in (tmp_path / "out/index.html").read_text()
+    arena("verify", "arena.db")

@@ -65,6 +65,7 @@ function Line() {
 }
 
 let hasOpened = false; // the first view
+const AWAY_MS = 2000; // between two looks whether the arena is back
 
 /** The view that the address names, or why there is none. */
 function View({ route }) {
@@ -73,7 +74,15 @@ function View({ route }) {
   const [failure] = useErrorBoundary((error) => console.error(error));
   const box = useRef(null);
   useEffect(() => {
-    VIEWS[route.view]?.().then((found) => setModule(() => found.default), () => setUnloaded(true));
+    let gone = false;
+    const load = () => VIEWS[route.view]?.().then((found) => gone || (setUnloaded(false), setModule(() => found.default)), failed);
+    const failed = async () => {
+      if (gone) return;
+      setUnloaded(true);
+      if (await comesBack(() => gone)) location.reload(); // browsers do not fetch a module again that they could not get
+    };
+    load();
+    return () => (gone = true);
   }, []);
   // A new view begins at its top, and a screen reader at its heading; not when the page has just been opened.
   useEffect(() => {
@@ -86,10 +95,20 @@ function View({ route }) {
   function shown() {
     if (!VIEWS[route.view]) return html`<${Lost} />`;
     if (failure) return html`<${Broken} text="This view has met a fault of its own. What it shows is safe with the arena." />`;
-    if (unloaded) return html`<${Broken} text="A part of the page could not be fetched: the arena is away, or has another version now." />`;
+    if (unloaded) return html`<${Broken} text="A part of the page could not be fetched: the arena is away, or has another version now. As soon as it is back, so is this view." />`;
     const Shown = module;
     return Shown ? html`<${Shown} route=${route} />` : html`<${Loading} />`;
   }
+}
+
+/** Wait for an arena that does not answer; false if it does, or nobody waits any more. */
+async function comesBack(isOff) {
+  const page = new URL("../../", import.meta.url);
+  const answers = () => fetch(page, { cache: "no-store" }).then((response) => response.ok, () => false);
+  if (await answers()) return false;
+  do await new Promise((done) => setTimeout(done, AWAY_MS));
+  while (!isOff() && !(await answers()));
+  return !isOff();
 }
 
 function Lost() {

@@ -109,7 +109,7 @@ export function useDocument(path, params, everyMs) {
     const stop = new AbortController();
     let timer = 0;
     const read = async () => {
-      let pause = everyMs;
+      let pause = everyMs ?? 0;
       try {
         const text = await fetchText(path, params, stop.signal);
         if (stop.signal.aborted) return;
@@ -121,7 +121,7 @@ export function useDocument(path, params, everyMs) {
       } catch (error) {
         if (stop.signal.aborted) return;
         const isRefused = error.status >= 400 && error.status < 500;
-        pause = everyMs && !isRefused ? Math.max(everyMs, AFTER_FAILURE_MS) : 0;
+        pause = isRefused ? 0 : Math.max(pause, AFTER_FAILURE_MS); // an arena that is away comes back
         setState((before) => (before.key === key ? { ...before, error } : { key, text: "", data: null, error }));
       }
       if (pause) timer = setTimeout(again, pause);
@@ -275,7 +275,7 @@ export function instruct(message) {
     const timer = setTimeout(() => end(reject, new ArenaError("the arena has not answered")), PATIENCE_MS);
     const heard = (answer) => {
       if (answer.type === "done") end(resolve, answer);
-      else if (answer.type === "refused") end(reject, new ArenaError(answer.text));
+      else if (answer.type === "refused") end(reject, new ArenaError(answer.text, 403));
     };
     const socket = openViewer(heard, () => end(reject, new ArenaError("the connection to the arena is lost")));
     socket.send({ type: "instruct", protocol: 1, token: token(), ...message });

@@ -58,7 +58,7 @@ export function Table({ caption, captioned, columns, rows, keyOf, sort, look, la
               ${column.value && column.title
                 ? html`<button type="button" class="sort" onClick=${() => press(column)}>
                     ${column.title}<span class="arrow" aria-hidden="true">${is ? (down ? "▼" : "▲") : ""}</span>
-                  </button>`
+                  </button><span class="on-paper">${column.title}${is ? (down ? " ▼" : " ▲") : ""}</span>`
                 : column.title}
             </th>`;
           })}

@@ -82,6 +82,9 @@ class School:
     def lobby_document(self, packs: bool) -> Found:
         return Found(200, b"packed", is_packed=True) if packs else Found(200, LOBBY)
 
+    def games_document(self, packs: bool) -> Found:
+        return Found(200, b'{"games":[]}')
+
     def metrics(self) -> str:
         return "arena_info 1\n"
 
@@ -149,9 +152,10 @@ def test_each_path_has_its_place(at_site: Run) -> None:
         assert (await get("/metrics")).body == b"arena_info 1\n"
         assert "version=0.0.4" in (await get("/metrics")).headers["Content-Type"]
         assert (await get("/api/lobby.json")).body == b'{"bots":[]}'
+        assert (await get("/api/games.json")).body == b'{"games":[]}'
         assert (await get("/api/x.json")).body == b'{"id":"x"}'
         assert (await get("/x")).status == 404
-        assert site.served == {200: 7, 404: 1}
+        assert site.served == {200: 8, 404: 1}
 
     at_site(scenario)
 

@@ -9,7 +9,7 @@ import { count, digitsFor, number, signed } from "../words.js";
 
 const STEPS = 5; // of colour, to each side of nothing
 const WIDE = 16; // more bots than these leave no room for figures in the cells
-const LEVEL = 1e-9;
+const LEVEL = 1e-9; // a lead below this is none
 
 /** @param {{competition: any, everyMs?: number}} props */
 export function Cross({ competition, everyMs }) {
@@ -25,9 +25,9 @@ export function Cross({ competition, everyMs }) {
 function Heat({ competition, cross }) {
   const [on, setOn] = useState(null);
   const cells = useMemo(() => cellsOf(cross), [cross]);
-  const most = useMemo(() => Math.max(LEVEL, ...cross.cells.map((cell) => Math.abs(cell[7] ?? 0))), [cross]);
+  const most = useMemo(() => Math.max(LEVEL, ...cross.cells.map((cell) => Math.abs(leadOf(cells, cell)))), [cells]);
   const wide = cross.names.length <= WIDE;
-  const digits = digitsFor(most);
+  const digits = digitsFor(Math.max(LEVEL, ...cross.cells.map((cell) => Math.abs(cell[7] ?? 0))));
   const at = useRef([0, 1]);
   at.current = at.current.map((place) => Math.min(place, cross.names.length - 1)); // bots may be out meanwhile
   const table = useRef(null);
@@ -66,6 +66,11 @@ function cellsOf(cross) {
   return new Map(cross.cells.map((cell) => [`${cell[0]} ${cell[1]}`, cell]));
 }
 
+/** How far a bot is ahead of its opponent, per match. Its own score alone does not tell: in gin the one who loses a game scores 0, as both do in a draw. */
+function leadOf(cells, [row, column, , , , , , mean]) {
+  return (mean ?? 0) - (cells.get(`${column} ${row}`)?.[7] ?? 0);
+}
+
 function rowsOf({ competition, cross, cells, most, wide, digits, at }) {
   const names = cross.names;
   const links = names.map((name) => href("c", competition, "pairing", name));
@@ -81,28 +86,28 @@ function rowsOf({ competition, cross, cells, most, wide, digits, at }) {
         ${names.map((other, column) => {
           const place = `${row} ${column}`;
           const cell = cells.get(place);
-          const mean = cell?.[2] ? (cell[7] ?? 0) : null;
-          const said = mean === null ? "" : signed(mean, digits);
+          const lead = cell?.[2] ? leadOf(cells, cell) : null;
+          const said = lead === null ? "" : signed(cell[7] ?? 0, digits);
           // By hand, not by a template: there are up to 3,600.
           const link = {
             "data-at": place, href: `${links[row]}/${ends[column]}`, tabindex: row === at[0] && column === at[1] ? 0 : -1,
-            "aria-label": `${name} against ${other}: ${mean === null ? "not played yet" : `${said} per match`}`,
+            "aria-label": `${name} against ${other}: ${lead === null ? "not played yet" : `${said} per match`}`,
           };
-          return h("td", { role: "gridcell", class: mean === null ? "none" : shade(mean, most) }, h("a", link, wide ? said : sign(mean)));
+          return h("td", { role: "gridcell", class: lead === null ? "none" : shade(lead, most) }, h("a", link, wide ? said : sign(lead)));
         })}
       </tr>`,
     )}</tbody>`,
   ];
 }
 
-function sign(mean) {
-  return mean > LEVEL ? "+" : mean < -LEVEL ? "−" : "";
+function sign(lead) {
+  return lead > LEVEL ? "+" : lead < -LEVEL ? "−" : "";
 }
 
-function shade(mean, most) {
-  if (Math.abs(mean) <= LEVEL) return "level";
-  const step = Math.min(STEPS, Math.max(1, Math.ceil(STEPS * Math.sqrt(Math.abs(mean) / most))));
-  return (mean > 0 ? "w" : "l") + step;
+function shade(lead, most) {
+  if (Math.abs(lead) <= LEVEL) return "level";
+  const step = Math.min(STEPS, Math.max(1, Math.ceil(STEPS * Math.sqrt(Math.abs(lead) / most))));
+  return (lead > 0 ? "w" : "l") + step;
 }
 
 /** Where a key leads from a cell; null if it is none of ours. */
@@ -127,8 +132,8 @@ function Detail({ cross, cell, at: [row, column], digits }) {
 function Legend({ most, digits }) {
   const shades = [...Array(STEPS).keys()];
   return html`<p class="legend small faint">
-    <span>${signed(-most, digits)}</span>
+    <span>behind its opponent</span>
     ${shades.map((step) => html`<i class=${`l${STEPS - step}`}></i>`)}<i class="level"></i>${shades.map((step) => html`<i class=${`w${step + 1}`}></i>`)}
-    <span>${signed(most, digits)} per match</span>
+    <span>ahead of it, by up to ${number(most, digits)} per match</span>
   </p>`;
 }

@@ -2,15 +2,16 @@
 // What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { api, instruct, setToken, useDocument, useLobby, useToken } from "../arena.js";
+import { instruct, setToken, useLobby, useToken } from "../arena.js";
 import { href } from "../route.js";
 import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../parts.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 import { Log, Roster } from "./instructor_class.js";
-import { count, duration, formTitle, number, time, title } from "../words.js";
+import { Start } from "./instructor_start.js";
+import { count, duration, number, time } from "../words.js";
 
 const MOST_OVER = 50; // of the latest; the command line names any other
-const FORMS = ["round_robin", "elimination", "league", "ladder"];
+const AWAY_MS = 5000; // until an arena that did not answer is asked again
 
 export default function Instructor() {
   const token = useToken();
@@ -19,16 +20,25 @@ export default function Instructor() {
   const [tries, setTries] = useState(0);
   useEffect(() => {
     setKnown(false);
-    setRefusal("");
-    if (!token) return undefined;
+    if (!token) return void setRefusal("");
     let gone = false;
+    let timer = 0;
     instruct({ action: "status" }).then(
       () => !gone && setKnown(true),
-      (error) => !gone && setRefusal(error.message),
+      (error) => {
+        if (gone) return;
+        setRefusal(error.message);
+        // Nobody has refused anything: the arena is away, and may come back.
+        if (!error.status) timer = setTimeout(() => setTries((n) => n + 1), AWAY_MS);
+      },
     );
-    return () => (gone = true);
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+    };
   }, [token, tries]);
   const enter = (value) => {
+    setRefusal("");
     setToken(value);
     setTries(tries + 1);
   };
@@ -103,75 +113,6 @@ function Going({ lobby }) {
     ${asked &&
     html`<${Ask} title=${`Stop ${competitionTitle(asked).title}?`} text="It ends for good; what is being played now does not count. What has been played is kept."
       yes="Stop it" onYes=${() => say({ action: "stop", competition: asked.id })} onEnd=${() => ask(null)} />`}`;
-}
-
-function Start({ lobby }) {
-  const [word, say] = useWord();
-  const [what, setWhat] = useState("");
-  const [form, setForm] = useState("");
-  const [matches, setMatches] = useState("");
-  const [settings, setSettings] = useState("");
-  const { data: past } = useDocument(api("competitions"));
-  const due = lobby.runs.map(({ run }) => run);
-  const again = [...new Set((past?.competitions ?? []).map(({ run }) => run))].filter((run) => !due.includes(run) && !lobby.arena.games.some(({ name }) => name === run));
-  const game = lobby.arena.games.find(({ name }) => name === what);
-  const ready = game ? lobby.bots.filter((bot) => bot.state === "here" && bot.games.includes(what)).length : null;
-  const submit = (event) => {
-    event.preventDefault();
-    const message = { action: "start", competition: what };
-    if (game && form) message.form = form;
-    if (game && matches) message.matches = Number(matches);
-    if (game && settings.trim()) {
-      try {
-        message.settings = settingsIn(settings);
-      } catch (error) {
-        return void say(error);
-      }
-    }
-    return void say(message);
-  };
-  return html`<form class="stack" onSubmit=${submit}>
-    <label class="field">What
-      <select required value=${what} onChange=${(event) => setWhat(event.target.value)}>
-        <option value="">choose a run or a game</option>
-        ${lobby.runs.length > 0 && html`<optgroup label="Runs that are planned">${lobby.runs.map((run) => html`<option value=${run.run}>${run.run}: ${title(run.game)}, ${formTitle(run.form)}${run.next_at ? `, next ${time(run.next_at)}` : ""}</option>`)}</optgroup>`}
-        ${again.length > 0 && html`<optgroup label="Runs once more">${again.map((run) => html`<option value=${run}>${run}</option>`)}</optgroup>`}
-        <optgroup label="A game, with whoever is connected">${lobby.arena.games.map((game) => html`<option value=${game.name}>${game.title}</option>`)}</optgroup>
-      </select>
-    </label>
-    ${game &&
-    html`<div class="fields">
-        <label class="field">Form
-          <select value=${form} onChange=${(event) => setForm(event.target.value)}>
-            <option value="">as usual</option>
-            ${FORMS.map((name) => html`<option value=${name}>${formTitle(name)}</option>`)}
-          </select>
-        </label>
-        <label class="field">Matches each <input type="number" min="1" max="100000" value=${matches} placeholder="as usual" onInput=${(event) => setMatches(event.target.value)} /></label>
-      </div>
-      <label class="field">Settings of the game, one per line, as <code>hands = 100</code>
-        <textarea rows="2" spellcheck="false" value=${settings} onInput=${(event) => setSettings(event.target.value)}></textarea>
-      </label>
-      <p class="small faint">${count(ready, "bot")} here that ${ready === 1 ? "plays" : "play"} it.</p>`}
-    <p class="row"><button class="main" disabled=${word.busy || !what}>Start</button></p>
-    <${Heard} word=${word} />
-  </form>`;
-}
-
-/** `hands = 100` per line, values as in JSON, words also without quotes. */
-function settingsIn(text) {
-  const settings = {};
-  for (const line of text.split("\n").filter((each) => each.trim())) {
-    const at = line.indexOf("=");
-    if (at < 1) throw new Error(`expected a line such as hands = 100, got ${line.trim()}`);
-    const value = line.slice(at + 1).trim();
-    try {
-      settings[line.slice(0, at).trim()] = JSON.parse(value);
-    } catch {
-      settings[line.slice(0, at).trim()] = value;
-    }
-  }
-  return settings;
 }
 
 function Void({ lobby }) {

@@ -13,13 +13,14 @@ import { Stepped } from "./match_record.js";
 
 const RETRY_MS = 1000;
 const RETRIES = 15; // a match that has just ended is written soon
+const AWAY_MS = 5000; // until an arena that did not answer is asked again
 
 /** @param {{route: import("../route.js").Route}} props */
 export default function Match({ route }) {
   const token = useToken();
   const source = useMatch(route.id, token);
   const { game, live, record, error, missing, ended } = source;
-  if (live) return html`<${Watched} key="live" id=${route.id} game=${game} live=${live} lost=${source.lost} wanted=${route.round ?? 0} moment=${route.step} />`;
+  if (live) return html`<${Watched} key="live" id=${route.id} game=${game} live=${live} lost=${source.lost} ended=${ended} wanted=${route.round ?? 0} moment=${route.step} />`;
   if (record) return html`<${Stepped} key=${`record ${token}`} id=${route.id} game=${game} record=${record} route=${route} wasLive=${ended} />`;
   const frame = (content) => html`<${Page} title="Match" label="Match" crumbs=${[{ href: href(), title: "Lobby" }]}>${content}<//>`;
   if (missing) {
@@ -52,12 +53,15 @@ function useMatch(id, token) {
         const document = await fetchDocument(api("matches", id));
         const game = await fetchGame(document.game);
         const fetchRounds = (from, to) => fetchDocument(api("matches", id, "rounds"), { from, to });
-        set({ game, live: null, record: new Record(game, document, fetchRounds, () => set({})) });
+        set({ game, live: null, error: null, record: new Record(game, document, fetchRounds, () => set({})) });
       } catch (error) {
         // Not all who have watched at the same moment.
         if ([404, 503].includes(error.status) && tries > 0) setTimeout(() => gone || read(tries - 1), RETRY_MS * (0.5 + Math.random()));
         else if (error.status === 404) set({ missing: true, live: null });
-        else set({ error, live: null });
+        else {
+          set({ error, live: null });
+          if (!(error.status >= 400 && error.status < 500)) setTimeout(() => gone || read(tries), AWAY_MS);
+        }
       }
     };
     let scene = null; // the latest: a connection that was lost begins anew
@@ -71,10 +75,11 @@ function useMatch(id, token) {
         if (scene !== message) return;
         live = new Live(game, message);
         for (const frame of frames) live.feed(frame, performance.now());
-        set({ game, live, lost: false });
+        set({ game, live, lost: false, error: null });
       } catch {
-        stop();
-        set({ error: new ArenaError("the table could not be fetched; load the page again") });
+        if (scene !== message) return;
+        set({ error: new ArenaError("the table could not be fetched; trying again, or load the page again") });
+        setTimeout(() => gone || scene !== message || again(), AWAY_MS);
       }
     };
     const heard = (message) => {

@@ -13,10 +13,10 @@ import { CopyLink, Frame, LAST, Stage, faster } from "./match_parts.js";
 const CLOCK_MS = 100;
 
 /**
- * @param {{id: string, game: any, live: import("../table/live.js").Live, lost: boolean, wanted: number, moment?: number}} props
- *   wanted: the round that the address names, or 0; moment: the step
+ * @param {{id: string, game: any, live: import("../table/live.js").Live, lost: boolean, ended?: boolean, wanted: number, moment?: number}} props
+ *   ended: the match is gone, and its record is looked for; wanted: the round that the address names, or 0; moment: the step
  */
-export function Watched({ id, game, live, lost, wanted, moment = LAST }) {
+export function Watched({ id, game, live, lost, ended = false, wanted, moment = LAST }) {
   const { scene, tale } = live;
   const isHere = wanted > 0 && tale.has(wanted);
   const [at, setAt] = useState(isHere ? { round: wanted, step: moment } : { round: live.newest, step: LAST });
@@ -46,7 +46,8 @@ export function Watched({ id, game, live, lost, wanted, moment = LAST }) {
     speed: setSpeed,
     faster: (by) => setSpeed(faster(speed, by)),
   };
-  const isNow = round === live.newest && step >= end;
+  // Whose turn it is nobody knows once the match is gone, or the arena away.
+  const isNow = round === live.newest && step >= end && !lost && !ended;
   const next = following ? live.next(round, step) : null;
   // What happens in the round that is played is shown as it comes; rounds that are over are told at the speed chosen.
   const isAtOnce = next !== null && next.round === round && !live.isComplete(round);
@@ -60,9 +61,9 @@ export function Watched({ id, game, live, lost, wanted, moment = LAST }) {
   useEffect(() => live.hold(round), [live, round]);
   const unit = unitOf(scene.game);
   const behind = live.newest - round;
-  return html`<${Frame} scene=${scene} state="live">
+  return html`<${Frame} scene=${scene} state=${ended ? "over" : "live"}>
     <p class="facts">
-      <span role="status">${lost ? html`<${State} state="lost">connection lost, trying again<//>` : null}</span>
+      <span role="status">${lost ? html`<${State} state="lost">connection lost, trying again<//>` : ended ? "the match is over; fetching its record…" : null}</span>
       <span>${count(live.decisions, "decision")}</span>
       ${live.skipped ? html`<span>${count(live.skipped, unit)} skipped: too fast to be shown</span>` : null}
       ${behind > 1 && following ? html`<span>now playing ${unit} ${number(live.newest)}</span>` : null}

@@ -40,9 +40,9 @@ function Evidence({ verdict }) {
   const times = TIMES.filter(([field]) => verdict[field] != null);
   return html`<dl class="evidence">
       ${entry("Found by", verdict.mechanism)}
-      ${verdict.asked && entry("Asked", html`<pre>${pretty(verdict.asked)}</pre>`)}
+      ${verdict.asked && entry("Asked", html`<pre tabindex="0" aria-label="what was asked">${pretty(verdict.asked)}</pre>`)}
       ${verdict.legal && entry("Legal", html`<code>${verdict.legal}</code>`)}
-      ${verdict.got != null && entry("Came instead", html`<pre>${verdict.got}</pre>`)}
+      ${verdict.got != null && entry("Came instead", html`<pre tabindex="0" aria-label="what came instead">${verdict.got}</pre>`)}
       ${times.length > 0 && entry("Times", html`<span class="times">${times.map(([field, term, hint]) => html`<span title=${hint}>${term} <b>${milliseconds(verdict[field])}</b></span>`)}</span>`)}
       ${verdict.exit_status != null && entry("Exit status", status(verdict.exit_status))}
       ${verdict.stderr && entry("End of stderr", html`<pre tabindex="0" aria-label="end of stderr">${verdict.stderr}</pre>`)}
