@@ -153,12 +153,21 @@ class Admission:
         Raises:
             Unwelcome: it needs a token, or the name is somebody else's.
         """
+        owner = self.check_owner(name, viewer)
+        _check_letters(name)
+        self._check_name(self._spelled(name, owner), None, owner)
+
+    def check_owner(self, name: str, viewer: Viewer) -> str | None:
+        """See that a person has the token that it needs for a name, whoever is called so just now; its own name on the roster.
+
+        Raises:
+            Unwelcome: it has not.
+        """
         is_unknown = self._requires_token and viewer.kind is Kind.PUBLIC
         owner = viewer.name if viewer.kind is Kind.OWNER else None
         if is_unknown or self._owner(name) not in (None, owner):
             raise Unwelcome("token", TOKEN_NEEDED)
-        _check_letters(name)
-        self._check_name(self._spelled(name, owner), None, owner)
+        return owner
 
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.

@@ -281,8 +281,6 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None or self._is_watched:
             return  # others see to who is a stranger, or closing
         if self._rest is not None:
-            if self._rest.when() >= until:
-                return  # for another reason it rests for longer
             self._rest.cancel()
         self._transport.pause_reading()
         self._rest = self._loop.call_at(until, self._read_on)

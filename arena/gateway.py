@@ -198,10 +198,11 @@ class Gateway:
         began_s = time.thread_time()
         self._receive(connection, frame, encoding, arrived)
         took_s = time.thread_time() - began_s + _FRAME_S
-        until = player.share.spend(self._loop.time(), took_s)
+        now = self._loop.time()
+        until = player.share.spend(now, took_s)
         # A house bot plays at the tables of many, and has nothing to say when they wait.
         if until is not None and player.process is None:
-            connection.rest(until)
+            connection.rest(max(until, connection.budget.rests_until(now) or until))
 
     def _receive(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float

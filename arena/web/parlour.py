@@ -47,7 +47,7 @@ _MOST_NEAR = 64  # of one address: a class may sit behind it
 _MOST_EACH = 4  # of one person
 _WAIT_S = 60.0  # for everybody to come
 _UNSEEN_S = 60.0  # until a table is given back that nobody looks at: a page that is loaded again is there within a second
-_SHARE, _SAVED_S = 0.1, 0.1  # of the arena's time, for all who play here
+_SHARE, _SAVED_S = 0.1, 0.25  # of the arena's time, for all who play here
 _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
 """A person takes a hundredth of that, but a program may pass for one: it is served more slowly, and the rest have theirs."""
 _NAME_LETTERS = 64
@@ -305,6 +305,9 @@ class Parlour:
         name = spelled(name, self._parting)
         if name in self._parting and self._parting[name][2] == person:
             self._part_with(name)  # the same once more, whose last match has ended
+        self._admission.check_owner(
+            name, viewer
+        )  # or its number would hide whose it is
         name = self._numbered(name)
         self._admission.check_guest(name, viewer)
         return name
@@ -452,10 +455,7 @@ class Parlour:
     def _give_back(self, sitting: _Sitting) -> None:
         """Nobody has looked at a table for so long: others may have it."""
         text = f"nobody has looked at the table for {_UNSEEN_S:.0f} s"
-        if sitting.table is None:
-            self._end(sitting, text)
-        else:
-            self._dismiss(sitting.name, text)
+        self._dismiss(sitting.name, text)
 
     def _failed(self, name: str, text: str) -> None:
         """A house bot cannot be started."""

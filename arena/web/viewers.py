@@ -180,9 +180,10 @@ class Viewers:
             most = f"{_MOST:,} viewers, {_MOST_NEAR:,} of them from one address"
             send(caller, text(503, f"expected at most {most}; come back later"))
             return
+        # Before it is accepted: its headers are forgotten then.
+        browser = browser_of(request.headers) or f"at {caller.address}"
         caller.accept(request)
         if caller.is_open:
-            browser = browser_of(request.headers) or f"at {caller.address}"
             self._watchers[caller] = Watcher(caller, browser, self._now)
             self._near[caller.address] += 1
             self._browsers[browser] += 1
