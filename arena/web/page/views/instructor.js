@@ -52,7 +52,7 @@ function Entry({ token, refusal, onEnter }) {
       ${refusal && html`<${Heard} word=${{ error: refusal }} />`}
       <p><button class="main">Enter</button></p>
     </form>
-    <p class="faint small">The instructor's token opens everything here. A token of the roster shows its owner more of its own matches. It stays in this tab until it is closed. It is made with <code>arena roster instructor</code> where the arena runs.</p>
+    <p class="faint small">The instructor's token opens everything here. It stays in this browser until you log out at the top of the page. It is made with <code>arena roster instructor</code> where the arena runs.</p>
     ${token && html`<p><button type="button" class="plain" onClick=${() => setToken("")}>Forget it</button> <span class="small faint">or keep it, to watch as the owner of a bot.</span></p>`}
   <//>`;
 }
