@@ -57,7 +57,7 @@ function Played({ chair, game, onAgain, onHere }) {
         ${chair.refusal && html`<p class="failure" role="alert">${chair.refusal}</p>`}
         ${chair.phase === "failed" && html`<p class="failure" role="alert">${chair.text}</p>`}
         ${chair.phase === "elsewhere" &&
-        html`<p class="failure" role="status"><span>You play this match in another tab now.</span> <button type="button" onClick=${onHere}>Play on here</button></p>`}
+        html`<p class="empty" role="status"><span>You play this match in another tab now.</span> <button type="button" onClick=${onHere}>Play on here</button></p>`}
         ${chair.phase === "lost" && html`<p class="failure" role="alert">The connection is lost; your clock runs on. Trying again…</p>`}
         ${told.isHeld
           ? html`<${GoOn} onGo=${told.go} isLast=${told.isLast} />`
