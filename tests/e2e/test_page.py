@@ -461,7 +461,7 @@ def test_two_guests_behind_one_address_sit_down_as_they_find_it(
 
 
 def test_the_pace_is_shown_and_does_what_it_says(wide: Look) -> None:
-    page = sit_down(wide, "ace_king_queen", "Pace").page
+    page = sit_down(wide, "ace_king_queen", "Quinn").page
     pace = page.get_by_label("Pace")
     shown = "one => one.options[one.selectedIndex].text"
     assert (pace.evaluate(shown), pace.input_value()) == ("brisk", "brisk")
@@ -509,10 +509,11 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
         for key in "bcfk":  # no move is made behind it
             page.keyboard.press(key)
         page.keyboard.press(leave)
-        dialog.wait_for(state="hidden")
+        dialog.wait_for(state="detached")
         assert person.turn.inner_text() == question
 
     page.keyboard.press("Enter")
+    dialog.wait_for()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Sit down").wait_for()
@@ -585,16 +586,19 @@ def test_an_owner_sees_its_cards_in_every_tab(
     look = Look(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()
-    page.get_by_label("Your token").fill(school.tokens["Slow Sam"])
+    match = school.at_table()["ace_king_queen"]
+    listed = school.document("/api/lobby.json")["matches"]
+    owner = next(one["players"][0] for one in listed if one["match"] == match)
+    page.get_by_label("Your token").fill(school.tokens[owner])
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Logged in as Slow Sam").wait_for()
+    page.get_by_role("button", name=f"Logged in as {owner}").wait_for()
     tab = page.context.new_page()
     sockets: list[str] = []
     tab.on(
         "websocket",
         lambda socket: socket.on("framereceived", lambda data: sockets.append(str(data))),
     )  # fmt: skip
-    tab.goto(f"{school.url}/{school.route('m', school.at_table()['ace_king_queen'])}")
+    tab.goto(f"{school.url}/{school.route('m', match)}")
     tab.get_by_role("button", name="Watch live").wait_for()
 
     scenes = [frame for frame in sockets if '"scene"' in frame]
