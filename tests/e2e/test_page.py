@@ -572,6 +572,8 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
         tab.get_by_role("banner").get_by_role("button", name="Logged in as Ada").wait_for()  # fmt: skip
         assert tab.get_by_role("alert").count() == 0
     page.reload()
+    look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
+    assert page.locator(".bad, .failure").count() == 0, "it is no error"
     page.get_by_role("button", name="Logged in as Ada").click()
     look.sound("the way out")
     page.get_by_role("button", name="Log out", exact=True).click()

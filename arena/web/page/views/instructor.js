@@ -2,7 +2,7 @@
 // What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { api, instruct, setToken, useDocument, useLobby, useToken } from "../arena.js";
+import { api, setToken, useDocument, useLobby, useToken, whose } from "../arena.js";
 import { href } from "../route.js";
 import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../parts.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
@@ -13,38 +13,35 @@ const FORMS = ["round_robin", "elimination", "league", "ladder"];
 
 export default function Instructor() {
   const token = useToken();
-  const [known, setKnown] = useState(false);
+  const [me, setMe] = useState(/** @type {any} */ (null));
   const [refusal, setRefusal] = useState("");
-  const [tries, setTries] = useState(0);
   useEffect(() => {
-    setKnown(false);
+    setMe(null);
     setRefusal("");
     if (!token) return undefined;
     let gone = false;
-    instruct({ action: "status" }).then(
-      () => !gone && setKnown(true),
-      (error) => !gone && setRefusal(error.message),
+    whose(token).then(
+      (found) => gone || setMe(found),
+      (error) => gone || setRefusal(error.message),
     );
     return () => (gone = true);
-  }, [token, tries]);
-  const enter = (value) => {
-    setToken(value);
-    setTries(tries + 1);
-  };
-  return html`<${Page} title="Instructor"
-    side=${known && html`<button type="button" onClick=${() => setToken("")}>Forget the token</button>`}>
-    ${known ? html`<${Desk} />` : html`<${Entry} token=${token} refusal=${refusal} onEnter=${enter} />`}
+  }, [token]);
+  // One that is nobody's is not kept.
+  const enter = (value) => whose(value).then(() => setToken(value), (error) => setRefusal(error.message));
+  return html`<${Page} title="Instructor">
+    ${me?.kind === "instructor" ? html`<${Desk} />` : html`<${Entry} token=${token} me=${me} refusal=${refusal} onEnter=${enter} />`}
   <//>`;
 }
 
-function Entry({ token, refusal, onEnter }) {
+function Entry({ token, me, refusal, onEnter }) {
   const field = useRef(null);
   const enter = (event) => {
     event.preventDefault();
     onEnter(field.current.value.trim());
   };
-  if (token && !refusal) return html`<${Loading} />`;
+  if (token && !me && !refusal) return html`<${Loading} />`;
   return html`<${Panel} title="Your token" look="narrow">
+    ${me && html`<p>You are logged in as <bdi>${me.name}</bdi>. This page takes an instructor's token.</p>`}
     <form class="stack" onSubmit=${enter}>
       <label class="field">Token
         <input type="password" ref=${field} autocomplete="off" required spellcheck="false" />
@@ -53,7 +50,6 @@ function Entry({ token, refusal, onEnter }) {
       <p><button class="main">Enter</button></p>
     </form>
     <p class="faint small">The instructor's token opens everything here. It stays in this browser until you log out at the top of the page. It is made with <code>arena roster instructor</code> where the arena runs.</p>
-    ${token && html`<p><button type="button" class="plain" onClick=${() => setToken("")}>Forget it</button> <span class="small faint">or keep it, to watch as the owner of a bot.</span></p>`}
   <//>`;
 }
 
