@@ -141,33 +141,37 @@ class Admission:
         if token is None:
             return Viewer()
         key = hashed(token)
-        if key in self._access.instructors:
-            return Viewer(Kind.INSTRUCTOR)
+        if (name := self._access.instructors.get(key)) is not None:
+            return Viewer(Kind.INSTRUCTOR, name)
         if (owner := self._access.players.get(key)) is not None:
             return Viewer(Kind.OWNER, owner)
         raise Unwelcome("token", TOKEN_NEEDED)
 
-    def check_guest(self, name: str, viewer: Viewer, is_taken: bool = False) -> None:
+    def check_guest(self, name: str, viewer: Viewer) -> None:
         """See that a person who has come by the page may be called so.
 
         Args:
             name: what it wants to be called.
             viewer: who it is, by its token.
-            is_taken: whether somebody has the name whom the door does not know.
 
         Raises:
             Unwelcome: it needs a token, or the name is somebody else's.
         """
+        owner = self.check_owner(name, viewer)
+        _check_letters(name)
+        self._check_name(self._spelled(name, owner), None, owner)
+
+    def check_owner(self, name: str, viewer: Viewer) -> str | None:
+        """See that a person has the token that it needs for a name, whoever is called so just now; its own name on the roster.
+
+        Raises:
+            Unwelcome: it has not.
+        """
         is_unknown = self._requires_token and viewer.kind is Kind.PUBLIC
-        owner = viewer.name or None
+        owner = viewer.name if viewer.kind is Kind.OWNER else None
         if is_unknown or self._owner(name) not in (None, owner):
             raise Unwelcome("token", TOKEN_NEEDED)
-        _check_letters(name)
-        if is_taken:
-            raise Unwelcome(
-                "name", f"somebody named {name!r} is here already; choose another name"
-            )
-        self._check_name(self._spelled(name, owner), None, owner)
+        return owner
 
     def resumed(self, hello: Hello) -> Player | None:
         """Whose session a bot wants to go on with; None if it does not.

@@ -1,4 +1,5 @@
-"""How much of the arena's work a connection may ask for in vain: messages that come to nothing, and CPU time for them, per second.
+"""How much of the arena's work others may ask for: a connection in vain, in messages that come to nothing and CPU time for them, per second;
+and many together, as a share of the arena's time.
 
 Pure arithmetic on a clock that is passed in. What is too much for one second is a debt, which the next seconds pay: until then
 the connection is not read, so that on average nobody gets more than the budget, however much came at once.
@@ -10,7 +11,7 @@ from math import ceil
 
 from protocol.errors import Malformed
 
-__all__ = ["CPU_S", "ON_END", "Budget", "Flood"]
+__all__ = ["CPU_S", "ON_END", "Budget", "Flood", "Share"]
 
 CPU_S = 0.02
 """Of every second: a fiftieth of a core."""
@@ -90,3 +91,52 @@ class Budget:
             self._cpu_s = max(0.0, self._cpu_s - passed_s * self._most_cpu_s)
             self._began += passed_s
             self._on_end += passed_s
+
+
+class Share:
+    """A share of the arena's time, which its users spend as they are served: whoever has spent more waits until it is paid.
+
+    Args:
+        part: how much of every second, from 0 to 1.
+        saved_s: how much is there at most of what was not used, in seconds.
+        within: a larger share that this one is a part of, if there is one.
+    """
+
+    __slots__ = ("_at", "_left_s", "_part", "_saved_s", "_within")
+
+    def __init__(
+        self, part: float, saved_s: float, within: Share | None = None
+    ) -> None:
+        self._part = part
+        self._saved_s = saved_s
+        self._within = within
+        self._left_s = saved_s
+        self._at = 0.0
+
+    def spend(self, now: float, took_s: float) -> float | None:
+        """Book so many seconds of the arena's time.
+
+        Args:
+            now: a time of a monotonic clock, in seconds.
+            took_s: the time that was spent.
+
+        Returns:
+            Until when nothing more should be read from whom it was spent on; None if there is some left.
+        """
+        self._pass(now)
+        self._left_s -= took_s
+        ends = [] if self._left_s >= 0 else [now - self._left_s / self._part]
+        if self._within is not None:
+            until = self._within.spend(now, took_s)
+            ends += [] if until is None else [until]
+        return max(ends, default=None)
+
+    def is_spent(self, now: float) -> bool:
+        """Whether nothing of it is left at a time of the clock."""
+        self._pass(now)
+        return self._left_s <= 0
+
+    def _pass(self, now: float) -> None:
+        gained_s = (now - self._at) * self._part
+        self._left_s = min(self._saved_s, self._left_s + gained_s)
+        self._at = now

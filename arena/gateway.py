@@ -54,6 +54,9 @@ __all__ = ["Gateway"]
 log = logging.getLogger(__name__)
 
 _PROBE_S = 0.05  # so often those who watch are looked at
+_FRAME_S = (
+    0.000_15  # to read a frame from its socket and to write the next one, measured
+)
 _USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
 _LARGE_BYTES = 4 * 1024  # of a frame, which may take long to be read
 _READ_BYTES = 16 * 1024
@@ -188,6 +191,22 @@ class Gateway:
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
     ) -> None:
         """A frame: all that its messages bring about, but for the writing."""
+        player = self._of.get(connection)
+        if player is None or player.share is None:
+            self._receive(connection, frame, encoding, arrived)
+            return
+        began_s = time.thread_time()
+        self._receive(connection, frame, encoding, arrived)
+        took_s = time.thread_time() - began_s + _FRAME_S
+        now = self._loop.time()
+        until = player.share.spend(now, took_s)
+        # A house bot plays at the tables of many, and has nothing to say when they wait.
+        if until is not None and player.process is None:
+            connection.rest(max(until, connection.budget.rests_until(now) or until))
+
+    def _receive(
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
+    ) -> None:
         if connection.encoding is None:
             connection.encoding = encoding
         # This clock takes longer than many a message: only who has just said something useless is measured, and what is large.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from arena.budget import Budget
+from arena.budget import Budget, Share
 from arena.clock import Link
 from arena.connection import Wire
 from arena.forgiveness import FORGIVABLE
@@ -107,6 +107,7 @@ class Player:
         link: how quick its connection is at best.
         loss: that of its connection, while it is lost.
         budget: how much of what it says may come to nothing; None until it is welcome.
+        share: of the arena's time that it is served from, if it plays at the page or with those who do; bots have none.
         event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
     """
 
@@ -150,6 +151,7 @@ class Player:
         "process",
         "secret",
         "session",
+        "share",
         "tables",
         "token",
     )
@@ -179,6 +181,7 @@ class Player:
         self.cpu_ms = 0.0
         self.link = Link()
         self.budget: Budget | None = None
+        self.share: Share | None = None
         self.loss: Loss | None = None
         self.leaving = False
         self.event = ""

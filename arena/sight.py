@@ -33,7 +33,7 @@ class Viewer(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: whether it is more than a spectator.
-        name: of an owner: its name on the roster.
+        name: of an owner its name on the roster, of an instructor the name on its token; "" of anybody else.
     """
 
     kind: Kind = Kind.PUBLIC

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from arena.admission import GUEST, Unwelcome
+from arena.budget import Share
 from arena.conduct import Table
 from arena.games import game_named
 from arena.match import MatchResult
@@ -41,14 +42,26 @@ if TYPE_CHECKING:
 __all__ = ["Guest", "Parlour"]
 
 _HOUSE = "house:"
-_MOST = 16  # tables, those included that are laid
-_MOST_NEAR = 4  # of one address
+_MOST = 256  # tables, those included that are laid
+_MOST_NEAR = 64  # of one address: a class may sit behind it
+_MOST_EACH = 4  # of one person
 _WAIT_S = 60.0  # for everybody to come
+_UNSEEN_S = 60.0  # until a table is given back that nobody looks at: a page that is loaded again is there within a second
+_SHARE, _SAVED_S = 0.1, 0.25  # of the arena's time, for all who play here
+_SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
+"""A person takes a hundredth of that, but a program may pass for one: it is served more slowly, and the rest have theirs."""
+_NAME_LETTERS = 64
 _OVER = "the match is over"
 
 
 class Guest(Protocol):
-    """The socket at which a person asks for a chair."""
+    """The socket at which a person asks for a chair.
+
+    Attributes:
+        browser: the same for all sockets of one browser.
+    """
+
+    browser: str
 
     def send(self, data: bytes) -> None:
         """Send one text frame."""
@@ -60,27 +73,39 @@ class _Sitting:
     def __init__(
         self,
         guest: Guest,
+        person: str,
         address: str,
         game: Game,
         settings: Settings,
         names: tuple[str, ...],
         token: str,
+        share: Share,
     ) -> None:
         self.guest: Guest | None = guest
+        self.browser = guest.browser
+        self.person = person
         self.address = address
         self.game = game
         self.settings = settings
         self.names = names
         self.token = token
+        self.share = share
         self.has_come = False
         self.table: Table | None = None
         self.began = 0.0
         self.deadline: Timer | None = None
+        self.unseen: Timer | None = None  # while nobody looks at it
 
     @property
     def name(self) -> str:
         """What the person is called."""
         return self.names[0]
+
+    def cancel(self) -> None:
+        """Wait for nobody any more."""
+        for timer in (self.deadline, self.unseen):
+            if timer is not None:
+                timer.cancel()
 
 
 class Parlour:
@@ -97,7 +122,9 @@ class Parlour:
         self._limits = limits_for(host.limits)
         self._servants = Servants(host, self._failed)
         self._sittings: dict[str, _Sitting] = {}
-        self._parting: dict[str, tuple[str, str]] = {}  # who has to go: why, its token
+        # Who has to go: why, its token, and the person.
+        self._parting: dict[str, tuple[str, str, str]] = {}
+        self._share = Share(_SHARE, _SAVED_S)
         self._kept = Kept()
         self._loop = asyncio.get_running_loop()
 
@@ -116,14 +143,17 @@ class Parlour:
             Unwelcome: it needs a token, or another name.
             UsageError: there is no such game, bot or setting, or no room.
         """
-        self._check_room(guest, address)
+        person = _person(guest, viewer)
+        self._check_room(guest, address, person)
         game = game_named(wanted.game)
         settings = settings_for(game, wanted.settings or {})
-        name = self._called(wanted.name, viewer)
+        name = self._called(wanted.name, viewer, person)
         self._check_opponents(game, wanted.against)
         against = (self._opponent(game, one) for one in wanted.against)
         token = GUEST + secrets.token_urlsafe(24)
-        sitting = _Sitting(guest, address, game, settings, (name, *against), token)
+        share = Share(_SHARE_EACH, _SAVED_EACH_S, within=self._share)
+        names = (name, *against)
+        sitting = _Sitting(guest, person, address, game, settings, names, token, share)
         self._admission.expect(name, token)
         self._sittings[name] = sitting
         why = f"not all came within {_WAIT_S:.0f} s"
@@ -150,6 +180,21 @@ class Parlour:
             sitting.guest = None
             if not sitting.has_come:
                 self._end(sitting, "you left")
+
+    def seen(self, browser: str) -> None:
+        """Somebody looks at the page in a browser."""
+        for sitting in self._sittings.values():
+            if sitting.browser == browser and sitting.unseen is not None:
+                sitting.unseen.cancel()
+                sitting.unseen = None
+
+    def unseen(self, browser: str) -> None:
+        """Nobody does any more: its tables are given back, unless somebody comes back soon."""
+        for sitting in self._sittings.values():
+            if sitting.browser == browser:
+                sitting.unseen = self._host.gateway.timers.after(
+                    _UNSEEN_S, partial(self._give_back, sitting)
+                )
 
     # --- what others ask ---
 
@@ -213,24 +258,35 @@ class Parlour:
         """The arena closes."""
         self._servants.close()
         for sitting in self._sittings.values():
-            if sitting.deadline is not None:
-                sitting.deadline.cancel()
+            sitting.cancel()
 
     # --- to sit down ---
 
-    def _check_room(self, guest: Guest, address: str) -> None:
+    def _check_room(self, guest: Guest, address: str, person: str) -> None:
         if self._of(guest) is not None:
             raise UsageError("expected to stand up first, you have a chair already")
-        if len(self._sittings) >= _MOST:
-            raise UsageError(f"expected at most {_MOST} tables, come back later")
-        near = sum(one.address == address for one in self._sittings.values())
-        if near >= _MOST_NEAR:
+        sittings = self._sittings.values()
+        if sum(one.person == person for one in sittings) >= _MOST_EACH:
             raise UsageError(
-                f"expected at most {_MOST_NEAR} tables for people from one address, come back later"
+                f"expected at most {_MOST_EACH} tables for one person; stand up at one of yours first"
+            )
+        if sum(one.address == address for one in sittings) >= _MOST_NEAR:
+            raise UsageError(
+                f"expected at most {_MOST_NEAR} tables for people from one address; come back later"
+            )
+        if len(sittings) >= _MOST:
+            raise UsageError(
+                f"expected at most {_MOST} tables for people; come back later"
+            )
+        if self._share.is_spent(self._loop.time()):
+            raise UsageError(
+                "people who play take all the time that the arena has for them; try again in a moment"
             )
 
-    def _called(self, said: str, viewer: Viewer) -> str:
+    def _called(self, said: str, viewer: Viewer, person: str) -> str:
         """What a person is called: one on the roster by a name below its own, which no bot of its needs.
+
+        If somebody is called so already it gets a number: the second `Guest` is `Guest 2`.
 
         Raises:
             Unwelcome: it cannot be called so.
@@ -241,16 +297,30 @@ class Parlour:
             is_own = alike(first) == alike(viewer.name)
             rest = (below if slash else "person") if is_own else said
             name = f"{viewer.name}/{rest}"
-        if len(name) > 64 or name.endswith("/"):
+        if len(name) > _NAME_LETTERS or name.endswith("/"):
             raise Unwelcome("name", f"expected a shorter name below {viewer.name}/")
         if alike(name).startswith(_HOUSE):
             text = f"expected a name that no house bot has, got {name!r}"
             raise Unwelcome("name", text)
         name = spelled(name, self._parting)
-        if name in self._parting and name in self._players:
+        if name in self._parting and self._parting[name][2] == person:
             self._part_with(name)  # the same once more, whose last match has ended
-        self._admission.check_guest(name, viewer, self._host.is_taken(name))
+        self._admission.check_owner(
+            name, viewer
+        )  # or its number would hide whose it is
+        name = self._numbered(name)
+        self._admission.check_guest(name, viewer)
         return name
+
+    def _numbered(self, name: str) -> str:
+        """The name, or the first of `name 2`, `name 3` and so on that nobody has, nor one that looks like it."""
+        people = set(map(alike, (*self._sittings, *self._parting)))
+        found, number = name, 1
+        while alike(found) in people or self._host.is_taken(found):
+            number += 1
+            end = f" {number}"
+            found = name[: _NAME_LETTERS - len(end)].rstrip() + end
+        return found
 
     def _check_opponents(self, game: Game, against: Sequence[str]) -> None:
         """See that all of them can play; nothing is started before."""
@@ -261,13 +331,15 @@ class Parlour:
             )
         for one, tables in Counter(against).items():
             if one.startswith(_HOUSE):
-                known = self._servants.known(game.name)
-                if one.removeprefix(_HOUSE) not in known:
+                bot, known = one.removeprefix(_HOUSE), self._servants.known(game.name)
+                if bot not in known:
                     raise UnknownBot(
-                        f"no house bot {one!r} for {game.name}; expected one of: {', '.join(_HOUSE + bot for bot in known)}"
+                        f"no house bot {one!r} for {game.name}; expected one of: {', '.join(_HOUSE + other for other in known)}"
                     )
-                if tables > self._servants.tables:
-                    raise UsageError(f"expected {one} once, it has one table")
+                if tables > self._servants.free(game.name, bot):
+                    raise UsageError(
+                        f"expected a bot with a free table, {one} plays at all of its {self._servants.tables}; choose another, or come back later"
+                    )
                 continue
             player = self._players.get(one)
             if player is None or not self.is_offered(player, game.name, tables):
@@ -290,6 +362,7 @@ class Parlour:
                 self._end(sitting, "you left")
             return
         sitting.has_come = True
+        person.share = sitting.share
         if sitting.game.name not in person.games:
             self._end(sitting, f"expected hello with the game {sitting.game.name}")
             return
@@ -310,6 +383,9 @@ class Parlour:
         if sitting.deadline is not None:
             sitting.deadline.cancel()
         sitting.began = time.time()
+        for name in sitting.names:
+            if name in self._servants.names:
+                self._players[name].share = self._share
         limits = self._host.limits
         sitting.table = self._host.conduct.open(
             sitting.game,
@@ -350,13 +426,12 @@ class Parlour:
         if self._sittings.get(sitting.name) is not sitting:
             return
         del self._sittings[sitting.name]
-        if sitting.deadline is not None:
-            sitting.deadline.cancel()
+        sitting.cancel()
         for name in sitting.names[1:]:
             self._servants.leave(name)
         if sitting.guest is not None and sitting.table is None:
             sitting.guest.send(encode_to_viewer(Refused("sit", text)))
-        self._parting[sitting.name] = text, sitting.token
+        self._parting[sitting.name] = text, sitting.token, sitting.person
         self._loop.call_soon(self._part)
 
     def _part(self) -> None:
@@ -367,7 +442,7 @@ class Parlour:
                 self._part_with(name)
 
     def _part_with(self, name: str) -> None:
-        text, token = self._parting.pop(name)
+        text, token, _ = self._parting.pop(name)
         self._dismiss(name, text)
         self._admission.forget(name, token=token)
 
@@ -376,6 +451,11 @@ class Parlour:
             kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
         )
         self._host.gateway.dismiss(name, finding)
+
+    def _give_back(self, sitting: _Sitting) -> None:
+        """Nobody has looked at a table for so long: others may have it."""
+        text = f"nobody has looked at the table for {_UNSEEN_S:.0f} s"
+        self._dismiss(sitting.name, text)
 
     def _failed(self, name: str, text: str) -> None:
         """A house bot cannot be started."""
@@ -394,6 +474,13 @@ class Parlour:
         if player is None or self.is_aside(name):
             return name in competition.plan.players
         return _needs(competition, player)
+
+
+def _person(guest: Guest, viewer: Viewer) -> str:
+    """Whose tables are counted together: those of a login, or without one of a browser."""
+    if viewer.kind is Kind.PUBLIC:
+        return guest.browser
+    return f"{viewer.kind} {viewer.name}"
 
 
 def _needs(competition: Competition, player: Player) -> bool:

@@ -1,20 +1,24 @@
-"""What is different for people: a match is short, and there is time to think. Pure."""
+"""What is different for people: a match is short, there is time to think, and a browser is known again by a cookie. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
 from arena.rules import Game
+from arena.web.reply import Header, Headers
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
-__all__ = ["limits_for", "settings_for"]
+__all__ = ["browser_of", "limits_for", "remembering", "settings_for"]
 
 _MINUTE_MS = 60_000
 _HOUR_MS = 60 * _MINUTE_MS
+_COOKIE = "arena-browser"
+_BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 _SHORT: Mapping[str, Mapping[str, object]] = {
     "ace_king_queen": {"hands": 20},
@@ -62,3 +66,24 @@ def limits_for(limits: Limits) -> Limits:
         hard_ms=_HOUR_MS,
         start_ms=_MINUTE_MS,
     )
+
+
+def remembering(browser: str) -> Header:
+    """The header that has a browser say who it is from now on, until it is closed.
+
+    Tables are counted by it (see `browser_of`), and nothing is shown or allowed for it. Without a path it is for wherever the page is.
+
+    Args:
+        browser: letters that no other browser has.
+    """
+    return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax"
+
+
+def browser_of(headers: Headers) -> str:
+    """The browser that a request comes from, as it says itself: anybody may make one up; "" if it says none."""
+    for said in headers.get_all("Cookie"):
+        for cookie in said.split(";"):
+            name, _, value = cookie.strip().partition("=")
+            if name == _COOKIE and _BROWSER.fullmatch(value):
+                return value
+    return ""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from arena.entry import unused
 from arena.games import game_named
-from arena.plan import HOUSE_TABLES
 from protocol.errors import ArenaError
 from protocol.strategy import house_bots
 
@@ -50,13 +49,18 @@ class Servants:
         self._servants: dict[tuple[str, str], _Servant] = {}
         self._loop = asyncio.get_running_loop()
         self.names: Mapping[str, _Servant] = {}
-        self.tables = min(HOUSE_TABLES, host.limits.tables)
+        self.tables = host.limits.tables
 
     def known(self, game: str) -> Collection[str]:
         """The house bots that there are for a game."""
         if game not in self._known:  # to look for them takes milliseconds
             self._known[game] = tuple(house_bots(game))
         return self._known[game]
+
+    def free(self, game: str, bot: str) -> int:
+        """How many tables more it can play at."""
+        servant = self._servants.get((game, bot))
+        return self.tables - (0 if servant is None else servant.users)
 
     def take(self, game: str, bot: str) -> str:
         """Somebody wants to play against it; what it is called at the table. It comes as soon as it is up."""

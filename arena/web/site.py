@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote
 
+import msgspec
 from websockets.http11 import Request
 
 from arena.admission import Unwelcome
@@ -21,6 +23,7 @@ from arena.web.entrance import send
 from arena.web.files import Files
 from arena.web.metrics import KIND as METRICS
 from arena.web.origin import Origins
+from arena.web.people import browser_of, remembering
 from arena.web.reply import (
     NO_CACHE,
     NO_STORE,
@@ -45,6 +48,7 @@ log = logging.getLogger(__name__)
 
 _API = "/api/"
 _LOBBY, _GAMES = "/api/lobby.json", "/api/games.json"
+_ME = "/api/me.json"
 _ANSWER_S = 30.0  # then nobody waits any more
 _MOST_ASKED = 512  # that may be waited for at a time: a class that opens one document
 _MOST_ASKED_NEAR = 256  # from one address
@@ -151,7 +155,7 @@ class Site:
             body = self._sources.metrics().encode()
             self._send(visitor, reply(200, body, METRICS, NO_STORE))
         else:
-            self._send(visitor, self._files.answer(path, request.headers))
+            self._file(visitor, path, request.headers)
 
     def left(self, gone: object) -> None:
         """Somebody is gone, who may have been a visitor."""
@@ -172,6 +176,13 @@ class Site:
     def _health(self) -> Reply:
         why = self._sources.failure()
         return text(200, "ok") if why is None else text(503, why)
+
+    def _file(self, visitor: Visitor, path: str, headers: Headers) -> None:
+        found = self._files.answer(path, headers)
+        if path == "/" and not browser_of(headers):
+            cookie = remembering(secrets.token_urlsafe(16))
+            found = msgspec.structs.replace(found, headers=(*found.headers, cookie))
+        self._send(visitor, found)
 
     def _document(
         self, visitor: Visitor, path: str, query: str, headers: Headers
@@ -195,6 +206,9 @@ class Site:
             elif path == _GAMES:
                 found = self._sources.games_document(takes_gzip(headers))
                 self._send(visitor, _reply(found, headers))
+            elif path == _ME:
+                body = msgspec.json.encode(viewer)
+                self._send(visitor, document(200, body, NO_STORE))
             else:
                 self._ask(_Wanted(visitor, path, fields, viewer, headers))
 

@@ -16,6 +16,7 @@ from arena.admission import Unwelcome
 from arena.sight import Viewer
 from arena.web.allowance import Allowance
 from arena.web.entrance import send
+from arena.web.people import browser_of
 from arena.web.reply import text
 from arena.wire import Caller, Wire
 from protocol.codec import Encoding
@@ -81,6 +82,12 @@ class Parlour(Protocol):
     def left(self, spectator: Watcher, /) -> None:
         """It is gone."""
 
+    def seen(self, browser: str, /) -> None:
+        """A browser looks on, which did not before."""
+
+    def unseen(self, browser: str, /) -> None:
+        """A browser looks on no more: its last connection is gone."""
+
 
 class Backstage(Protocol):
     """What the rest of the arena does for viewers."""
@@ -106,12 +113,14 @@ class Watcher:
 
     Attributes:
         connection: its WebSocket.
+        browser: the same for all viewers of one browser; without its cookie, of one address.
         token: what it watches with.
         viewer: whose that is.
     """
 
-    def __init__(self, connection: Caller, now: float) -> None:
+    def __init__(self, connection: Caller, browser: str, now: float) -> None:
         self.connection = connection
+        self.browser = browser
         self.token: str | None = None
         self.viewer = Viewer()
         self.behind_since: float | None = None
@@ -154,6 +163,7 @@ class Viewers:
         self._parlour = parlour
         self._watchers: dict[Wire, Watcher] = {}
         self._near = Counter[str]()
+        self._browsers = Counter[str]()
         self._now = now
         self._look_at = now
         self._words = Allowance(_WORDS, _WORDS_PER_S, lambda: self._now)
@@ -170,10 +180,15 @@ class Viewers:
             most = f"{_MOST:,} viewers, {_MOST_NEAR:,} of them from one address"
             send(caller, text(503, f"expected at most {most}; come back later"))
             return
+        # Before it is accepted: its headers are forgotten then.
+        browser = browser_of(request.headers) or f"at {caller.address}"
         caller.accept(request)
         if caller.is_open:
-            self._watchers[caller] = Watcher(caller, self._now)
+            self._watchers[caller] = Watcher(caller, browser, self._now)
             self._near[caller.address] += 1
+            self._browsers[browser] += 1
+            if self._browsers[browser] == 1:
+                self._parlour.seen(browser)
             caller.hand_to(self, frame_bytes=FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
     def tick(self, now: float) -> None:
@@ -263,6 +278,10 @@ class Viewers:
                 del self._near[connection.address]
             self._show.left(watcher)
             self._parlour.left(watcher)
+            self._browsers[watcher.browser] -= 1
+            if not self._browsers[watcher.browser]:
+                del self._browsers[watcher.browser]
+                self._parlour.unseen(watcher.browser)
         self._backstage.lost(connection)
 
     # --- within ---

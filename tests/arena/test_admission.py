@@ -620,7 +620,7 @@ def test_where_bots_need_a_token_people_do(closed: Door) -> None:
     [
         (None, Viewer()),
         (ANN, Viewer(Kind.OWNER, "ann")),
-        ("the instructor's", Viewer(Kind.INSTRUCTOR)),
+        ("the instructor's", Viewer(Kind.INSTRUCTOR, "prof")),
     ],
 )
 def test_who_looks_on_is_told_by_its_token(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.budget import ON_END, Budget, Flood
+from arena.budget import ON_END, Budget, Flood, Share
 
 NOW = 1_000.0
 
@@ -86,3 +86,43 @@ def test_who_goes_on_after_ten_seconds_of_rest_is_a_flood() -> None:
 
     with pytest.raises(Flood):
         ours.spend(until, 101)
+
+
+# --- a share of the arena's time ---
+
+
+def test_who_spends_more_than_its_share_waits_until_it_is_paid() -> None:
+    share = Share(0.1, saved_s=0.05)
+
+    assert share.spend(NOW, 0.05) is None
+    assert share.is_spent(NOW)
+    assert share.spend(NOW, 0.02) == pytest.approx(NOW + 0.2)
+    assert share.is_spent(NOW + 0.19)
+    assert not share.is_spent(NOW + 0.21)
+
+
+def test_in_the_long_run_no_more_is_spent_than_the_share() -> None:
+    share = Share(0.1, saved_s=0.05)
+    now, spent = NOW, 0.0
+    while now < NOW + 100:
+        now = share.spend(now, 0.003) or now
+        spent += 0.003
+
+    assert spent == pytest.approx(10.0, abs=0.1)
+
+
+def test_what_is_not_spent_does_not_gather() -> None:
+    share = Share(0.1, saved_s=0.05)
+    share.spend(NOW, 0.01)
+
+    assert share.spend(NOW + 3600, 0.06) == pytest.approx(NOW + 3600.1)
+
+
+def test_a_share_within_another_is_spent_with_it() -> None:
+    everybodys = Share(0.1, saved_s=0.1)
+    one = Share(0.02, saved_s=0.05, within=everybodys)
+    other = Share(0.02, saved_s=0.05, within=everybodys)
+
+    assert one.spend(NOW, 0.06) == pytest.approx(NOW + 0.5)
+    assert not everybodys.is_spent(NOW), "one alone does not use it up"
+    assert other.spend(NOW, 0.05) == pytest.approx(NOW + 0.1)

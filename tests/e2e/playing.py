@@ -65,20 +65,24 @@ class Person:
 
     def stand_up(self) -> None:
         """Leave the table, in whatever state it is."""
-        self.page.get_by_role("button", name="Stand up").or_(
-            self.page.get_by_role("button", name="Another game")
-        ).click()
+        asks = self.page.get_by_role("button", name="Stand up…")
+        asks.or_(self.page.get_by_role("button", name="Another game")).click()
+        yes = self.page.get_by_role("dialog").get_by_role("button", name="Stand up")
+        yes.or_(self.page.get_by_role("button", name="Sit down")).wait_for()
+        if yes.count():
+            yes.click()
         self.page.get_by_role("button", name="Sit down").wait_for()
 
 
-def sit_down(look: Look, game: str, name: str, **settings: int) -> Person:
-    """Take a chair, against whomever the page suggests; nothing is waited for that happens at the table."""
+def sit_down(look: Look, game: str, name: str = "", **settings: int) -> Person:
+    """Take a chair, against whomever the page suggests, as quick as it suggests; without a name under the one that it suggests, too."""
     page = look.to(f"#/play/{game}")
     if page.get_by_role("group", name="Your turn").count():
         Person(page).stand_up()  # what a test before this one has left
-    page.get_by_label("Your name").fill(name)
+    if name:
+        page.get_by_label("Your name").fill(name)
     for label, value in settings.items():
         page.get_by_label(label).fill(str(value))
     page.get_by_role("button", name="Sit down").click()
-    page.get_by_label("Pace").select_option("at once")
+    page.get_by_label("Pace").wait_for()
     return Person(page)

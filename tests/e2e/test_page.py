@@ -65,6 +65,19 @@ STEPS = """async ([button, most]) => {
 }"""
 
 
+WAITS = """() => {
+  const { setTimeout } = window;
+  window.waits = [];
+  window.setTimeout = (call, wait) => {
+    window.waits.push(wait);
+    return setTimeout(call, wait);
+  };
+}"""
+BLANK = """() => [...document.querySelectorAll("select")]
+  .filter((one) => one.selectedIndex < 0 || [...one.options].some((each) => each.text && !each.hasAttribute("value")))
+  .map((one) => one.parentElement.innerText)"""
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with browser() as it:
@@ -427,6 +440,190 @@ def test_a_lost_connection_comes_back_to_the_same_table(wide: Look) -> None:
 
     assert person.turn.inner_text() == question
     person.stand_up()
+
+
+def test_two_guests_behind_one_address_sit_down_as_they_find_it(
+    chromium: Browser, school: School
+) -> None:
+    looks = [Look(chromium, school.url, PHONE) for _ in range(2)]
+    people = [sit_down(look, "ace_king_queen") for look in looks]
+    for person in people:
+        person.may_move()
+
+    tables = [one.page.locator(".felt").inner_text() for one in people]
+    assert all("Guest" in table for table in tables)
+    assert "Guest 2" in "".join(tables)
+    for person in people:
+        person.stand_up()
+    for look in looks:
+        look.sound("a guest")
+        look.close()
+
+
+def test_the_pace_is_shown_and_does_what_it_says(wide: Look) -> None:
+    page = sit_down(wide, "ace_king_queen", "Quinn").page
+    pace = page.get_by_label("Pace")
+    shown = "one => one.options[one.selectedIndex].text"
+    assert (pace.evaluate(shown), pace.input_value()) == ("brisk", "brisk")
+
+    for name in ("calm", "at once", "brisk", "calm"):
+        pace.select_option(label=name)
+        assert (pace.evaluate(shown), pace.input_value()) == (name, name)
+    page.reload()
+    pace.wait_for()
+    assert pace.evaluate(shown) == "calm", "it is kept"
+    # Told one by one: what is pending when a move has been made is not told at once.
+    page.evaluate(WAITS)
+    Person(page).move()
+    page.get_by_role("group", name="Go on").or_(page.get_by_label("Your moves").locator("button:enabled").first).first.wait_for()  # fmt: skip
+    assert 900 in page.evaluate("() => window.waits")
+    pace.select_option(label="brisk")
+    Person(page).stand_up()
+
+
+def test_every_choice_on_the_page_has_the_value_that_it_shows(
+    wide: Look, views: dict[str, str]
+) -> None:
+    for view in ("competitions", "gin_rummy match", "play", "live"):
+        page = wide.to(views[view])
+        page.locator("select").first.wait_for()
+        assert page.evaluate(BLANK) == [], view
+
+
+def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
+    person = sit_down(look, "ace_king_queen", f"Stan {look.size[0]}")
+    page = person.page
+    while not person.may_move():
+        person.go_on.click()
+    question = person.turn.inner_text()
+    ask = page.get_by_role("button", name="Stand up…")
+    dialog = page.get_by_role("dialog", name="Stand up?")
+    ask.focus()
+    for leave in (
+        "Escape",
+        "Enter",
+    ):  # the first button is the one that changes nothing
+        page.keyboard.press("Enter")
+        dialog.wait_for()
+        look.sound("the question")
+        for key in "bcfk":  # no move is made behind it
+            page.keyboard.press(key)
+        page.keyboard.press(leave)
+        dialog.wait_for(state="detached")
+        assert person.turn.inner_text() == question
+
+    page.keyboard.press("Enter")
+    dialog.wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sit down").wait_for()
+
+
+def test_ones_own_match_is_ones_own_in_a_new_tab(
+    chromium: Browser, school: School
+) -> None:
+    look = Look(chromium, school.url, PROJECTOR)
+    first = sit_down(look, "ace_king_queen")
+    while not first.may_move():
+        first.go_on.click()
+    question = first.turn.inner_text()
+    lobby = look.page.context.new_page()
+    lobby.goto(f"{school.url}/#/")
+    lobby.get_by_role("link", name="Guest").first.click()
+    second = Person(lobby)
+    second.moves.first.wait_for()
+    assert second.turn.inner_text() == question, "with its cards"
+
+    first.turn.get_by_text("in another tab now").wait_for()
+    second.move()
+    second.may_move()
+    first.page.get_by_role("button", name="Play on here").click()
+    first.moves.or_(first.go_on).first.wait_for()
+    second.turn.get_by_text("in another tab now").wait_for()
+    form = look.page.context.new_page()
+    form.goto(f"{school.url}/#/play")
+    form.get_by_text("You sit at a table already").wait_for()
+    first.stand_up()
+    look.sound("the tabs")
+    look.close()
+
+
+# ---- To log in
+
+
+@pytest.mark.parametrize("size", [(360, 640), PHONE, (1366, 768)])
+def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
+    chromium: Browser, school: School, axe: str | None, size: tuple[int, int]
+) -> None:
+    look = Look(chromium, school.url, size, axe)
+    page = look.to("#/")
+    other = page.context.new_page()
+    other.goto(f"{school.url}/{school.route('m', school.at_table()['ace_king_queen'])}")
+    other.get_by_role("button", name="Watch live").wait_for()
+    assert page.get_by_role("alert").count() == 0
+
+    page.get_by_role("banner").get_by_role("button", name="Log in").click()
+    dialog = page.get_by_role("dialog", name="Log in")
+    look.sound("the way in")
+    dialog.get_by_label("Your token").fill(school.tokens["Ada"])
+    page.keyboard.press("Enter")
+    dialog.wait_for(state="hidden")
+    for tab in (page, other):
+        tab.get_by_role("banner").get_by_role("button", name="Logged in as Ada").wait_for()  # fmt: skip
+        assert tab.get_by_role("alert").count() == 0
+    page.reload()
+    look.to("#/instructor").get_by_text("You are logged in as Ada").wait_for()
+    assert page.locator(".bad, .failure").count() == 0, "it is no error"
+    page.get_by_role("button", name="Logged in as Ada").click()
+    look.sound("the way out")
+    page.get_by_role("button", name="Log out", exact=True).click()
+    for tab in (page, other):
+        tab.get_by_role("button", name="Log in", exact=True).wait_for()
+    look.close()
+
+
+def test_an_owner_sees_its_cards_in_every_tab(
+    chromium: Browser, school: School
+) -> None:
+    look = Look(chromium, school.url)
+    page = look.to("#/")
+    page.get_by_role("button", name="Log in").click()
+    match = school.at_table()["ace_king_queen"]
+    listed = school.document("/api/lobby.json")["matches"]
+    owner = next(one["players"][0] for one in listed if one["match"] == match)
+    page.get_by_label("Your token").fill(school.tokens[owner])
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name=f"Logged in as {owner}").wait_for()
+    tab = page.context.new_page()
+    sockets: list[str] = []
+    tab.on(
+        "websocket",
+        lambda socket: socket.on("framereceived", lambda data: sockets.append(str(data))),
+    )  # fmt: skip
+    tab.goto(f"{school.url}/{school.route('m', match)}")
+    tab.get_by_role("button", name="Watch live").wait_for()
+
+    scenes = [frame for frame in sockets if '"scene"' in frame]
+    assert scenes
+    assert all('"kind":"seat"' in scene for scene in scenes)
+    look.close()
+
+
+def test_a_wrong_token_is_one_clear_line(chromium: Browser, school: School) -> None:
+    look = Look(chromium, school.url)
+    page = look.to("#/")
+    page.get_by_role("button", name="Log in").click()
+    for wrong in ("a word that is none", "gu\u00e9ssed"):
+        with look.expecting("401"):
+            page.get_by_label("Your token").fill(wrong)
+            page.get_by_role("button", name="Log in").last.click()
+            said = page.get_by_role("dialog").get_by_role("status")
+            said.filter(has_text="does not know that token").wait_for()
+        assert "\n" not in said.inner_text()
+        assert page.evaluate("() => localStorage.getItem('arena.token')") is None
+    page.keyboard.press("Escape")
+    look.sound("a wrong token")
+    look.close()
 
 
 # ---- The instructor

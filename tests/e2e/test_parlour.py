@@ -17,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from arena.class_list import Student
+from arena.connection import Connection
 from arena.games import GAMES, game_named
 from arena.host import Host
 from arena.match import replay
@@ -327,13 +328,48 @@ def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
     scene(tmp_path, test)
 
 
-def test_so_many_from_one_address(tmp_path: Path) -> None:
+def test_so_many_for_one_person_and_more_from_one_address(tmp_path: Path) -> None:
     async def test(place: Place) -> None:
-        answers = [await place.asks("tcp", name=f"p{n}") for n in range(5)]
-
+        answers = [await place.asks("tcp") for _ in range(5)]
         assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
         assert answers[-1]["code"] == "sit"
-        assert "at most 4 tables for people" in answers[-1]["text"]
+        assert "at most 4 tables for one person" in answers[-1]["text"]
+
+        cookie = await fetched(place, "/", "Set-Cookie: ")
+        opened = connect(
+            place.host.url + "/watch", additional_headers={"Cookie": cookie}
+        )
+        assert cookie.startswith("arena-browser=")
+        async with opened as eye:
+            assert (await ask(eye, "tcp"))["name"] == "Pat 5", cookie
+
+    scene(tmp_path, test)
+
+
+def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested: list[str] = []
+    rest = Connection.rest
+
+    def counted(connection: Connection, until: float) -> None:
+        rested.append(connection.peer)
+        rest(connection, until)
+
+    monkeypatch.setattr(Connection, "rest", counted)
+    monkeypatch.setattr("arena.web.parlour._SAVED_EACH_S", 0.0)
+    monkeypatch.setattr("arena.web.parlour._SHARE_EACH", 0.5)
+
+    async def test(place: Place) -> None:
+        bob = await place.bot("bob")
+        _, person = await place.sits("akq", "bob")
+        peer = place.host.gateway.players["Pat"].connection
+        assert peer is not None
+        (over,), _ = await asyncio.gather(person.play(), bob.play())
+
+        assert over["termination"]["kind"] == "completed", "it was only slower"
+        assert len(rested) > 2, "at what it sent"
+        assert set(rested) == {peer.peer}
 
     scene(tmp_path, test)
 
@@ -344,7 +380,7 @@ def test_nobody_takes_the_chair_or_the_name_of_another(tmp_path: Path) -> None:
         thief = Raw(await place.opens(), "Pat")
         await thief.say(**thief.a_hello())
         assert (await thief.refused())[0] == "name"
-        assert (await place.asks("tcp"))["code"] == "name"
+        assert (await place.asks("tcp"))["name"] == "Pat 2"
 
         person = await place.arrives(seat, "three_card_poker")
         again = Raw(await place.opens(), "Pat")
@@ -421,12 +457,14 @@ def test_what_people_played_can_be_stepped_through(tmp_path: Path) -> None:
     scene(tmp_path, test)
 
 
-async def fetched(place: Place, path: str) -> Any:
-    """A document, as a browser gets it."""
+async def fetched(place: Place, path: str, header: str = "") -> Any:
+    """A document, as a browser gets it; or a header that came with it."""
     host, _, port = place.host.url.removeprefix("ws://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     writer.write(f"GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
     head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     writer.close()
     assert head.startswith(b"HTTP/1.1 200"), (head, body)
+    if header:
+        return head.decode().partition(header)[2].partition("\r\n")[0]
     return json.loads(body)

@@ -2,7 +2,8 @@
 // Views are fetched when they are first shown.
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
-import { useLobby, useToken } from "./arena.js";
+import { useLobby } from "./arena.js";
+import { Login } from "./login.js";
 import { href, useRoute } from "./route.js";
 import { Empty, Loading, Page } from "./parts.js";
 
@@ -34,6 +35,7 @@ function App() {
         ${WAYS.map((way) => html`<a href=${way.href} aria-current=${way.views.includes(route.view) ? "page" : null}>${way.title}</a>`)}
       </nav>
       <${Line} />
+      <${Login} />
     </header>
     <main id="main" tabindex="-1">
       <${View} key=${key} route=${route} />
@@ -47,10 +49,9 @@ function toMain(event) {
   document.getElementById("main")?.focus();
 }
 
-/** Whether the arena answers, and with whose eyes we look. */
+/** Whether the arena answers. */
 function Line() {
   const { lobby, live } = useLobby();
-  const token = useToken();
   const [patient, setPatient] = useState(true);
   useEffect(() => {
     setPatient(true);
@@ -59,7 +60,6 @@ function Line() {
   }, [live]);
   const lost = !live && !patient;
   return html`<p class="line" role="status">
-    ${token && html`<a class="state token" href=${href("instructor")}>with a token</a>`}
     ${lost ? html`<span class="state lost">no connection: trying again</span>` : live && lobby ? html`<span class="state live" title="what you see is live">live</span>` : ""}
   </p>`;
 }

@@ -21,15 +21,27 @@ export class ArenaError extends Error {
   }
 }
 
-/** The token that this tab shows the arena, "" for none. */
+/** The token that this browser shows the arena, "" for none. */
 export function token() {
-  return kept(TOKEN, "sessionStorage");
+  return kept(TOKEN);
 }
 
-/** Show this token from now on; all documents are read again with it. */
+/** Show this token from now on, in every tab; all documents are read again with it. */
 export function setToken(value) {
-  keep(TOKEN, value, "sessionStorage");
+  keep(TOKEN, value);
+  tokenChanged();
+}
+
+function tokenChanged() {
   for (const listener of [...listeners]) listener();
+}
+
+// Another tab has logged in or out, or all that was kept is gone.
+addEventListener("storage", ({ key }) => (key === TOKEN || key === null) && tokenChanged());
+
+/** Whose token that is: {kind, name}; throws ArenaError, with status 401 if it is nobody's. @param {string} value */
+export async function whose(value) {
+  return JSON.parse(await fetchText(api("me"), null, undefined, value));
 }
 
 /** The token, for components that must be drawn again when it changes. */
@@ -59,10 +71,10 @@ export async function fetchDocument(path, params, signal) {
 }
 
 /** @param {AbortSignal} [signal] */
-async function fetchText(path, params, signal) {
+async function fetchText(path, params, signal, shown = token()) {
   const query = new URLSearchParams(params ?? {}).toString();
   const headers = { Accept: "application/json" };
-  if (token()) headers.Authorization = `Bearer ${token()}`;
+  if (shown) headers.Authorization = `Bearer ${shown}`;
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), PATIENCE_MS);
   const giveUp = () => late.abort();
@@ -261,7 +273,7 @@ export function useLobby() {
 }
 
 /**
- * An instructor's word, with the token of this tab.
+ * An instructor's word, with the token of this browser.
  * @param {{action: string}} message
  * @returns {Promise<any>} the arena's `done`; throws ArenaError with its one line when it is refused
  */

@@ -1,6 +1,6 @@
 // What several views are made of: names, links, states, error bars, and what stands where there is nothing to show.
 
-import { html, useEffect, useState } from "./lib/preact.js";
+import { html, useEffect, useRef, useState } from "./lib/preact.js";
 import { setToken } from "./arena.js";
 import { href } from "./route.js";
 import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./words.js";
@@ -115,6 +115,20 @@ export function Failure({ error, retry }) {
     ${error.status === 401 && html`<button type="button" onClick=${() => setToken("")}>Go on without the token</button>`}
     ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
   </div>`;
+}
+
+/** A window above the page that has the keyboard until it is closed, with Escape too. `children` gets what closes it. */
+export function Dialog({ title, onEnd, children }) {
+  const dialog = useRef(null);
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  return html`<dialog ref=${dialog} onClose=${onEnd} aria-labelledby="dialog-title">
+    <div class="stack">
+      <h2 id="dialog-title">${title}</h2>
+      ${children(() => dialog.current?.close())}
+    </div>
+  </dialog>`;
 }
 
 /** While a document is on its way. */

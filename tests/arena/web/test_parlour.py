@@ -29,6 +29,7 @@ from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
 from tests.arena.conftest import Bot, House
 from tests.arena.hall import run, turns
+from tests.arena.test_timers import FakeLoop, timers
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=3_000, hard_ms=5_000, start_ms=2_000)
 NEAR = "10.0.0.1"
@@ -37,9 +38,10 @@ ANN = Viewer(Kind.OWNER, "ann")
 
 
 class Eye:
-    """The socket that a person asks at."""
+    """The socket that a person asks at, in a browser of its own unless it is said."""
 
-    def __init__(self) -> None:
+    def __init__(self, browser: str = "") -> None:
+        self.browser = browser or f"browser {id(self)}"
         self.told: list[dict[str, Any]] = []
 
     def send(self, data: bytes) -> None:
@@ -224,7 +226,7 @@ def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
         one = stand.sits("akq", "house:random")
         other = stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
-        assert stand.called == [("ace_king_queen", "house:random", "random", 64)]
+        assert stand.called == [("ace_king_queen", "house:random", "random", 512)]
         assert stand.parlour.is_aside("house:random")
         stand.arrives(one)
         stand.arrives(other)
@@ -367,15 +369,36 @@ def test_settings_that_are_none_or_too_long(
 # --- names and tokens ---
 
 
-def test_a_person_does_not_take_a_name_that_somebody_has() -> None:
+@pytest.mark.parametrize("name", ["bob", "launched", "Pat", "BOB", "Ｌaunched"])
+def test_a_person_whose_name_somebody_has_gets_a_number(name: str) -> None:
     async def test(stand: Stand) -> None:
         stand.comes("bob")
         stand.crew.add("launched")
-        stand.gateway.admission.expect("kept", "a secret")
         stand.sits("akq", "house:random")
-        for name in ("bob", "launched", "Pat", "BOB", "Launched", "pat"):
-            said = stand.refuses("tcp", name=name, eye=Eye())
-            assert f"somebody named {name!r} is here already" in said
+
+        for number in (2, 3):
+            seat = stand.sits("tcp", name=name, eye=Eye())
+            assert seat.name == f"{name} {number}"
+
+    scene(test)
+
+
+def test_a_number_is_not_given_twice_and_fits_the_longest_name() -> None:
+    async def test(stand: Stand) -> None:
+        stand.sits("tcp", name="guest  2", eye=Eye())
+        names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
+        assert names == ["Guest", "Guest 3", "Guest 4"]
+
+        long = "x" * 64
+        names = [stand.sits("tcp", name=long, eye=Eye()).name for _ in range(2)]
+        assert names == [long, "x" * 62 + " 2"]
+
+    scene(test)
+
+
+def test_a_person_does_not_take_a_name_that_is_kept() -> None:
+    async def test(stand: Stand) -> None:
+        stand.gateway.admission.expect("kept", "a secret")
         for name in ("kept", "KEPT"):
             assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
 
@@ -437,16 +460,76 @@ def test_where_tokens_are_needed_people_need_one() -> None:
 # --- how many ---
 
 
-def test_there_are_so_many_tables_and_so_many_for_one_address() -> None:
+def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them() -> None:
     async def test(stand: Stand) -> None:
-        for n in range(4):
-            stand.sits("tcp", name=f"near {n}", eye=Eye())
-        assert "at most 4 tables for people from one address" in stand.refuses("tcp")
+        for _ in range(64):
+            assert stand.sits("tcp", name="Guest", eye=Eye()).name.startswith("Guest")
+        said = stand.refuses("tcp")
+        assert said == "expected at most 64 tables for people from one address; come back later"  # fmt: skip
 
-        for n in range(12):
-            stand.sits("tcp", name=f"far {n}", eye=Eye(), address=f"10.0.1.{n}")
+        for n in range(192):
+            stand.sits("tcp", name="Guest", eye=Eye(), address=f"10.0.1.{n // 64}")
         said = stand.refuses("tcp", address="10.0.2.1")
-        assert said == "expected at most 16 tables, come back later"
+        assert said == "expected at most 256 tables for people; come back later"
+
+    scene(test)
+
+
+@pytest.mark.parametrize("viewer", [PUBLIC, ANN, Viewer(Kind.INSTRUCTOR, "Eva")])
+def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
+    async def test(stand: Stand) -> None:
+        def eye() -> Eye:  # a login is the same wherever it comes from
+            return Eye("one browser" if viewer is PUBLIC else "")
+
+        for _ in range(4):
+            stand.sits("tcp", eye=eye(), viewer=viewer)
+        said = stand.refuses("tcp", eye=eye(), viewer=viewer)
+        assert said == "expected at most 4 tables for one person; stand up at one of yours first"  # fmt: skip
+
+        stand.sits("tcp", eye=Eye(), viewer=PUBLIC, name="another")
+
+    scene(test, access=ROSTER)
+
+
+def test_when_people_have_used_up_their_share_newcomers_are_told_so() -> None:
+    async def test(stand: Stand) -> None:
+        person = stand.arrives(stand.sits("tcp"))
+        share = person.player.share
+        assert share is not None
+        share.spend(asyncio.get_running_loop().time(), 1.0)
+
+        said = stand.refuses("tcp", eye=Eye(), address="10.0.2.1")
+        assert said == "people who play take all the time that the arena has for them; try again in a moment"  # fmt: skip
+
+    scene(test)
+
+
+def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not() -> None:
+    async def test(stand: Stand) -> None:
+        bob = stand.comes("bob")
+        pat = stand.arrives(stand.sits("akq", "house:random"))
+        sue = stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+        await turns()
+        house = stand.players["house:random"]
+
+        assert bob.player.share is None
+        assert house.share is not None
+        shares = {id(one.share) for one in (pat.player, sue.player, house)}
+        assert len(shares) == 3, "each of them its own part"
+        now = asyncio.get_running_loop().time()
+        assert pat.player.share is not None
+        pat.player.share.spend(now, 1.0)
+        assert house.share.is_spent(now), "all of it within that of all people"
+
+    scene(test)
+
+
+def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once() -> None:
+    async def test(stand: Stand) -> None:
+        stand.parlour._servants.tables = 4
+        stand.sits("high_low", *("house:random",) * 3, eye=Eye())
+        said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
+        assert "house:random plays at all of its 4; choose another" in said
 
     scene(test)
 
@@ -614,6 +697,46 @@ def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays
         stand.parlour.left(stand.eye)
         stand.plays("Pat")
         assert stand.record.record.termination.kind is Ending.COMPLETED
+
+    scene(test)
+
+
+def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute() -> None:
+    async def test(stand: Stand) -> None:
+        loop = FakeLoop()
+        stand.gateway.timers = timers(loop)
+        stand.comes("bob")
+        person = stand.arrives(stand.sits("akq", "bob"))
+        stand.house.sit(person, stand.bots["bob"])
+        stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+        stand.parlour.left(stand.eye)
+        stand.parlour.unseen(stand.eye.browser)
+
+        loop.runs(59)
+        assert not list(stand.parlour._kept)
+        loop.runs(2)
+        ended = stand.record.record.termination
+        assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
+        assert ended.text == "nobody has looked at the table for 60 s"
+        [table] = stand.parlour.tables
+        assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
+
+    scene(test)
+
+
+def test_a_page_that_is_loaded_again_keeps_its_table() -> None:
+    async def test(stand: Stand) -> None:
+        loop = FakeLoop()
+        stand.gateway.timers = timers(loop)
+        stand.arrives(stand.sits("tcp"))
+        for _ in range(3):
+            stand.parlour.left(stand.eye)
+            stand.parlour.unseen(stand.eye.browser)
+            loop.runs(59)
+            stand.parlour.seen(stand.eye.browser)
+        loop.runs(3600)
+
+        assert len(stand.parlour.tables) == 1
 
     scene(test)
 

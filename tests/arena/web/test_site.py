@@ -429,3 +429,40 @@ def test_what_is_small_is_on_nobodys_account() -> None:
         visitors.gets(visitor, 64 * 1024)
 
     assert not any(visitor.is_cut for visitor in there)
+
+
+# --- who looks on ---
+
+
+def test_whoever_has_a_token_is_told_who_it_is(
+    at_site: Callable[[Scenario], None],
+) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        own = await get("/api/me.json", Authorization="Bearer ann's")
+        assert own.status == 200
+        assert json.loads(own.body) == {"kind": "owner", "name": "ann"}
+        nobody = await get("/api/me.json")
+        assert json.loads(nobody.body) == {"kind": "public", "name": ""}
+        wrong = await get("/api/me.json", Authorization="Bearer guessed")
+        assert (wrong.status, wrong.error) == (401, "expected a token")
+        assert school.blamed == ["10.0.0.1"]
+
+    at_site(scenario)
+
+
+def test_the_page_gives_a_browser_a_cookie_once(
+    at_site: Callable[[Scenario], None],
+) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        first, other = await get("/"), await get("/")
+        cookie, *attributes = first.headers["Set-Cookie"].split("; ")
+        assert attributes == ["HttpOnly", "SameSite=Lax"]
+        assert other.headers["Set-Cookie"].split("; ")[0] != cookie
+        again = await get("/", Cookie=f"theme=dark; {cookie}")
+        assert "Set-Cookie" not in again.headers
+        odd = await get("/", Cookie="arena-browser=not one of ours")
+        assert "Set-Cookie" in odd.headers
+        for path in ("/api/lobby.json", "/healthz", "/nowhere"):
+            assert "Set-Cookie" not in (await get(path)).headers
+
+    at_site(scenario)

@@ -104,6 +104,7 @@ class Door:
         self.blamed = self.spends = 0
         self.is_within = True
         self.log: list[tuple[Any, ...]] = []
+        self.looks: list[str] = []
         self.wrong: Exception | None = None
         self.viewers = Viewers(self, self, self, self.now)
         self._number = 0
@@ -168,10 +169,35 @@ class Door:
     def stand(self, spectator: Watcher, /) -> None:
         self.log.append(("stand",))
 
+    def seen(self, browser: str, /) -> None:
+        self.looks.append(f"{browser} looks")
+
+    def unseen(self, browser: str, /) -> None:
+        self.looks.append(f"{browser} is away")
+
 
 @pytest.fixture
 def door() -> Door:
     return Door()
+
+
+# --- whose browser it is ---
+
+
+def test_a_browser_is_away_when_its_last_connection_is(door: Door) -> None:
+    cookie = {"Cookie": "theme=dark; arena-browser=abcdefghijklmnopqrstuv"}
+    one, other = door.opens(**cookie), door.opens(**cookie)
+    stranger = door.opens(Cookie="arena-browser=short")
+    for socket in (one, stranger, other):
+        door.viewers.lost(socket)
+
+    browser = "abcdefghijklmnopqrstuv"
+    assert door.looks == [
+        f"{browser} looks",
+        "at 10.0.0.1 looks",
+        "at 10.0.0.1 is away",
+        f"{browser} is away",
+    ]
 
 
 # --- what is said ---

@@ -15,6 +15,7 @@ export function useKeys(keys) {
   useLayoutEffect(() => {
     const pressed = (event) => {
       if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+      if (document.querySelector("dialog[open]")) return; // which asks something else
       const target = /** @type {HTMLElement} */ (event.target);
       if (target.closest?.("input, textarea, select, [contenteditable]")) return;
       // A button or link that has the focus keeps its own keys, and so does what scrolls.

@@ -2,7 +2,7 @@
 // What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { instruct, setToken, useLobby, useToken } from "../arena.js";
+import { api, setToken, useDocument, useLobby, useToken, whose } from "../arena.js";
 import { href } from "../route.js";
 import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../parts.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
@@ -15,16 +15,17 @@ const AWAY_MS = 5000; // until an arena that did not answer is asked again
 
 export default function Instructor() {
   const token = useToken();
-  const [known, setKnown] = useState(false);
+  const [me, setMe] = useState(/** @type {any} */ (null));
   const [refusal, setRefusal] = useState("");
   const [tries, setTries] = useState(0);
   useEffect(() => {
-    setKnown(false);
-    if (!token) return void setRefusal("");
+    setMe(null);
+    setRefusal("");
+    if (!token) return undefined;
     let gone = false;
     let timer = 0;
-    instruct({ action: "status" }).then(
-      () => !gone && setKnown(true),
+    whose(token).then(
+      (found) => gone || setMe(found),
       (error) => {
         if (gone) return;
         setRefusal(error.message);
@@ -37,25 +38,22 @@ export default function Instructor() {
       clearTimeout(timer);
     };
   }, [token, tries]);
-  const enter = (value) => {
-    setRefusal("");
-    setToken(value);
-    setTries(tries + 1);
-  };
-  return html`<${Page} title="Instructor"
-    side=${known && html`<button type="button" onClick=${() => setToken("")}>Forget the token</button>`}>
-    ${known ? html`<${Desk} />` : html`<${Entry} token=${token} refusal=${refusal} onEnter=${enter} />`}
+  // One that is nobody's is not kept.
+  const enter = (value) => whose(value).then(() => setToken(value), (error) => setRefusal(error.message));
+  return html`<${Page} title="Instructor">
+    ${me?.kind === "instructor" ? html`<${Desk} />` : html`<${Entry} token=${token} me=${me} refusal=${refusal} onEnter=${enter} />`}
   <//>`;
 }
 
-function Entry({ token, refusal, onEnter }) {
+function Entry({ token, me, refusal, onEnter }) {
   const field = useRef(null);
   const enter = (event) => {
     event.preventDefault();
     onEnter(field.current.value.trim());
   };
-  if (token && !refusal) return html`<${Loading} />`;
+  if (token && !me && !refusal) return html`<${Loading} />`;
   return html`<${Panel} title="Your token" look="narrow">
+    ${me && html`<p>You are logged in as <bdi>${me.name}</bdi>. This page takes an instructor's token.</p>`}
     <form class="stack" onSubmit=${enter}>
       <label class="field">Token
         <input type="password" ref=${field} autocomplete="off" required spellcheck="false" />
@@ -63,8 +61,7 @@ function Entry({ token, refusal, onEnter }) {
       ${refusal && html`<${Heard} word=${{ error: refusal }} />`}
       <p><button class="main">Enter</button></p>
     </form>
-    <p class="faint small">The instructor's token opens everything here. A token of the roster shows its owner more of its own matches. It stays in this tab until it is closed. It is made with <code>arena roster instructor</code> where the arena runs.</p>
-    ${token && html`<p><button type="button" class="plain" onClick=${() => setToken("")}>Forget it</button> <span class="small faint">or keep it, to watch as the owner of a bot.</span></p>`}
+    <p class="faint small">The instructor's token opens everything here. It stays in this browser until you log out at the top of the page. It is made with <code>arena roster instructor</code> where the arena runs.</p>
   <//>`;
 }
 

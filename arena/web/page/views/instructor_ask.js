@@ -1,7 +1,8 @@
 // How an instructor's word is said, made sure of, and its answer shown.
 
-import { html, useEffect, useRef, useState } from "../lib/preact.js";
+import { html, useState } from "../lib/preact.js";
 import { instruct } from "../arena.js";
+import { Dialog } from "../parts.js";
 
 /**
  * The state of one word and what says it.
@@ -34,23 +35,16 @@ export function Heard({ word }) {
 }
 
 /** A question before what cannot be undone. */
-export function Ask({ title, text, yes, onYes, onEnd }) {
-  const dialog = useRef(null);
-  useEffect(() => {
-    dialog.current.showModal();
-  }, []);
-  const confirmed = () => {
-    dialog.current.close();
-    onYes();
-  };
-  return html`<dialog ref=${dialog} onClose=${onEnd} aria-labelledby="ask-title">
-    <div class="stack">
-      <h2 id="ask-title">${title}</h2>
-      <p>${text}</p>
+export function Ask({ title, text, yes, no = "No, leave it", onYes, onEnd }) {
+  return html`<${Dialog} title=${title} onEnd=${onEnd}>${(close) => {
+    const confirmed = () => {
+      close();
+      onYes();
+    };
+    return html`<p>${text}</p>
       <p class="row">
-        <button type="button" onClick=${() => dialog.current.close()}>No, leave it</button>
+        <button type="button" onClick=${close}>${no}</button>
         <button type="button" class="danger" onClick=${confirmed}>${yes}</button>
-      </p>
-    </div>
-  </dialog>`;
+      </p>`;
+  }}<//>`;
 }

@@ -9,14 +9,30 @@ import { fetchGame } from "../table/games.js";
 import { Live } from "../table/live.js";
 import { Record } from "../table/record.js";
 import { Watched } from "./match_live.js";
+import { ownChairs } from "./play_chair.js";
 import { Stepped } from "./match_record.js";
 
 const RETRY_MS = 1000;
 const RETRIES = 15; // a match that has just ended is written soon
 const AWAY_MS = 5000; // until an arena that did not answer is asked again
 
-/** @param {{route: import("../route.js").Route}} props */
+/**
+ * A match: one's own is played here, whichever tab it was in before.
+ * @param {{route: import("../route.js").Route}} props
+ */
 export default function Match({ route }) {
+  const [isOwn, setOwn] = useState(() => ownChairs().some(({ match }) => match === route.id));
+  const [play, setPlay] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    if (isOwn) import("./play.js").then(({ default: Play }) => setPlay(() => Play), () => setOwn(false));
+  }, [isOwn]);
+  if (!isOwn) return html`<${Shown} route=${route} />`;
+  const Play = play;
+  if (!Play) return html`<${Page} title="Match" label="Match"><${Loading} what="your table" /><//>`;
+  return html`<${Play} route=${route} match=${route.id} onGone=${() => setOwn(false)} />`;
+}
+
+function Shown({ route }) {
   const token = useToken();
   const source = useMatch(route.id, token);
   const { game, live, record, error, missing, ended } = source;

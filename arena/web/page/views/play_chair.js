@@ -5,7 +5,9 @@ import { openBot, openViewer } from "../arena.js";
 import { keep, kept } from "../keep.js";
 
 const RETRY_MS = [200, 500, 1000, 2000, 3000];
-const KEPT = "arena.chair"; // in sessionStorage: a page that was loaded again goes on where it was
+const KEPT = "arena.chairs"; // in localStorage: any tab can go on at the table, if it says what this one would
+const MINE = "arena.chair"; // in sessionStorage: which of them this tab sits on, also after it was loaded again
+const KEPT_MS = 3 * 3600 * 1000; // by then every match of a person is over
 const TAKEN_OVER = 4000;
 const SECRET_BYTES = 16;
 
@@ -14,7 +16,8 @@ const SECRET_BYTES = 16;
 /**
  * What a person asks for, and how far it has come.
  *
- * `phase` goes from "asking" over "waiting" and "playing" to "over" or "failed"; "lost" is a connection that is being mended.
+ * `phase` goes from "asking" over "waiting" and "playing" to "over" or "failed"; "lost" is a connection that is being mended, "elsewhere" a
+ * chair that another tab has taken over.
  */
 export class Chair {
   /**
@@ -72,13 +75,18 @@ export class Chair {
   leave() {
     clearTimeout(this._timer);
     this._isGone = true;
-    if (!["over", "failed"].includes(this.phase)) {
+    if (!this.isDone) {
       this._viewer?.send({ type: "stand" });
       this._bot?.send({ type: "goodbye" });
       this._fail("you have stood up");
     }
     this._viewer?.close();
     this._bot?.close();
+  }
+
+  /** The match has ended, and nobody knows any more how. */
+  ended() {
+    this._fail("the match that was played here is over");
   }
 
   /** What is left for the answer that is due: this decision's own time, and the bank beyond it; null if none is due. */
@@ -90,6 +98,11 @@ export class Chair {
     const own = Math.max(0, decision_ms - spent);
     const bank = bank_ms - Math.max(0, spent - decision_ms);
     return { own: Math.min(own, Math.max(0, hard)), left: Math.max(0, Math.min(own + bank, hard)) };
+  }
+
+  /** Whether there is nothing to give up here: the match is over, or another tab has it. */
+  get isDone() {
+    return ["over", "failed", "elsewhere"].includes(this.phase);
   }
 
   /** The id of the match, under which its record is found; a bot only ever hears that of its chair. */
@@ -194,7 +207,7 @@ export class Chair {
     this.over = message;
     this.question = null;
     this.phase = "over";
-    forget();
+    this._forget();
     this._bot.send({ type: "goodbye" });
   }
 
@@ -206,15 +219,19 @@ export class Chair {
       this.answered = null;
       this.question = question(this.asked.message);
     } else if (message.code === "session" && this._wasKept) {
-      this._fail("the match that was played here is over");
+      this.ended();
     } else if (this.phase !== "over") {
       this._fail(message.text);
     }
   }
 
   _onClose(code) {
-    if (this._isGone || ["over", "failed"].includes(this.phase)) return;
-    if (code === TAKEN_OVER) return this._fail("this chair has been taken over by another window");
+    if (this._isGone || this.isDone) return;
+    if (code === TAKEN_OVER) {
+      this.phase = "elsewhere";
+      keep(MINE, "", "sessionStorage"); // else both would take it from each other for ever
+      return this._changed();
+    }
     if (!this._session) return this._fail("the arena has closed the connection; try again");
     this.phase = "lost";
     const pause = RETRY_MS[Math.min(this._tries++, RETRY_MS.length - 1)];
@@ -241,7 +258,7 @@ export class Chair {
     this.phase = "failed";
     this.text = text;
     this.question = null;
-    forget();
+    this._forget();
     this._changed();
   }
 
@@ -251,18 +268,28 @@ export class Chair {
 
   _keep() {
     const { request, _ticket: ticket, _session: session, _nonce: nonce } = this;
-    keep(KEPT, JSON.stringify({ request, ticket, session, nonce }), "sessionStorage");
+    const match = this.table && this.record;
+    keepChairs({ ...chairs(), [ticket.token]: { request, ticket, session, nonce, match, at: Date.now() } });
+    keep(MINE, ticket.token, "sessionStorage");
+  }
+
+  _forget() {
+    if (!this._ticket) return;
+    const { [this._ticket.token]: _, ...others } = chairs();
+    keepChairs(others);
+    keep(MINE, "", "sessionStorage");
   }
 
   /**
-   * The chair on which this page sat before it was loaded again; null if there was none.
+   * Go on at a table of this browser's: at that of a match, or at the one where this tab sat before it was loaded again.
    * @param {() => void} onChange
-   * @returns {Chair | null}
+   * @param {string} [match]
+   * @returns {Chair | null} null if there is none
    */
-  static kept(onChange) {
-    const text = kept(KEPT, "sessionStorage");
-    if (!text) return null;
-    const { request, ticket, session, nonce } = JSON.parse(text);
+  static kept(onChange, match) {
+    const found = match ? ownChairs().find((one) => one.match === match) : chairs()[kept(MINE, "sessionStorage")];
+    if (!found) return null;
+    const { request, ticket, session, nonce } = found;
     const chair = new Chair(request, onChange);
     Object.assign(chair, { _ticket: ticket, _session: session, _nonce: nonce });
     chair._wasKept = true;
@@ -270,6 +297,26 @@ export class Chair {
     chair._join();
     return chair;
   }
+}
+
+/** The chairs of this browser at matches that are being played, as far as it knows. @returns {{match: string, request: Request}[]} */
+export function ownChairs() {
+  return Object.values(chairs()).filter((one) => one.match);
+}
+
+/** All that are kept, by their tokens. @returns {Record<string, any>} */
+function chairs() {
+  let found;
+  try {
+    found = JSON.parse(kept(KEPT) || "{}");
+  } catch {
+    found = {};
+  }
+  return Object.fromEntries(Object.entries(found).filter(([, one]) => Date.now() - one.at < KEPT_MS));
+}
+
+function keepChairs(those) {
+  keep(KEPT, Object.keys(those).length ? JSON.stringify(those) : "");
 }
 
 /** The question's own fields, as they stand in an `ask` or a `past`. */
@@ -281,8 +328,4 @@ function question(message) {
 function secret() {
   const bytes = crypto.getRandomValues(new Uint8Array(SECRET_BYTES));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function forget() {
-  keep(KEPT, "", "sessionStorage");
 }

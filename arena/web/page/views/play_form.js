@@ -6,6 +6,8 @@ import { keep, kept } from "../keep.js";
 import { Empty, Loading, Page } from "../parts.js";
 import { href, stay } from "../route.js";
 import { RULES } from "../table/games.js";
+import { title } from "../words.js";
+import { ownChairs } from "./play_chair.js";
 
 const NAME = "arena.name"; // as it is kept
 const DEFAULT_NAME = "Guest";
@@ -16,7 +18,7 @@ const SETTINGS = {
   ace_king_queen: [["hands", "Hands", 20, 1, 1000]],
   gin_rummy: [
     ["target", "Points that win a game", 50, 1, 1000],
-    ["games", "Games", 1, 1, 20],
+    ["games", "Games", 1, 1, 10],
   ],
   high_low: [["max_shuffles", "Shuffles", 2, 1, 50]],
   three_card_poker: [
@@ -43,6 +45,7 @@ export function Form({ game, refused, onSit }) {
   useEffect(() => setChosen(game), [game]);
   if (!lobby) return html`<${Page} title="Sit down and play"><${Loading} what="who is here" /><//>`;
   const { games } = lobby.arena;
+  const own = ownChairs();
   if (!games.length) {
     return html`<${Page} title="Sit down and play">
       <${Empty} title="No game is played here." text="The arena was started without any." />
@@ -63,6 +66,8 @@ export function Form({ game, refused, onSit }) {
         </label>`,
       )}
     </fieldset>
+    ${own.length > 0 &&
+    html`<p>You sit at ${own.length === 1 ? "a table" : "tables"} already: ${own.map((one, at) => html`${at > 0 && ", "}<a href=${href("m", one.match)}>${title(one.request.game)}</a>`)}</p>`}
     <${Chairs} key=${played.name} game=${played} lobby=${lobby} refused=${refused} onSit=${onSit} />
   <//>`;
 }

@@ -3,6 +3,7 @@
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { RULES, fetchGame } from "../table/games.js";
 import { keep, kept } from "../keep.js";
+import { Ask } from "./instructor_ask.js";
 import { Key, useKeys } from "../table/moves.js";
 import { endOfMatch } from "../table/tale.js";
 import { Empty, Loading, Page } from "../parts.js";
@@ -16,9 +17,10 @@ const URGENT_MS = 15_000;
 const TICK_MS = 200;
 const TOLD = 40; // lines of what happened
 
-/** @param {{chair: import("./play_chair.js").Chair, onLeave: () => void, onAgain: () => void}} props */
-export function AtTable({ chair, onLeave, onAgain }) {
+/** @param {{chair: import("./play_chair.js").Chair, onLeave: () => void, onAgain: () => void, onHere: () => void}} props */
+export function AtTable({ chair, onLeave, onAgain, onHere }) {
   const [game, setGame] = useState(null);
+  const [isAsked, ask] = useState(false);
   const [failed, setFailed] = useState(false);
   const name = chair.table.game;
   useEffect(() => {
@@ -27,11 +29,17 @@ export function AtTable({ chair, onLeave, onAgain }) {
   const heading = { title: title(name), label: `Playing ${title(name)}` };
   if (failed) return html`<${Page} ...${heading}><${Empty} title="The table could not be fetched." text="Load the page again; your chair is kept for a while." /><//>`;
   if (!game) return html`<${Page} ...${heading}><${Loading} what="the table" /><//>`;
-  const leave = html`<button type="button" onClick=${onLeave}>${chair.over ? "Another game" : "Stand up"}</button>`;
-  return html`<${Page} ...${heading} side=${leave}><${Played} key=${chair.table.match} chair=${chair} game=${game} onAgain=${onAgain} /><//>`;
+  const leave = chair.isDone
+    ? html`<button type="button" onClick=${onLeave}>Another game</button>`
+    : html`<button type="button" onClick=${() => ask(true)}>Stand up…</button>`;
+  const lost = chair.table.players.length > 1 ? "The match ends here, and you have lost it." : "The match ends here, and the whole stake is lost.";
+  return html`<${Page} ...${heading} side=${leave}>
+    <${Played} key=${chair.table.match} chair=${chair} game=${game} onAgain=${onAgain} onHere=${onHere} />
+    ${isAsked && !chair.isDone && html`<${Ask} title="Stand up?" text=${lost} yes="Stand up" no="Play on" onYes=${onLeave} onEnd=${() => ask(false)} />`}
+  <//>`;
 }
 
-function Played({ chair, game, onAgain }) {
+function Played({ chair, game, onAgain, onHere }) {
   const { players, seat: me, settings } = chair.table;
   const view = useMemo(() => ({ kind: "seat", seats: [me] }), []);
   const [pace, setPace] = useState(() => (kept(PACE) in PACES ? kept(PACE) : "brisk"));
@@ -48,6 +56,8 @@ function Played({ chair, game, onAgain }) {
       <div class="turn" role="group" aria-label="Your turn" tabindex="-1">
         ${chair.refusal && html`<p class="failure" role="alert">${chair.refusal}</p>`}
         ${chair.phase === "failed" && html`<p class="failure" role="alert">${chair.text}</p>`}
+        ${chair.phase === "elsewhere" &&
+        html`<p class="empty" role="status"><span>You play this match in another tab now.</span> <button type="button" onClick=${onHere}>Play on here</button></p>`}
         ${chair.phase === "lost" && html`<p class="failure" role="alert">The connection is lost; your clock runs on. Trying again…</p>`}
         ${told.isHeld
           ? html`<${GoOn} onGo=${told.go} isLast=${told.isLast} />`
@@ -67,7 +77,7 @@ function Played({ chair, game, onAgain }) {
       <div class="paces">
         <label>Pace
           <select value=${pace} onChange=${(event) => setPace(event.target.value)}>
-            ${Object.keys(PACES).map((one) => html`<option>${one}</option>`)}
+            ${Object.keys(PACES).map((one) => html`<option value=${one}>${one}</option>`)}
           </select>
         </label>
         <label><input type="checkbox" checked=${waits} onChange=${(event) => setWaits(event.target.checked)} /> wait for me after each round</label>
