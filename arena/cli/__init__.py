@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import click
 
+from arena.cli._stop import stopping
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
@@ -71,6 +72,8 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, imported now."""
+        if name == "serve":  # importing it takes most of its start-up
+            ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None
 
     def format_commands(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from arena.store import State, Store
 from tests.e2e.test_pipe import PYTHON
+from tests.serving import ROOT, Running, alive, below
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program
@@ -117,3 +123,189 @@ def test_a_command_that_can_never_work_is_called_wrong(
     assert (status, out) == (2, "")
     assert err.splitlines()[-1].startswith("arena: ann: expected paths in ")
     assert "Traceback" not in err
+
+
+SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
+SERVICE = [number for number in ("SIGTERM", "SIGHUP") if hasattr(signal, number)]
+
+
+@pytest.fixture
+def service(start: Callable[..., Program], tmp_path: Path) -> Serve:
+    """Start `arena serve` in a folder of its own."""
+    return lambda *words: start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
+
+
+def is_stopped(arena: Program, name: str) -> None:
+    """It ends in order, with one line, and nothing that it has started is left."""
+    status, _, err = arena.ends()
+
+    assert status == 0, err
+    assert err.splitlines()[-1] == (
+        f"arena: stopped by {name}; all matches that were over are in arena.db, and the same command goes on from there"
+    )
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_that_waits(
+    service: Serve, tmp_path: Path, name: str
+) -> None:
+    arena = service()
+    arena.until("the page is at")
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
+    service: Serve, tmp_path: Path, name: str
+) -> None:
+    bots = ("--bot", f"slow={SLEEPER}", "--hello-ms", "1000")
+    for one in ("ann", "ben"):
+        words = f"{INTERPRETER} -m bots akq random --name {one}"
+        bots += ("--bot", f"{one}={words}")
+    arena = service("akq", "--set", "hands=1000000", *bots)
+    arena.until("2 bots compete")
+    started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert len(started) >= 3
+    assert alive(started) == {}
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.RUNNING
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_that_waits_for_the_bots_that_it_launched(
+    service: Serve, name: str
+) -> None:
+    arena = service("--bot", f"slow={SLEEPER}")
+    arena.until("the page is at")
+    started: set[Running] = set()
+    while not started:
+        started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert alive(started) == {}
+
+
+SLOW_START = """
+import os, signal, sys
+import arena.cli.serve as serve
+from arena.cli import main
+opened = serve.Store
+def opens(*words, **options):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return opened(*words, **options)
+serve.Store = opens
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_START],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") <= 3
+    assert "arena: stopped by SIGTERM" in done.stderr
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("first", [*SERVICE, "SIGINT"])
+def test_more_signals_while_it_ends_do_no_harm(
+    service: Serve, tmp_path: Path, first: str
+) -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    (tmp_path / "stubborn.py").write_text(stubborn)
+    arena = service("--bot", f"stubborn={INTERPRETER} stubborn.py")
+    port = int(arena.until("the page is at").rpartition(":")[2])
+    started: set[Running] = set()
+    while not started:
+        started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, first))
+    with pytest.raises(ConnectionRefusedError):  # it listens no more: it is ending
+        while True:
+            socket.create_connection(("127.0.0.1", port)).close()
+    others = ["SIGTERM", "SIGHUP", *(["SIGINT"] if first != "SIGINT" else [])]
+    while arena.process.poll() is None:
+        for name in others:
+            arena.process.send_signal(getattr(signal, name))
+    if first == "SIGINT":
+        status, _, err = arena.ends()
+        assert status == 130, err
+        assert "arena: stopped; all matches" in err
+    else:
+        is_stopped(arena, first)
+    assert alive(started) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no terminals of this kind")
+def test_a_closed_terminal_ends_the_arena_that_ran_in_it(tmp_path: Path) -> None:
+    ours, its = os.openpty()
+    arena = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL],
+        cwd=tmp_path,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    os.close(its)
+    said = b""
+    try:
+        while b"the page is at" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)
+
+        assert arena.wait(60) == 0
+    finally:
+        arena.kill()
+        arena.wait()
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+IN_TERMINAL = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from arena.cli import main
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_who_is_started_with_nohup_outlives_the_terminal(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    command = "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN); runpy.run_module('arena', run_name='__main__')"
+    (tmp_path / "quiet.py").write_text(command)
+    arena = start(
+        "quiet",
+        *("serve", "--port", "0"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )
+    arena.until("the page is at")
+    arena.process.send_signal(signal.SIGHUP)
+    arena.process.send_signal(signal.SIGTERM)
+
+    is_stopped(arena, "SIGTERM")

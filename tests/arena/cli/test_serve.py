@@ -36,7 +36,7 @@ def called(
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
-    async def record(store: Store, door: Any, evening: Any) -> bool:
+    async def record(store: Store, door: Any, evening: Any, stop: object) -> bool:
         calls.append(Call(door, evening, Path(str(store.file)).name))
         return False
 
