@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
+from typing import cast
 
 from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
@@ -98,6 +99,7 @@ class Connection(asyncio.BufferedProtocol):
         "_timers",
         "_tls",
         "_transport",
+        "_unserved",
         "_websocket",
         "address",
         "budget",
@@ -140,6 +142,7 @@ class Connection(asyncio.BufferedProtocol):
         self._handshaking: asyncio.Task[None] | None = None
         self._handshake_of_tls: Handshake | None = None
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
+        self._unserved = bytearray()  # read though it was to wait, by uvloop
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._buffer_bytes = limits.buffer_bytes
@@ -304,21 +307,21 @@ class Connection(asyncio.BufferedProtocol):
             self._handshaking = self._loop.create_task(self._encrypt(tls))
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
-        if self._postponed:
+        if self._postponed or self._unserved:
             self._loop.call_soon(self._go_on)
 
     # --- what asyncio calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A socket was accepted."""
-        assert isinstance(transport, asyncio.Transport), "it is a stream's"
-        self._transport = transport
-        peer = transport.get_extra_info("peername")
+        # Not one of asyncio's own classes if the loop is uvloop's.
+        self._transport = stream = cast(asyncio.Transport, transport)
+        peer = stream.get_extra_info("peername")
         if isinstance(peer, tuple):
             self._host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
             self.address = self._entrance.proxies.before(self._host, peer[1])
         if self._tls is not None:
-            transport.pause_reading()
+            stream.pause_reading()
         # Until it is served; then it has as much time once more.
         self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self)
@@ -389,9 +392,13 @@ class Connection(asyncio.BufferedProtocol):
         await asyncio.sleep(0)
         # The socket is asyncio's protocol's now, and nothing has been read.
         within = raw.get_protocol()
-        if isinstance(within, asyncio.BufferedProtocol) and within is not self:
+        if hasattr(within, "get_buffer") and within is not self:
             came = partial(self._entrance.shakes, self)
-            self._handshake_of_tls = Handshake(raw, within, came)
+            encrypting = cast(asyncio.BufferedProtocol, within)
+            shakes = self._handshake_of_tls = Handshake(raw, encrypting, came)
+            if self._unserved:  # once the protocol for TLS has begun, which is next
+                self._loop.call_soon(shakes.receive, bytes(self._unserved))
+                self._unserved.clear()
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
             encrypted = await shaking
@@ -415,7 +422,13 @@ class Connection(asyncio.BufferedProtocol):
         self._late_bytes += nbytes if self._closing else 0
         is_late = self.useless > _TRIFLES or self._late_bytes > _LATE_BYTES
         is_flood = self._closing and is_late
-        if (is_flood or self._has_asked) and self._transport is not None:
+        is_to_encrypt = self._handshaking is not None and self._handshake_of_tls is None
+        if self._is_held or self._tls is not None or is_to_encrypt:
+            # uvloop reads once after `connection_made`, whatever was said in there.
+            self._unserved += self._buffer[:nbytes]
+            if self._transport is not None:
+                self._transport.pause_reading()
+        elif (is_flood or self._has_asked) and self._transport is not None:
             self._transport.pause_reading()  # the rest is lost; it is cut in a moment
         elif self._handshaking is not None:  # has just ended, and we have not heard
             self._early += self._buffer[:nbytes]
@@ -433,8 +446,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Answer a request that had to wait."""
-        if self._postponed and self._transport is not None:
-            self._attend(b"")
+        if self._transport is None or self._handshaking is not None:
+            return
+        unserved, self._unserved = bytes(self._unserved), bytearray()
+        if self._postponed or unserved:
+            self._attend(unserved)
 
     def _read_on(self) -> None:
         """Its rest is over, if it has one."""

@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "driver": "Print a session of blackjack line by line.",
     "standings": "See how a competition stands.",
     "export": "Write competitions as CSV, JSON and a web page.",
+    "backup": "Copy the database, also while an arena runs on it.",
     "replay": "Step through a match, or put its questions to a bot again.",
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between bots that are launched.",

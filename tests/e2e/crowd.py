@@ -14,7 +14,7 @@ import asyncio
 import json
 import random
 import sys
-from typing import Any
+from typing import Any, cast
 
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
@@ -73,7 +73,7 @@ class Bot(asyncio.Protocol):
                 return
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), "it is a stream's"
+        transport = cast(asyncio.Transport, transport)
         self._transport = transport
         self._wire.send_request(self._wire.connect())
         hello = self._hello

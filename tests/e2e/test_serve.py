@@ -17,7 +17,7 @@ import pytest
 
 from arena.store import State, Store
 from tests.e2e.test_pipe import PYTHON
-from tests.serving import ROOT, Running, alive, below
+from tests.serving import ROOT, Running, alive, below, run
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program
@@ -309,3 +309,35 @@ def test_who_is_started_with_nohup_outlives_the_terminal(
     arena.process.send_signal(signal.SIGTERM)
 
     is_stopped(arena, "SIGTERM")
+
+
+def test_a_running_arena_is_copied_and_the_copy_goes_on(
+    service: Serve, tmp_path: Path
+) -> None:
+    bots: tuple[str, ...] = ()
+    for one in ("ann", "ben"):
+        words = f"{INTERPRETER} -m bots akq random --name {one}"
+        bots += ("--bot", f"{one}={words}")
+    settings = ("akq", "--set", "hands=20", "--matches", "100000", "--log", "-", *bots)
+    arena = service(*settings)
+    for _ in range(3):
+        arena.until("akq-")
+    copy = tmp_path / "copy.db"
+    done = run("backup", str(copy), "--db", str(tmp_path / "arena.db"))
+    before = len(arena.said)
+    arena.until("akq-")
+    arena.process.terminate()
+    status, _, _ = arena.ends()
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{copy}: 1 competition, ")
+    assert before < len(arena.said)
+    verified = run("verify", str(copy))
+    assert verified.returncode == 0, verified.stdout
+    again = service(*settings, "--db", "copy.db")
+    again.until("akq-")
+    again.process.terminate()
+    again.ends()
+    with Store(copy, create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.RUNNING
