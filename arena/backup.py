@@ -55,7 +55,9 @@ def backup(store: Store, file: Path) -> None:
 
 def _check(database: Path, file: Path) -> None:
     if not file.parent.is_dir():
-        raise UsageError(f"expected a directory for the copy, there is no {file.parent}")
+        raise UsageError(
+            f"expected a directory for the copy, there is no {file.parent}"
+        )
     if file.exists() and database.exists() and file.samefile(database):
         raise UsageError(f"expected another file than the database, got {file}")
     for companion in ("", *_COMPANIONS):

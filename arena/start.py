@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from arena.config import Config
 from arena.forms import check_form
 from arena.games import competition_settings
-from arena.plan import Form, Plan, form_of, limits_of, plan_of
+from arena.plan import WITH_MATCHES, Form, Plan, form_of, limits_of, plan_of
 from arena.rules import Game
 from arena.run import PAUSE_S
 from protocol.errors import UsageError
@@ -38,7 +38,8 @@ def plan_by_hand(
     """
     chosen = form_of(game) if form is None else _form(form)
     check_form(game, chosen)
-    if matches is not None and chosen not in (Form.ROUND_ROBIN, Form.LEAGUE):
+    has_matches = chosen in WITH_MATCHES
+    if matches is not None and not has_matches:
         raise UsageError(
             f"expected matches with a round robin or a league, got {chosen.value}"
         )
@@ -53,7 +54,9 @@ def plan_by_hand(
         rules,
         (),
         chosen,
-        matches=matches or (usual.matches if usual else config.serve.matches),
+        matches=matches or (usual.matches if usual else config.serve.matches)
+        if has_matches
+        else 1,
         with_itself=is_round_robin and game.name == "ace_king_queen",
         limits=limits_of(chosen, config.limits),
         pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,
