@@ -7,8 +7,10 @@ import os
 import shlex
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ import pytest
 
 from arena.store import State, Store
 from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_tls import make
 from tests.serving import ROOT, Running, alive, below, run
 
 if TYPE_CHECKING:
@@ -341,3 +344,43 @@ def test_a_running_arena_is_copied_and_the_copy_goes_on(
     with Store(copy, create=False) as store:
         [competition] = store.competitions()
         assert competition.state is State.RUNNING
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(
+    service: Serve, tmp_path: Path
+) -> None:
+    files = make(tmp_path, "arena")
+    others = make(tmp_path, "other")
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    arena = service("--tls-cert", "arena.crt", "--tls-key", "arena.key")
+    port = int(arena.until("the page is at").rpartition(":")[2])
+
+    def shown() -> bytes | None:
+        with (
+            socket.create_connection(("127.0.0.1", port)) as raw,
+            trust.wrap_socket(raw) as encrypted,
+        ):
+            return encrypted.getpeercert(binary_form=True)
+
+    def until(text: str) -> set[bytes | None]:
+        """What is shown until the arena says that."""
+        found: list[str] = []
+        reading = threading.Thread(target=lambda: found.append(arena.until(text)))
+        reading.start()
+        seen = set()
+        while not found and reading.is_alive():
+            seen.add(shown())
+        reading.join()
+        return seen
+
+    first = shown()
+    os.replace(others[0], files[0])
+    seen = until("the certificate stays as it was: expected the private key of")
+    os.replace(others[1], files[1])
+    until("the certificate was renewed: arena.crt")
+
+    assert seen == {first}
+    assert shown() not in (first, None)
+    arena.process.terminate()
+    assert arena.ends()[2].count("certificate") == 2

@@ -93,7 +93,7 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
         target = 30
         [[bot]]
         command = "sh"
-        """
+        """,
     )
 
     assert (call.door.host, call.door.port, call.db) == ("::1", 1, "class.db")
