@@ -406,7 +406,9 @@ class Connection(asyncio.BufferedProtocol):
         if ended is not None:
             ended.end()  # what it still had goes to `_early`
         self._handshaking = None
-        if encrypted is None or self._transport is None:
+        # uvloop gives a transport, too, of a connection that was lost before they had shaken hands.
+        is_shaken = encrypted is not None and encrypted.get_extra_info("cipher")
+        if encrypted is None or not is_shaken or self._transport is None:
             raw.abort()
             self.connection_lost(None)  # asyncio says so only after a handshake
             return

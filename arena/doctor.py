@@ -6,7 +6,6 @@ work is a line that says why, and what to do about it if there is something to d
 
 from __future__ import annotations
 
-import asyncio
 import ctypes
 import os
 import platform
@@ -18,6 +17,7 @@ from importlib.util import find_spec
 import msgspec
 
 from arena import cgroup, processes, sandbox
+from arena.event_loop import ASYNCIO, CHOICE, UVLOOP, chosen, new_event_loop
 
 __all__ = ["Layer", "Report", "examine"]
 
@@ -146,7 +146,7 @@ def _clock() -> Layer:
 
 
 def _loop_resolution_s() -> float:
-    loop = asyncio.new_event_loop()
+    loop = new_event_loop()
     try:
         began = now = loop.time()
         while now == began:
@@ -177,13 +177,17 @@ def _open_files() -> Layer:
 
 
 def _uvloop() -> Layer:
-    if find_spec("uvloop") is None:
-        text = "not installed; asyncio's own event loop works as well, but slower"
-        return Layer("uvloop", False, text)
+    if find_spec(UVLOOP) is None:
+        text = "not installed; `arena serve` runs on asyncio's own event loop, which takes more CPU"
+        return Layer(UVLOOP, False, text)
     try:
-        return Layer("uvloop", True, f"{version('uvloop')} is installed")
+        text = f"{version(UVLOOP)} is installed"
     except PackageNotFoundError:
-        return Layer("uvloop", True, "installed")
+        text = "installed"
+    if chosen() == ASYNCIO:
+        why = f"; `arena serve` runs on asyncio's own event loop, as {CHOICE} says so"
+        return Layer(UVLOOP, False, text + why)
+    return Layer(UVLOOP, True, f"{text}; `arena serve` runs on it")
 
 
 def _system() -> Layer:

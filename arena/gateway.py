@@ -439,7 +439,7 @@ class Gateway:
             self._tick()
 
     def _tick_next(self) -> None:
-        """uvloop makes this call before it reads the sockets, but none of the next round."""
+        """Uvloop makes this call before it reads the sockets, but none of the next round."""
         self._ticking = self._loop.call_soon(self._tick)
 
     def _tick(self) -> None:

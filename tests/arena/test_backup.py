@@ -138,7 +138,7 @@ def test_who_makes_a_file_of_that_name_meanwhile_keeps_it(
 
     monkeypatch.setattr(module, "_copy", makes)
 
-    with pytest.raises(ArenaError, match="cannot write the copy .*: File exists"):
+    with pytest.raises(ArenaError, match=r"cannot write the copy .*: File exists"):
         copied(db, copy)
     assert copy.read_text() == "mine"
     assert names(tmp_path) == ["class.db", "copy.db"]

@@ -94,7 +94,12 @@ def test_the_files_are_looked_at_every_other_second_at_most(
 ) -> None:
     looks: list[Path] = []
     stamp = tls._stamp
-    monkeypatch.setattr(tls, "_stamp", lambda file: looks.append(file) or stamp(file))
+
+    def looked(file: Path) -> object:
+        looks.append(file)
+        return stamp(file)
+
+    monkeypatch.setattr(tls, "_stamp", looked)
     certificate = Certificate(*files, clock)
     for _ in range(1000):
         clock.now += 0.01
