@@ -383,7 +383,9 @@ class Connection(asyncio.BufferedProtocol):
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
         """Speak TLS from now on; whoever cannot is gone. The deadline for `hello` goes on."""
         raw = self._transport
-        assert raw is not None, "it is served"
+        if raw is None or raw.is_closing():  # gone since it was served
+            self._handshaking = None
+            return
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
         shaking = self._loop.create_task(

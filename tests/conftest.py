@@ -46,8 +46,8 @@ validating.install()
 
 if os.environ.get("CARD_ARENA_TEST_LOOP") == UVLOOP:
     # What calls `asyncio.run` runs as an arena does where uvloop is installed.
-    setattr(asyncio, "new_event_loop", new_event_loop)
-    setattr(asyncio.events, "new_event_loop", new_event_loop)
+    for module in (asyncio, asyncio.events):
+        vars(module)["new_event_loop"] = new_event_loop
 
 
 def pytest_configure(config: pytest.Config) -> None:

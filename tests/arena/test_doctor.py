@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from arena import cgroup, doctor, processes, sandbox
+from arena import cgroup, doctor, event_loop, processes, sandbox
 from arena.doctor import Layer, examine
 
 NAMES = (
