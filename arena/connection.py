@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import cast
 
 from websockets.datastructures import Headers
 from websockets.exceptions import PayloadTooBig
@@ -99,7 +98,6 @@ class Connection(asyncio.BufferedProtocol):
         "_timers",
         "_tls",
         "_transport",
-        "_unserved",
         "_websocket",
         "address",
         "budget",
@@ -142,7 +140,6 @@ class Connection(asyncio.BufferedProtocol):
         self._handshaking: asyncio.Task[None] | None = None
         self._handshake_of_tls: Handshake | None = None
         self._early = bytearray()  # came before asyncio gave us the encrypted transport
-        self._unserved = bytearray()  # read though it was to wait, by uvloop
         self._blamed = self._closing = False
         self._is_held = self._is_served = False
         self._buffer_bytes = limits.buffer_bytes
@@ -307,21 +304,21 @@ class Connection(asyncio.BufferedProtocol):
             self._handshaking = self._loop.create_task(self._encrypt(tls))
         elif was_held and self._handshaking is None:
             self._transport.resume_reading()
-        if self._postponed or self._unserved:
+        if self._postponed:
             self._loop.call_soon(self._go_on)
 
     # --- what asyncio calls ---
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A socket was accepted."""
-        # Not one of asyncio's own classes if the loop is uvloop's.
-        self._transport = stream = cast(asyncio.Transport, transport)
-        peer = stream.get_extra_info("peername")
+        assert isinstance(transport, asyncio.Transport), "it is a stream's"
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple):
             self._host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
             self.address = self._entrance.proxies.before(self._host, peer[1])
         if self._tls is not None:
-            stream.pause_reading()
+            transport.pause_reading()
         # Until it is served; then it has as much time once more.
         self._set_deadline(self._limits.hello_ms / 1000)
         self._owner.connected(self)
@@ -383,9 +380,7 @@ class Connection(asyncio.BufferedProtocol):
     async def _encrypt(self, tls: ssl.SSLContext) -> None:
         """Speak TLS from now on; whoever cannot is gone. The deadline for `hello` goes on."""
         raw = self._transport
-        if raw is None or raw.is_closing():  # gone since it was served
-            self._handshaking = None
-            return
+        assert raw is not None, "it is served"
         _pause(raw)  # or what is read now would get to TLS before it has begun
         encrypted = None
         shaking = self._loop.create_task(
@@ -394,13 +389,9 @@ class Connection(asyncio.BufferedProtocol):
         await asyncio.sleep(0)
         # The socket is asyncio's protocol's now, and nothing has been read.
         within = raw.get_protocol()
-        if hasattr(within, "get_buffer") and within is not self:
+        if isinstance(within, asyncio.BufferedProtocol) and within is not self:
             came = partial(self._entrance.shakes, self)
-            encrypting = cast(asyncio.BufferedProtocol, within)
-            shakes = self._handshake_of_tls = Handshake(raw, encrypting, came)
-            if self._unserved:  # once the protocol for TLS has begun, which is next
-                self._loop.call_soon(shakes.receive, bytes(self._unserved))
-                self._unserved.clear()
+            self._handshake_of_tls = Handshake(raw, within, came)
         # SSLError is an OSError, as is what a lost connection raises.
         with suppress(OSError, asyncio.CancelledError):
             encrypted = await shaking
@@ -408,9 +399,7 @@ class Connection(asyncio.BufferedProtocol):
         if ended is not None:
             ended.end()  # what it still had goes to `_early`
         self._handshaking = None
-        # uvloop gives a transport, too, of a connection that was lost before they had shaken hands.
-        is_shaken = encrypted is not None and encrypted.get_extra_info("cipher")
-        if encrypted is None or not is_shaken or self._transport is None:
+        if encrypted is None or self._transport is None:
             raw.abort()
             self.connection_lost(None)  # asyncio says so only after a handshake
             return
@@ -426,13 +415,7 @@ class Connection(asyncio.BufferedProtocol):
         self._late_bytes += nbytes if self._closing else 0
         is_late = self.useless > _TRIFLES or self._late_bytes > _LATE_BYTES
         is_flood = self._closing and is_late
-        is_to_encrypt = self._handshaking is not None and self._handshake_of_tls is None
-        if self._is_held or self._tls is not None or is_to_encrypt:
-            # uvloop reads once after `connection_made`, whatever was said in there.
-            self._unserved += self._buffer[:nbytes]
-            if self._transport is not None:
-                self._transport.pause_reading()
-        elif (is_flood or self._has_asked) and self._transport is not None:
+        if (is_flood or self._has_asked) and self._transport is not None:
             self._transport.pause_reading()  # the rest is lost; it is cut in a moment
         elif self._handshaking is not None:  # has just ended, and we have not heard
             self._early += self._buffer[:nbytes]
@@ -450,11 +433,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _go_on(self) -> None:
         """Answer a request that had to wait."""
-        if self._transport is None or self._handshaking is not None:
-            return
-        unserved, self._unserved = bytes(self._unserved), bytearray()
-        if self._postponed or unserved:
-            self._attend(unserved)
+        if self._postponed and self._transport is not None:
+            self._attend(b"")
 
     def _read_on(self) -> None:
         """Its rest is over, if it has one."""

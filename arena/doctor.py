@@ -6,18 +6,16 @@ work is a line that says why, and what to do about it if there is something to d
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import platform
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 
 import msgspec
 
 from arena import cgroup, processes, sandbox
-from arena.event_loop import ASYNCIO, CHOICE, UVLOOP, chosen, new_event_loop
 
 __all__ = ["Layer", "Report", "examine"]
 
@@ -59,7 +57,6 @@ def examine() -> Report:
             _cpu(),
             _clock(),
             _open_files(),
-            _uvloop(),
             _system(),
         )
     )
@@ -146,7 +143,7 @@ def _clock() -> Layer:
 
 
 def _loop_resolution_s() -> float:
-    loop = new_event_loop()
+    loop = asyncio.new_event_loop()
     try:
         began = now = loop.time()
         while now == began:
@@ -174,20 +171,6 @@ def _open_files() -> Layer:
         most = "no limit" if hard == resource.RLIM_INFINITY else f"{hard:,}"
         text += f"; ulimit -n can raise it (up to: {most})"
     return Layer(name, left > 0, text)
-
-
-def _uvloop() -> Layer:
-    if find_spec(UVLOOP) is None:
-        text = "not installed; `arena serve` runs on asyncio's own event loop, which takes more CPU"
-        return Layer(UVLOOP, False, text)
-    try:
-        text = f"{version(UVLOOP)} is installed"
-    except PackageNotFoundError:
-        text = "installed"
-    if chosen() == ASYNCIO:
-        why = f"; `arena serve` runs on asyncio's own event loop, as {CHOICE} says so"
-        return Layer(UVLOOP, False, text + why)
-    return Layer(UVLOOP, True, f"{text}; `arena serve` runs on it")
 
 
 def _system() -> Layer:

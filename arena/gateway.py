@@ -434,13 +434,9 @@ class Gateway:
     def _ring(self, due: float) -> None:
         """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
         if self._loop.time() - due > TICK_S:
-            self._ticking = self._loop.call_soon(self._tick_next)
+            self._ticking = self._loop.call_soon(self._tick)
         else:
             self._tick()
-
-    def _tick_next(self) -> None:
-        """Uvloop makes this call before it reads the sockets, but none of the next round."""
-        self._ticking = self._loop.call_soon(self._tick)
 
     def _tick(self) -> None:
         try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final, cast
+from typing import Final
 
 from arena.budget import Budget
 from arena.connection import Owner
@@ -216,8 +216,8 @@ class _Inward(asyncio.Protocol):
         self._pipe = pipe
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # Not one of asyncio's own classes if the loop is uvloop's.
-        self._pipe._opened(cast(asyncio.ReadTransport, transport))
+        assert isinstance(transport, asyncio.ReadTransport), "it is a pipe's"
+        self._pipe._opened(transport)
 
     def data_received(self, data: bytes) -> None:
         self._pipe._received(data)
@@ -233,7 +233,8 @@ class _Outward(asyncio.BaseProtocol):
         self._pipe = pipe
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._pipe._outward = cast(asyncio.WriteTransport, transport)
+        assert isinstance(transport, asyncio.WriteTransport), "it is a pipe's"
+        self._pipe._outward = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._pipe._input_lost()

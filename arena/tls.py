@@ -147,12 +147,6 @@ class Handshake(asyncio.BufferedProtocol):
         self._waiting = 0  # bytes that have been read
         raw.set_protocol(self)
 
-    def receive(self, data: bytes) -> None:
-        """Take what was read before this stood there, no more than is read at once."""
-        if not self._raw.is_closing():
-            self.get_buffer(len(data))[: len(data)] = data
-            self.buffer_updated(len(data))
-
     def step(self) -> float:
         """Work off what waits, and read on; the seconds that it took."""
         began_s = time.perf_counter()
@@ -169,7 +163,7 @@ class Handshake(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
-        return memoryview(self._within.get_buffer(_STEP_BYTES))[:_STEP_BYTES]
+        return memoryview(self._within.get_buffer(-1))[:_STEP_BYTES]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes came in: no more of them, until these are worked off."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from arena.event_loop import UVLOOP, new_event_loop
 from tests import validating
 from tests.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 
@@ -43,11 +41,6 @@ def _frames_of_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 
 validating.install()
-
-if os.environ.get("CARD_ARENA_TEST_LOOP") == UVLOOP:
-    # What calls `asyncio.run` runs as an arena does where uvloop is installed.
-    for module in (asyncio, asyncio.events):
-        vars(module)["new_event_loop"] = new_event_loop
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -23,7 +23,6 @@ from arena.config import Config, Serve, example, read_config
 from arena.course import Course, Open
 from arena.director import Competition, Report
 from arena.entry import Entry, named, read_entry
-from arena.event_loop import new_event_loop
 from arena.games import GAMES, competition_settings, game_named
 from arena.host import Host
 from arena.instructor import Instructor
@@ -286,8 +285,7 @@ def command(
     failed = False
     with Store(where, exclusive=True) as store:
         try:
-            with asyncio.Runner(loop_factory=new_event_loop) as runner:
-                failed = runner.run(_serve(store, door, evening, stop))
+            failed = asyncio.run(_serve(store, door, evening, stop))
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {goes_on}") from None
         except asyncio.CancelledError:  # a signal: whoever sent it wants it so

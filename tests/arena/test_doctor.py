@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from arena import cgroup, doctor, event_loop, processes, sandbox
+from arena import cgroup, doctor, processes, sandbox
 from arena.doctor import Layer, examine
 
 NAMES = (
@@ -17,7 +17,6 @@ NAMES = (
     "CPU metering",
     "clock",
     "open files",
-    "uvloop",
     "Python and platform",
 )
 
@@ -139,28 +138,6 @@ def test_open_files_are_told_in_bots(
     monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
 
     assert layer("open files") == Layer("open files", active, detail)
-
-
-def test_uvloop_is_told_whether_it_is_there_and_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv(event_loop.CHOICE, raising=False)
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    without = layer("uvloop")
-    monkeypatch.setattr(doctor, "find_spec", lambda name: object())
-    monkeypatch.setattr(doctor, "version", lambda name: "0.21.0")
-    monkeypatch.setattr(event_loop, "find_spec", lambda name: object())
-    monkeypatch.setattr(doctor, "_loop_resolution_s", lambda: 1e-6)
-    used = layer("uvloop")
-    monkeypatch.setenv(event_loop.CHOICE, "asyncio")
-    unwanted = layer("uvloop")
-
-    assert not without.active
-    assert used == Layer(
-        "uvloop", True, "0.21.0 is installed; `arena serve` runs on it"
-    )
-    assert not unwanted.active
-    assert "as ARENA_EVENT_LOOP says so" in unwanted.detail
 
 
 def test_python_is_told_with_its_version() -> None:

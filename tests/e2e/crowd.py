@@ -14,7 +14,7 @@ import asyncio
 import json
 import random
 import sys
-from typing import Any, cast
+from typing import Any
 
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
@@ -73,7 +73,7 @@ class Bot(asyncio.Protocol):
                 return
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)
+        assert isinstance(transport, asyncio.Transport), "it is a stream's"
         self._transport = transport
         self._wire.send_request(self._wire.connect())
         hello = self._hello
