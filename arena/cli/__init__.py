@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import click
 
-from arena.cli._stop import stopping
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.version import __version__
 
@@ -74,6 +73,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, imported now."""
         if name == "serve":  # importing it takes most of its start-up
+            from arena.cli._stop import stopping
+
             ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None
 
