@@ -6,6 +6,8 @@ that is good is told just that, in words that depend on nothing that the arena k
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import ceil
 from typing import TypeAlias
 
 from arena.access import Access, hashed, stem
@@ -59,6 +61,8 @@ class Admission:
         self._expected: dict[str, Known] = {}
         self._used: set[str] = set()
         self._ours: set[str] = set()  # what these names look like
+        # How long a player that is lost may still come back; the gateway knows it better.
+        self.left_s: Callable[[Player], float] = lambda _: limits.grace_ms / 1000
         self._set(access or Access())
 
     @property
@@ -300,8 +304,10 @@ class Admission:
         is_other = present.token != token or present.process is not None
         if present.chairs or is_other:  # else it has nothing to lose, and may be this
             away = f"a bot named {name!r} has lost its connection"
-            limit = f"{self._limits.grace_ms} ms to come back with its session"
-            raise Unwelcome("name", f"{away} and has {limit}; {another} or wait")
+            free = f"the name is free again in {ceil(self.left_s(present))} s"
+            raise Unwelcome(
+                "name", f"{away}: {free}, or go on with `resume`; or {another}"
+            )
 
 
 def _called(said: str, owner: str) -> str:

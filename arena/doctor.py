@@ -12,8 +12,6 @@ import os
 import platform
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 
 import msgspec
 
@@ -59,7 +57,6 @@ def examine() -> Report:
             _cpu(),
             _clock(),
             _open_files(),
-            _uvloop(),
             _system(),
         )
     )
@@ -174,16 +171,6 @@ def _open_files() -> Layer:
         most = "no limit" if hard == resource.RLIM_INFINITY else f"{hard:,}"
         text += f"; ulimit -n can raise it (up to: {most})"
     return Layer(name, left > 0, text)
-
-
-def _uvloop() -> Layer:
-    if find_spec("uvloop") is None:
-        text = "not installed; asyncio's own event loop works as well, but slower"
-        return Layer("uvloop", False, text)
-    try:
-        return Layer("uvloop", True, f"{version('uvloop')} is installed")
-    except PackageNotFoundError:
-        return Layer("uvloop", True, "installed")
 
 
 def _system() -> Layer:

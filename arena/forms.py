@@ -26,7 +26,6 @@ __all__ = [
     "expected_matches",
     "fewest",
     "forms_for",
-    "has_matches",
     "schedule_of",
     "standings_of",
 ]
@@ -56,11 +55,6 @@ def forms_for(game: Game) -> tuple[Form, ...]:
     usual = form_of(game)
     others = (form for form in Form if form is not usual and _fits(game, form)[0])
     return (usual, *others)
-
-
-def has_matches(form: Form) -> bool:
-    """Whether somebody says how often each two meet in it, or each bot the dealer."""
-    return form in (Form.ROUND_ROBIN, Form.LEAGUE)
 
 
 def fewest(form: Form) -> int:

@@ -132,13 +132,16 @@ class Gateway:
         )
         self.players = self.reception.players
         self.admission = self.reception.admission
+        self.admission.left_s = self._losses.left_s
         self._of = self.reception.of
         self.entrance = Entrance(self.reception.strangers)
 
     async def open(
-        self, host: str, port: int, tls: ssl.SSLContext | None = None
+        self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
     ) -> int:
         """Listen, on one more address if it is not the first; returns the port, which is a free one for port 0.
+
+        `tls` says what a new connection is encrypted with.
 
         Raises:
             Unreachable: the address cannot be listened on.
@@ -146,7 +149,9 @@ class Gateway:
         self.entrance.origins.listens(host)
         listening = await self._listening.open(
             lambda: Connection(
-                self, self.limits, self.timers, self._buffer, tls, self.entrance
+                *(self, self.limits, self.timers, self._buffer),
+                None if tls is None else tls(),
+                self.entrance,
             ),
             host,
             port,

@@ -114,7 +114,7 @@ class Host:
         limits: of time and space.
         practice: illegal answers are refused, and nobody is out for them.
         requires_token: whether everybody who comes needs a token of the roster; who is on it needs it always.
-        tls: what encrypts the port; bots that the arena launches have another one, on loopback.
+        tls: says what a new connection to the port is encrypted with; bots that the arena launches have another one, on loopback.
         listener: told of what happens in competitions.
         on_verdict: told of every elimination as it happens.
         is_attended: whether an instructor is there to be asked, when a match was void three times (J5).
@@ -138,7 +138,7 @@ class Host:
         limits: Limits | None = None,
         practice: bool = False,
         requires_token: bool = False,
-        tls: ssl.SSLContext | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         listener: Listener | None = None,
         is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,

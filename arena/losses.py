@@ -67,6 +67,12 @@ class Losses:
             player.regained(now, self._conduct.lag.total_s(now))
             self._on_back(player)
 
+    def left_s(self, player: Player) -> float:
+        """How long a player that is lost may still come back: for so long its name is kept."""
+        if player.loss is None:
+            return self._grace_ms / 1000
+        return max(0.0, *self._left_s(player, player.loss))
+
     def _wait(self, player: Player, loss: Loss) -> None:
         """Look again when the first grace is over: a seat's, or that of the session."""
         session_s, *left_s = self._left_s(player, loss)

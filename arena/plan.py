@@ -16,12 +16,14 @@ import msgspec
 from arena.games import game_named
 from arena.program import Program
 from arena.rules import Game
+from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
 __all__ = [
     "HOUSE_TABLES",
     "WAIT_S",
+    "WITH_MATCHES",
     "Bot",
     "Form",
     "Plan",
@@ -46,6 +48,10 @@ class Form(StrEnum):
     ELIMINATION = "elimination"
     LEAGUE = "league"
     LADDER = "ladder"
+
+
+WITH_MATCHES = (Form.ROUND_ROBIN, Form.LEAGUE)
+"""The forms in which those who meet may meet more than once."""
 
 
 class Bot(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,10 +157,21 @@ def plan_of(
     form: Form | None = None,
     **rest: Any,
 ) -> Plan:
-    """A plan from the rules' own objects; `rest` are further fields of `Plan`."""
+    """A plan from the rules' own objects; `rest` are further fields of `Plan`.
+
+    Raises:
+        UsageError: `matches` with a form that has no number of them.
+    """
+    form = form or form_of(game)
+    matches = rest.get("matches", 1)
+    if matches != 1 and form not in WITH_MATCHES:
+        word = form.value.replace("_", " ")
+        raise UsageError(
+            f"expected matches with a round robin or a league only, got {matches} for {game.name}: {word}"
+        )
     return Plan(
         game=game.name,
-        form=form or form_of(game),
+        form=form,
         settings=msgspec.to_builtins(settings),
         players=players,
         **rest,

@@ -78,7 +78,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def read_program(text: str, folder: Path | None = None) -> Program:
-    """Read a command line such as `java -cp . MyBot` or `stdio: ./mybot --fast`.
+    """Read a command line such as `java -cp . MyBot` or `stdio: ./mybot --fast`, or FILE.py with a strategy.
 
     Args:
         text: the command line, quoted as in a shell.
@@ -102,8 +102,21 @@ def read_program(text: str, folder: Path | None = None) -> Program:
         raise UsageError(
             f"expected a command line such as 'python3 bot.py', got {text!r}"
         )
+    if not stdio and len(words) == 1 and _is_strategy(folder / words[0]):
+        name = Path(words[0]).stem
+        return Program(words=tuple(bot_command(words, name=name)), folder=folder)
     words[0] = _command(words[0], folder)
     return Program(words=tuple(words), stdio=stdio, folder=folder)
+
+
+def _is_strategy(file: Path) -> bool:
+    """Whether it is a FILE.py that our client connects: each but a program of its own, which begins with `#!`."""
+    if file.suffix != ".py" or not file.is_file():
+        return False
+    if shutil.which(file) is None:
+        return True
+    with file.open("rb") as opened:
+        return opened.read(2) != b"#!"
 
 
 def _command(word: str, folder: Path) -> str:

@@ -15,10 +15,10 @@ import msgspec
 
 from arena.access import stem
 from arena.entry import unused
-from arena.forms import check_form, has_matches
+from arena.forms import check_form
 from arena.games import competition_settings, game_named
 from arena.names import spelled
-from arena.plan import WAIT_S, Bot, Form, Plan, limits_of, plan_of
+from arena.plan import WAIT_S, WITH_MATCHES, Bot, Form, Plan, limits_of, plan_of
 from arena.rules import Game
 from arena.timetable import Times
 from protocol.ace_king_queen import AceKingQueenSettings
@@ -251,7 +251,7 @@ def _check_form(run: Run) -> None:
         raise UsageError(f"form: {error}") from None
     form = run.form.value.replace("_", " ")
     is_round_robin = run.form is Form.ROUND_ROBIN
-    if run.matches > 1 and not has_matches(run.form):
+    if run.matches > 1 and run.form not in WITH_MATCHES:
         raise UsageError(
             f"matches: expected a round robin or a league, got a form without them: {form}"
         )

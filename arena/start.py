@@ -14,9 +14,9 @@ import msgspec
 from msgspec import inspect
 
 from arena.config import Config
-from arena.forms import check_form, forms_for, has_matches
+from arena.forms import check_form, forms_for
 from arena.games import competition_settings
-from arena.plan import Form, Plan, form_of, limits_of, plan_of
+from arena.plan import WITH_MATCHES, Form, Plan, form_of, limits_of, plan_of
 from arena.rules import Game
 from arena.run import PAUSE_S
 from protocol.errors import UsageError
@@ -75,7 +75,7 @@ def startable(game: Game, config: Config, usual: Plan | None = None) -> Startabl
     """
     plan = plan_by_hand(game, config, usual)
     forms = (
-        FormChoice(form.value, plan.matches if has_matches(form) else None)
+        FormChoice(form.value, plan.matches if form in WITH_MATCHES else None)
         for form in forms_for(game)
     )
     settings = (
@@ -138,7 +138,8 @@ def plan_by_hand(
     """
     chosen = form_of(game) if form is None else _form(form)
     check_form(game, chosen)
-    if matches is not None and not has_matches(chosen):
+    has_matches = chosen in WITH_MATCHES
+    if matches is not None and not has_matches:
         raise UsageError(
             f"expected matches with a round robin or a league, got {chosen.value}"
         )
@@ -153,7 +154,9 @@ def plan_by_hand(
         rules,
         (),
         chosen,
-        matches=matches or (usual.matches if usual else config.serve.matches),
+        matches=matches or (usual.matches if usual else config.serve.matches)
+        if has_matches
+        else 1,
         with_itself=is_round_robin and game.name == "ace_king_queen",
         limits=limits_of(chosen, config.limits),
         pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,

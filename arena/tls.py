@@ -7,6 +7,7 @@ what is cheap is offered, and how long each step took is measured.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import time
 from collections.abc import Callable
@@ -15,15 +16,71 @@ from typing import Any
 
 from protocol.errors import UsageError
 
-__all__ = ["Handshake", "context", "offer"]
+__all__ = ["Certificate", "Handshake", "context", "offer"]
+
+log = logging.getLogger(__name__)
 
 _SUITES = "ECDHE+AESGCM:ECDHE+CHACHA20"  # of TLS 1.2; those of 1.3 stay as they are
 _GROUPS = "X25519:P-256"
 _GROUP = "prime256v1"  # P-256, which every client knows
 _STEP_BYTES = 16 * 1024  # of a handshake, read at once
 
+_LOOK_S = 2.0  # between two looks at the files; they change every other month
+
 _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 """What OpenSSL says of a key that belongs to another certificate: of the same kind, or of another, as RSA to one that is EC."""
+
+
+class Certificate:
+    """A certificate and its key in files; when these are renewed new connections are encrypted with what they hold then.
+
+    Args:
+        cert: as `context` takes it.
+        key: as `context` takes it.
+        clock: seconds, of a clock that never goes back.
+
+    Raises:
+        UsageError: as `context`.
+    """
+
+    def __init__(
+        self, cert: Path, key: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._files = cert, key
+        self._clock = clock
+        self._looked_at = clock()
+        self._seen = self._stamps()
+        self._current = context(cert, key)
+
+    def current(self) -> ssl.SSLContext:
+        """What the next connection is encrypted with. The old pair stays while the new one is not complete, which is logged."""
+        now = self._clock()
+        if now - self._looked_at < _LOOK_S:
+            return self._current
+        self._looked_at = now
+        stamps = self._stamps()
+        if stamps == self._seen:
+            return self._current
+        self._seen = stamps
+        try:
+            self._current = context(*self._files)
+        except UsageError as error:
+            log.warning("the certificate stays as it was: %s", error)
+        else:
+            log.warning("the certificate was renewed: %s", self._files[0])
+        return self._current
+
+    def _stamps(self) -> tuple[object, ...]:
+        """What changes when one of the files does."""
+        return tuple(map(_stamp, self._files))
+
+
+def _stamp(file: Path) -> tuple[int, ...] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def context(cert: Path, key: Path) -> ssl.SSLContext:

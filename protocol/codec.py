@@ -85,6 +85,9 @@ _UNREADABLE = (
 """All that the decoders raise: beside their own errors, integers of thousands of digits (ValueError), map keys that
 cannot be keys (TypeError), dates out of range (OverflowError) and nesting (RecursionError)."""
 
+_MSGPACK_BEGINS = frozenset((*range(0x80, 0xA0), *range(0xDC, 0xE0)))
+"""The first byte of a map or an array."""
+
 
 def decode_from_bot(
     frame: bytes, encoding: Encoding, limit: int | None = None
@@ -100,8 +103,23 @@ def decode_from_bot(
     try:
         messages = _decode_bot[encoding](frame)
     except _UNREADABLE as error:
-        raise _malformed(error, _TYPES) from None
+        mixed = _mixed_up(frame, encoding)
+        raise (mixed or _malformed(error, _TYPES)) from None
     return messages if isinstance(messages, list) else [messages]
+
+
+def _mixed_up(frame: bytes, encoding: Encoding) -> Malformed | None:
+    """What is said of a message in a frame of the other kind: in neither encoding one begins as it does in the other."""
+    first = frame.lstrip(b" \t\r\n")[:1]
+    if encoding is Encoding.MSGPACK and first in (b"{", b"["):
+        return Malformed(
+            "expected msgpack in a binary frame, got JSON; send it in a text frame, or speak msgpack"
+        )
+    if encoding is Encoding.JSON and first and first[0] in _MSGPACK_BEGINS:
+        return Malformed(
+            "expected JSON in a text frame, got msgpack; send it in a binary frame, or speak JSON"
+        )
+    return None
 
 
 def encode(message: BotMessage | ArenaMessage, encoding: Encoding) -> bytes:

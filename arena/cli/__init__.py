@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "driver": "Print a session of blackjack line by line.",
     "standings": "See how a competition stands.",
     "export": "Write competitions as CSV, JSON and a web page.",
+    "backup": "Copy the database, also while an arena runs on it.",
     "replay": "Step through a match, or put its questions to a bot again.",
     "verify": "Recompute every deal and every result from the records.",
     "tournament": "Play a competition here and now, between bots that are launched.",
@@ -71,6 +72,10 @@ class _Lazy(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, imported now."""
+        if name == "serve":  # importing it takes most of its start-up
+            from arena.cli._stop import stopping
+
+            ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None
 
     def format_commands(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -40,7 +40,7 @@ class Door(msgspec.Struct, frozen=True):
     port: int
     open_to_all: bool
     practice: bool
-    tls: ssl.SSLContext | None
+    tls: Callable[[], ssl.SSLContext] | None
     hidden: Sequence[Path]
     page: bool
     origins: Sequence[str]
@@ -115,8 +115,8 @@ def _outward(family: socket.AddressFamily) -> str:
     return ""
 
 
-def tls_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
-    """What `--tls-cert` and `--tls-key` say; None without them.
+def tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] | None:
+    """What new connections are encrypted with, by `--tls-cert` and `--tls-key`; None without them.
 
     Raises:
         UsageError: one of them is missing, or no good.
@@ -125,6 +125,6 @@ def tls_of(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         return None
     if cert is None or key is None:
         raise UsageError("expected --tls-cert and --tls-key together, got one of them")
-    from arena.tls import context
+    from arena.tls import Certificate
 
-    return context(cert, key)
+    return Certificate(cert, key).current

@@ -18,7 +18,7 @@ from arena.cli import _shared as shared
 from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
-from arena.cli._stop import stops_at_sigterm
+from arena.cli._stop import Stop
 from arena.config import Config, Serve, example, read_config
 from arena.course import Course, Open
 from arena.director import Competition, Report
@@ -211,7 +211,9 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
 @shared.set_option
 @shared.json_option
 @limits_options
+@click.pass_obj
 def command(
+    stop: Stop | None,
     games: tuple[str, ...],
     config: Config,
     host: str,
@@ -241,8 +243,8 @@ def command(
     gin rummy, an elimination in high-low, a league against the dealer in three card poker and blackjack. The next one
     starts when a bot has come since. When a competition is over its standings are printed.
 
-    Every match is in the database when it is over. Ctrl-C stops the arena; started again with the same database it goes on where
-    it was, also after a power cut.
+    Every match is in the database when it is over. Ctrl-C stops the arena, and so do SIGTERM and SIGHUP, with status 0; started
+    again with the same database it goes on where it was, also after a power cut.
 
     --json prints a JSON document per competition, one a line, with the fields that `arena demo --json` has.
     """
@@ -291,13 +293,17 @@ def command(
     )
     door.check()
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
+    stop = stop or Stop()
+    goes_on = f"all matches that were over are in {shared.shown(where)}, and the same command goes on from there"
+    failed = False
     with Store(where, exclusive=True) as store:
         try:
-            failed = asyncio.run(_serve(store, door, evening))
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            raise Interrupted(
-                f"stopped; all matches that were over are in {shared.shown(where)}, and the same command goes on from there"
-            ) from None
+            failed = asyncio.run(_serve(store, door, evening, stop))
+        except KeyboardInterrupt:
+            raise Interrupted(f"stopped; {goes_on}") from None
+        except asyncio.CancelledError:  # a signal: whoever sent it wants it so
+            with contextlib.suppress(OSError):  # perhaps nobody reads it any more
+                click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
 
@@ -314,9 +320,11 @@ class _Evening(msgspec.Struct, frozen=True):
     log_file: str | None
 
 
-async def _serve(store: Store, door: Door, evening: _Evening) -> bool:
+async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
-    stops_at_sigterm()
+    me = asyncio.current_task()
+    assert me is not None, "we run in one"
+    stop.cancels(me)
     roster = Roster(store.engine)
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())

@@ -101,8 +101,8 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
 
     assert door.refuses("ann") == (
         "name",
-        "a bot named 'ann' has lost its connection and has 1000 ms to come back with "
-        "its session; choose another name or wait",
+        "a bot named 'ann' has lost its connection: the name is free again in 1 s, "
+        "or go on with `resume`; or choose another name",
     )
 
 

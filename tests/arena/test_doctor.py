@@ -17,7 +17,6 @@ NAMES = (
     "CPU metering",
     "clock",
     "open files",
-    "uvloop",
     "Python and platform",
 )
 
@@ -139,18 +138,6 @@ def test_open_files_are_told_in_bots(
     monkeypatch.setattr(resource, "getrlimit", lambda which: limits)
 
     assert layer("open files") == Layer("open files", active, detail)
-
-
-def test_uvloop_is_told_whether_it_is_there_or_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
-    without = layer("uvloop")
-    monkeypatch.setattr(doctor, "find_spec", lambda name: object())
-    monkeypatch.setattr(doctor, "version", lambda name: "0.21.0")
-
-    assert not without.active
-    assert layer("uvloop") == Layer("uvloop", True, "0.21.0 is installed")
 
 
 def test_python_is_told_with_its_version() -> None:

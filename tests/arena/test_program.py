@@ -100,7 +100,7 @@ def test_a_program_on_path_comes_before_one_in_the_folder(
         ("expert", "in neither; for a house bot: `arena connect gin_rummy expert`"),
         ("./nobody", "which is in neither"),
         ("./ann", "which is in neither"),
-        ("./bot.py", "not executable; start it as in 'python3 bot.py'"),
+        ("stdio: ./bot.py", "not executable; start it as in 'python3 bot.py'"),
     ],
 )
 def test_what_cannot_be_started_is_refused_in_one_line(
@@ -265,3 +265,23 @@ def test_a_link_to_nothing_is_left_out(folder: Path) -> None:
     (folder / "nothing").symlink_to(folder / "nowhere")
 
     assert "nothing" not in seen(folder, f"{sys.executable} .")
+
+
+def test_a_file_with_a_strategy_is_connected_by_our_client(folder: Path) -> None:
+    program = read_program("ann/bot.py", folder)
+
+    assert program.words[:5] == (sys.executable, "-P", "-m", "bots", "ann/bot.py")
+    assert (program.stdio, program.folder) == (False, folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is executable there")
+@pytest.mark.parametrize(
+    ("text", "first"), [("#!/usr/bin/env python3\n", "ann/bot.py"), ("", None)]
+)
+def test_a_file_that_is_a_program_of_its_own_is_started_as_it_is(
+    folder: Path, text: str, first: str | None
+) -> None:
+    (folder / "ann" / "bot.py").write_text(text)
+    (folder / "ann" / "bot.py").chmod(0o755)
+
+    assert read_program("ann/bot.py", folder).words[0] == (first or sys.executable)

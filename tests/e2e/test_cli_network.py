@@ -130,9 +130,19 @@ def test_bots_with_one_table_play_in_several_competitions_at_once(
     assert [report["verdicts"] for report in reports] == [[], [], []]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "ends_with", "says"),
+    [
+        (signal.SIGINT, 130, "stopped; all matches that were over are in"),
+        (signal.SIGTERM, 0, "stopped by SIGTERM; all matches that were over are in"),
+    ],
+)
 def test_an_arena_that_is_stopped_says_so_to_its_bots(
-    start: Start, serve: Callable[..., Any], number: signal.Signals
+    start: Start,
+    serve: Callable[..., Any],
+    number: signal.Signals,
+    ends_with: int,
+    says: str,
 ) -> None:
     arena, url = serve()
     bot = start("arena", "connect", "gin", "random", "--url", url)
@@ -140,8 +150,8 @@ def test_an_arena_that_is_stopped_says_so_to_its_bots(
     arena.process.send_signal(number)
     status, _, err = arena.ends()
 
-    assert status == 130
-    assert "stopped; all matches that were over are in" in err
+    assert status == ends_with
+    assert says in err
     assert "Traceback" not in err
     assert bot.ends()[0] == 0
 

@@ -39,7 +39,7 @@ from arena.match import MatchResult
 from arena.plan import plan_of
 from arena.program import Program
 from arena.store import Store
-from arena.tls import context
+from arena.tls import Certificate
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots
@@ -394,7 +394,8 @@ def trusting(folder: Path) -> dict[str, str]:
 
 async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, Ending]:
     """Have each play a match of blackjack over TLS; how it ended."""
-    tls, environment = context(*certify(folder, "arena")), trusting(folder)
+    tls = Certificate(*certify(folder, "arena")).current
+    environment = trusting(folder)
     ended: dict[str, Ending] = {}
     game = GAMES["blackjack"]
     conduct = Conduct(asyncio.get_running_loop().time)

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import re
 import socket
 import struct
 import sys
@@ -989,7 +990,8 @@ def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> Non
                 code, text, _ = await thief.refused()
 
                 assert code == "name"
-                assert "has lost its connection" in text
+                assert "has lost its connection: the name is free again in" in text
+                assert re.search(r" in [1-4] s, or go on with `resume`", text)
             async with arena.stranger("ann") as thief:
                 await thief.say(**thief.a_hello(resume=ben.session))
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
+import socket
+import ssl
+import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from arena.store import State, Store
 from tests.e2e.test_pipe import PYTHON
+from tests.e2e.test_tls import make
+from tests.serving import ROOT, Running, alive, below, run
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program
@@ -138,3 +148,261 @@ def test_a_run_has_a_title_with_spaces_everywhere(
     arena("export", "out", "--competition", "Friday evening")
     assert "Friday evening: " in (tmp_path / "out/index.html").read_text()
     arena("verify", "arena.db")
+
+
+SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
+SERVICE = [number for number in ("SIGTERM", "SIGHUP") if hasattr(signal, number)]
+
+
+@pytest.fixture
+def service(start: Callable[..., Program], tmp_path: Path) -> Serve:
+    """Start `arena serve` in a folder of its own."""
+    return lambda *words: start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
+
+
+def is_stopped(arena: Program, name: str) -> None:
+    """It ends in order, with one line, and nothing that it has started is left."""
+    status, _, err = arena.ends()
+
+    assert status == 0, err
+    assert err.splitlines()[-1] == (
+        f"arena: stopped by {name}; all matches that were over are in arena.db, and the same command goes on from there"
+    )
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_that_waits(
+    service: Serve, tmp_path: Path, name: str
+) -> None:
+    arena = service()
+    arena.until("the page is at")
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
+    service: Serve, tmp_path: Path, name: str
+) -> None:
+    bots: tuple[str, ...] = ("--bot", f"slow={SLEEPER}", "--hello-ms", "1000")
+    for one in ("ann", "ben"):
+        words = f"{INTERPRETER} -m bots akq random --name {one}"
+        bots += ("--bot", f"{one}={words}")
+    arena = service("akq", "--set", "hands=1000000", *bots)
+    arena.until("2 bots compete")
+    started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert len(started) >= 3
+    assert alive(started) == {}
+    with Store(tmp_path / "arena.db", create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.RUNNING
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("name", SERVICE)
+def test_a_signal_ends_an_arena_that_waits_for_the_bots_that_it_launched(
+    service: Serve, name: str
+) -> None:
+    arena = service("--bot", f"slow={SLEEPER}")
+    arena.until("the page is at")
+    started: set[Running] = set()
+    while not started:
+        started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, name))
+
+    is_stopped(arena, name)
+    assert alive(started) == {}
+
+
+SLOW_START = """
+import os, signal, sys
+import arena.cli.serve as serve
+from arena.cli import main
+opened = serve.Store
+def opens(*words, **options):
+    os.kill(os.getpid(), signal.SIGTERM)
+    return opened(*words, **options)
+serve.Store = opens
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_a_signal_while_the_database_is_opened_lets_that_be_done_first(
+    tmp_path: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_START],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("\n") <= 3
+    assert "arena: stopped by SIGTERM" in done.stderr
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+@pytest.mark.parametrize("first", [*SERVICE, "SIGINT"])
+def test_more_signals_while_it_ends_do_no_harm(
+    service: Serve, tmp_path: Path, first: str
+) -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    (tmp_path / "stubborn.py").write_text(stubborn)
+    arena = service("--bot", f"stubborn={INTERPRETER} stubborn.py")
+    port = int(arena.until("the page is at").rpartition(":")[2])
+    started: set[Running] = set()
+    while not started:
+        started = below(arena.process.pid)
+    arena.process.send_signal(getattr(signal, first))
+    with suppress(ConnectionRefusedError):  # it listens no more: it is ending
+        while True:
+            socket.create_connection(("127.0.0.1", port)).close()
+    others = ["SIGTERM", "SIGHUP", *(["SIGINT"] if first != "SIGINT" else [])]
+    while arena.process.poll() is None:
+        for name in others:
+            arena.process.send_signal(getattr(signal, name))
+    if first == "SIGINT":
+        status, _, err = arena.ends()
+        assert status == 130, err
+        assert "arena: stopped; all matches" in err
+    else:
+        is_stopped(arena, first)
+    assert alive(started) == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no terminals of this kind")
+def test_a_closed_terminal_ends_the_arena_that_ran_in_it(tmp_path: Path) -> None:
+    ours, its = os.openpty()
+    arena = subprocess.Popen(
+        [sys.executable, "-c", IN_TERMINAL],
+        cwd=tmp_path,
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+    )
+    os.close(its)
+    said = b""
+    try:
+        while b"the page is at" not in said:
+            said += os.read(ours, 1000)
+        os.close(ours)
+
+        assert arena.wait(60) == 0
+    finally:
+        arena.kill()
+        arena.wait()
+    assert [one.name for one in tmp_path.glob("arena.db*")] == ["arena.db"]
+
+
+IN_TERMINAL = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from arena.cli import main
+sys.exit(main(["serve", "--port", "0"]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
+def test_who_is_started_with_nohup_outlives_the_terminal(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    command = "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN); runpy.run_module('arena', run_name='__main__')"
+    (tmp_path / "quiet.py").write_text(command)
+    arena = start(
+        "quiet",
+        *("serve", "--port", "0"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+    )
+    arena.until("the page is at")
+    arena.process.send_signal(signal.SIGHUP)
+    arena.process.send_signal(signal.SIGTERM)
+
+    is_stopped(arena, "SIGTERM")
+
+
+def test_a_running_arena_is_copied_and_the_copy_goes_on(
+    service: Serve, tmp_path: Path
+) -> None:
+    bots: tuple[str, ...] = ()
+    for one in ("ann", "ben"):
+        words = f"{INTERPRETER} -m bots akq random --name {one}"
+        bots += ("--bot", f"{one}={words}")
+    settings = ("akq", "--set", "hands=20", "--matches", "100000", "--log", "-", *bots)
+    arena = service(*settings)
+    for _ in range(3):
+        arena.until("akq-")
+    copy = tmp_path / "copy.db"
+    done = run("backup", str(copy), "--db", str(tmp_path / "arena.db"))
+    before = len(arena.said)
+    arena.until("akq-")
+    arena.process.terminate()
+    arena.ends()
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{copy}: 1 competition, ")
+    assert before < len(arena.said)
+    verified = run("verify", str(copy))
+    assert verified.returncode == 0, verified.stdout
+    again = service(*settings, "--db", "copy.db")
+    again.until("akq-")
+    again.process.terminate()
+    again.ends()
+    with Store(copy, create=False) as store:
+        [competition] = store.competitions()
+        assert competition.state is State.RUNNING
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(
+    service: Serve, tmp_path: Path
+) -> None:
+    files = make(tmp_path, "arena")
+    others = make(tmp_path, "other")
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    arena = service("--tls-cert", "arena.crt", "--tls-key", "arena.key")
+    port = int(arena.until("the page is at").rpartition(":")[2])
+
+    def shown() -> bytes | None:
+        with (
+            socket.create_connection(("127.0.0.1", port)) as raw,
+            trust.wrap_socket(raw) as encrypted,
+        ):
+            return encrypted.getpeercert(binary_form=True)
+
+    def until(text: str) -> set[bytes | None]:
+        """What is shown until the arena says that."""
+        found: list[str] = []
+        reading = threading.Thread(target=lambda: found.append(arena.until(text)))
+        reading.start()
+        seen = set()
+        while not found and reading.is_alive():
+            seen.add(shown())
+        reading.join()
+        return seen
+
+    first = shown()
+    os.replace(others[0], files[0])
+    seen = until("the certificate stays as it was: expected the private key of")
+    os.replace(others[1], files[1])
+    until("the certificate was renewed: arena.crt")
+
+    assert seen == {first}
+    assert shown() not in (first, None)
+    arena.process.terminate()
+    assert arena.ends()[2].count("certificate") == 2

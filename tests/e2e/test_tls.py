@@ -20,7 +20,7 @@ from websockets.asyncio.client import connect
 
 from arena.conduct import Conduct
 from arena.gateway import Gateway
-from arena.tls import context, offer
+from arena.tls import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
@@ -91,7 +91,7 @@ def in_arena(
             loop = asyncio.get_running_loop()
             arenas: list[Secure] = []
             gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
-            port = await gateway.open("127.0.0.1", 0, context(*files))
+            port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
             plain = await gateway.open("127.0.0.1", 0)
             arenas.append(Secure(gateway, port, plain, files[0]))
             try:

@@ -24,7 +24,7 @@ from arena.access import Access, hashed
 from arena.connection import Connection
 from arena.host import Host
 from arena.store import Store
-from arena.tls import context
+from arena.tls import Certificate
 from arena.web.reply import pack
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
@@ -142,7 +142,7 @@ def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
         async def main() -> None:
             options.setdefault("limits", LIMITS)
             options.setdefault("page", True)
-            encrypted = None if tls is None else context(*tls)
+            encrypted = None if tls is None else Certificate(*tls).current
             trust = tls and ssl.create_default_context(cafile=tls[0])
             with Store(tmp_path / "arena.db") as store:
                 async with (

@@ -942,3 +942,27 @@ def encode_with_hole(
         return b'%b,"%b":%b}' % (written(rest, JSON)[:-1], field.encode(), raw)
     packed = written(rest, MSGPACK)
     return bytes([packed[0] + 1]) + packed[1:] + written(field, MSGPACK) + raw
+
+
+@pytest.mark.parametrize(
+    ("frame", "encoding", "said"),
+    [
+        (
+            b'{"type": "hello"}',
+            Encoding.MSGPACK,
+            "expected msgpack in a binary frame, got JSON; send it in a text frame",
+        ),
+        (b' [{"type": "ready"}]', Encoding.MSGPACK, "got JSON"),
+        (
+            b"\x81\xa4type\xa5hello",
+            Encoding.JSON,
+            "expected JSON in a text frame, got msgpack; send it in a binary frame",
+        ),
+        (b"\xdc\x00\x01\x80", Encoding.JSON, "got msgpack"),
+    ],
+)
+def test_a_message_in_a_frame_of_the_other_kind_is_told_as_that(
+    frame: bytes, encoding: Encoding, said: str
+) -> None:
+    with pytest.raises(Malformed, match=said):
+        decode_from_bot(frame, encoding)

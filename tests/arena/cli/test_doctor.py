@@ -25,7 +25,7 @@ def test_the_document_has_a_field_for_all_that_is_shown(run: Any) -> None:
     document = run("doctor", "--json").document
 
     assert list(document) == ["layers"]
-    assert len(document["layers"]) == 9
+    assert len(document["layers"]) == 8
     for layer in document["layers"]:
         assert list(layer) == ["name", "active", "detail"]
         assert isinstance(layer["active"], bool)

@@ -36,7 +36,7 @@ def called(
     """Call `arena serve` in a folder of its own; what it would have run."""
     calls: list[Call] = []
 
-    async def record(store: Store, door: Any, evening: Any) -> bool:
+    async def record(store: Store, door: Any, evening: Any, stop: object) -> bool:
         calls.append(Call(door, evening, Path(str(store.file)).name))
         return False
 
@@ -75,6 +75,7 @@ def test_without_anything_all_is_as_the_defaults_say(
 
 def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
     call = called(
+        *("akq", "gin", "three_card_poker"),
         config="""
         [serve]
         host = "::1"
@@ -92,12 +93,12 @@ def test_a_file_changes_the_defaults(called: Callable[..., Call]) -> None:
         target = 30
         [[bot]]
         command = "sh"
-        """
+        """,
     )
 
     assert (call.door.host, call.door.port, call.db) == ("::1", 1, "class.db")
     assert (call.evening.config.limits, call.door.practice) == (Limits(bank_ms=0), True)
-    assert [game.least for game in call.evening.games] == [5] * 5
+    assert [game.least for game in call.evening.games] == [5] * 3
     assert call.evening.once
     for plan in call.plans:
         assert (plan.matches, plan.limits) == (3, Limits(bank_ms=0))
@@ -140,7 +141,7 @@ def test_options_win_over_the_file(
     assert [bot.name for bot in call.evening.ours] == ["ann", "ben"]
 
     monkeypatch.setenv("ARENA_PORT", "3")
-    assert called(config=config).door.port == 3
+    assert called("gin", config=config).door.port == 3
 
 
 def test_an_open_interface_may_be_meant_in_the_file(
@@ -210,7 +211,7 @@ def test_bots_of_other_games_are_not_launched(called: Callable[..., Call]) -> No
 def test_a_competition_that_could_not_be_played_is_the_exit_status(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(store: Store, door: Any, evening: Any) -> bool:
+    async def fails(store: Store, door: Any, evening: Any, stop: object) -> bool:
         return True
 
     monkeypatch.setattr(serve, "_serve", fails)
@@ -223,7 +224,7 @@ def test_a_competition_that_could_not_be_played_is_the_exit_status(
 def test_ctrl_c_says_where_the_results_are_and_how_to_go_on(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def stopped(store: Store, door: Any, evening: Any) -> bool:
+    async def stopped(store: Store, door: Any, evening: Any, stop: object) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(serve, "_serve", stopped)
@@ -353,3 +354,34 @@ def test_no_more_is_kept_than_fits_into_a_frame() -> None:
     lines = teller.lines()
     assert sum(map(len, lines)) <= 200_000
     assert lines[-2][20:].startswith("599 ")
+
+
+@pytest.mark.parametrize("config", [None, "[serve]\nmatches = 4"])
+def test_matches_with_an_elimination_are_refused(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--matches", "4"]
+    if config is not None:
+        Path("class.toml").write_text(config)
+        words = ["--config", "class.toml"]
+    status, out, err = run("serve", "high_low", *words)
+
+    assert (status, out) == (2, "")
+    assert err == (
+        "arena: expected matches with a round robin or a league only, got 4 for high_low: elimination\n"
+    )
+    assert not Path("arena.db").exists()
+
+
+def test_a_strategy_in_a_file_is_launched_like_any_bot(
+    called: Callable[..., Call],
+) -> None:
+    Path("ann").mkdir()
+    Path("ann/bot.py").write_text("class Bot: ...")
+    [entry] = called("akq", config='[[bot]]\ncommand = "ann/bot.py"').evening.ours
+    [other] = called("akq", "--bot", "ann/bot.py").evening.ours
+
+    assert entry.name == other.name == "ann"
+    assert entry.program.words[1:5] == ("-P", "-m", "bots", "ann/bot.py")
+    assert entry.program == other.program

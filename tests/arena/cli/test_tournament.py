@@ -285,3 +285,13 @@ def test_without_db_the_results_are_thrown_away(
     assert not thrown.parent.exists()
     assert kept == Path("mine.db")
     assert kept.exists()
+
+
+def test_matches_with_an_elimination_are_refused(run: Run) -> None:
+    words = ("elimination", "high_low", "bold", "timid", "--matches", "3")
+    status, out, err = run("tournament", *words)
+
+    assert (status, out) == (2, "")
+    assert err == (
+        "arena: expected matches with a round robin or a league only, got 3 for high_low: elimination\n"
+    )

@@ -77,6 +77,7 @@ globalThis.document = {
   createElement: (name) => new Node(name),
   createElementNS: (_, name) => Object.assign(new Node(name), { ownerSVGElement: name === "svg" ? undefined : null }),
   createTextNode: (data) => Object.assign(new Node("#text"), { data }),
+  querySelector: () => null, // no dialog is ever open here
 };
 const listeners = new Map();
 globalThis.addEventListener = (type, listener) => listeners.set(listener, type);

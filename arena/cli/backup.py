@@ -1,0 +1,58 @@
+"""`arena backup`: a copy of the database, also while an arena runs on it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from arena.backup import backup
+from arena.cli import _shared as shared
+from arena.store import Store
+from protocol.errors import UsageError
+
+__all__ = ["command"]
+
+
+@click.command(name="backup")
+@click.argument("file", type=click.Path(path_type=Path))
+@shared.db_option("The database.")
+@shared.json_option
+def command(file: Path, db: str, as_json: bool) -> None:
+    """Copy the database to FILE, which is not there yet.
+
+    An arena that runs on the database goes on meanwhile; the copy has all matches that were written when the command began.
+    `arena verify FILE` checks it, and `arena serve --db FILE` goes on from it. FILE appears when it is complete, not before.
+
+    For a database in PostgreSQL it says how `pg_dump` makes the copy.
+
+    --json prints {file, bytes, competitions}.
+    """
+    where = shared.database(db)
+    if isinstance(where, str) and not where.startswith("sqlite:"):
+        shown, dump = shared.shown(where), _pg_dump(where, file)
+        raise UsageError(
+            f"expected a database of SQLite, {shown} is PostgreSQL's, which is copied by: {dump}"
+        )
+    with Store(where, create=False) as store:
+        backup(store, file)
+    with Store(file, create=False) as copy:
+        competitions = len(copy.competitions())
+    size = file.stat().st_size
+    if as_json:
+        document = {"file": str(file), "bytes": size, "competitions": competitions}
+        shared.print_json(document)
+    else:
+        count = shared.plural(competitions, "competition")
+        click.echo(f"{file}: {count}, {size:,} bytes")
+
+
+def _pg_dump(where: str, file: Path) -> str:
+    """The command line that copies a database of PostgreSQL; it asks for a password that stands in the address."""
+    from sqlalchemy import make_url
+
+    url = make_url(where).set(drivername="postgresql")._replace(password=None)
+    url = url.difference_update_query([key for key in url.query if "password" in key])
+    address = url.render_as_string(hide_password=False)
+    return shlex.join(["pg_dump", "--format=custom", f"--file={file}", address])
