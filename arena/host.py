@@ -186,6 +186,7 @@ class Host:
         self.web: Web | None = None
         if page:
             self.web = self.gateway.entrance.page = Web(self, store)
+            self.conduct.page = "/"
         self.on_instruct: OnInstruct | None = None
 
     async def __aenter__(self) -> Host:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
 import sys
 import traceback
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from bots.client import Client, StrategyFailed
+from bots.reach import NotAdmitted
 from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
 from protocol.codec import Encoding
@@ -143,6 +145,12 @@ def command(
     )
     try:
         asyncio.run(_until_stopped(client))
+    except NotAdmitted as error:
+        if error.code != "name":
+            raise
+        # Whoever has a token has been told which names are its own.
+        example = "" if token else f", as in --name {shlex.quote(f'{name}-2')}"
+        raise UsageError(f"{error}; --name says what it is called{example}") from None
     except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
         _fail("left the arena", 130)
 
