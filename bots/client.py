@@ -291,7 +291,7 @@ class Client:
             self._on_event(f"refused: {refused.text}{told}")
             return answer
         if refused.code != "session":
-            raise NotAdmitted(refused.code, refused.text)
+            raise NotAdmitted(refused.code, refused.text, self._name)
         self._on_event("the arena has forgotten the session")
         self._keeper.forget()
         self._seats, self._session = {}, Session()

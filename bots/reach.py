@@ -57,11 +57,11 @@ attempt may be another 10 s away.
 
 
 class NotAdmitted(UsageError):
-    """The arena refuses this bot; `code` is the word for programs."""
+    """The arena refuses this bot: `code` is the word for programs, `name` what the bot has called itself."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, name: str) -> None:
         super().__init__(f"the arena refuses this bot: {text}")
-        self.code = code
+        self.code, self.name = code, name
 
 
 class Link:
