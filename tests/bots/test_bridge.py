@@ -269,15 +269,17 @@ def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_all_it_s
     play(scene)
 
 
+@pytest.mark.parametrize("is_welcome", [False, True])
 def test_J7_what_the_program_says_while_there_is_no_connection_is_said_when_it_is_asked_again(
-    play: Play,
+    play: Play, is_welcome: bool
 ) -> None:
     async def scene(world: World) -> None:
         first = FakeConnection(welcome(), match(), ask(), world.says(READY), 1006)
         # Not before: until then the arena's clock stands.
-        second = FakeConnection(
-            world.says(BET), welcome(), match(), ask(), lambda: None, 1000
-        )
+        steps: list[Step] = [world.says(BET), welcome()]
+        if is_welcome:
+            steps.reverse()
+        second = FakeConnection(*steps, match(), ask(), lambda: None, 1000)
         await world.carry(first, second)
 
         assert first.kinds() == ["hello", "ready"]
