@@ -129,6 +129,7 @@ class Conduct:
         on_heard: told of a player whose machine has acknowledged all that was sent, and the time.
         lag: how late the loop has been; `tick` measures it.
         decisions: how many answers have been played.
+        page: the path under which browsers find the arena's page, ending in a slash; None if there is no page.
     """
 
     def __init__(
@@ -150,6 +151,7 @@ class Conduct:
         # Match ids differ from those of every earlier run of the arena.
         self._run = secrets.token_hex(4)
         self.decisions = 0
+        self.page: str | None = None
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -186,6 +188,7 @@ class Conduct:
         self._tables[table.id] = table
         names = tuple(player.name for player in players)
         plain: dict[str, Any] = msgspec.to_builtins(settings)
+        page = None if self.page is None else f"{self.page}#/m/{table.id}"
         for chair in table.chairs:
             chair.invitation = messages.Match(
                 match=chair.id,
@@ -195,6 +198,7 @@ class Conduct:
                 settings=plain,
                 limits=chair.limits,
                 commitment=table.commitment,
+                page=page,
             )
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)

@@ -253,7 +253,9 @@ class _Follower:
 
     def _invitation(self, match: messages.Match, text: bytes) -> None:
         first = self._match or match
-        expected = invitation(self._heading, first.match, first.limits)
+        expected = msgspec.structs.replace(
+            invitation(self._heading, first.match, first.limits), page=first.page
+        )
         _same(text, encode(expected, Encoding.JSON))
         self._match = first
         self._invited = True

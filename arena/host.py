@@ -200,6 +200,7 @@ class Host:
         self.web: Web | None = None
         if page:
             self.web = self.gateway.entrance.page = Web(self, store)
+            self.conduct.page = self.gateway.entrance.base_path
         self.on_instruct: OnInstruct | None = None
 
     async def __aenter__(self) -> Host:

@@ -188,8 +188,8 @@ def _commands(game: Game, language: Language, name: str) -> tuple[Command, ...]:
     else:
         play += [*rivals, "--bot", f"'{name}={tools.start}'"]
         connect = f"ARENA_NAME={name} ARENA_URL={ADDRESS} {tools.start}"
-    if language is Language.BASH:  # it speaks in lines, so the arena has to start it
-        connect = f"arena serve {game.name} --bot '{name}={tools.start}'"
+    if tools.start.startswith(_LINES):  # it has no WebSocket: our client has
+        connect = f"arena connect {_quoted(tools.start)} --name {name} --url {ADDRESS}"
     lines = {
         "build": tools.build,
         "test": tools.test,

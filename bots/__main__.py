@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import signal
 import sys
 import traceback
@@ -12,7 +13,10 @@ from typing import Any, NoReturn
 
 import click
 
+from bots.bridge import Bridge
 from bots.client import Client, StrategyFailed
+from bots.line_program import STDIO, ProgramFailed, read_command
+from bots.reach import NotAdmitted
 from bots.rogues import rogue
 from bots.session_file import SessionUnusable, default_place
 from protocol.codec import Encoding
@@ -28,7 +32,9 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py")
+@click.argument(
+    "bot", nargs=-1, required=True, metavar="GAME NAME | FILE.py | 'stdio: COMMAND'"
+)
 @click.option(
     "--url",
     default=DEFAULT_URL,
@@ -38,7 +44,8 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     help="The arena's address.",
 )
 @click.option(
-    "--name", help="What the bot is called there [default: NAME or the file's]."
+    "--name",
+    help="What the bot is called there [default: NAME, the file's, or as the program says].",
 )
 @click.option(
     "--token",
@@ -49,8 +56,7 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
 @click.option(
     "--tables",
     type=click.IntRange(1, 4096),
-    default=1,
-    show_default=True,
+    show_default="1, or as the program says",
     help="How many matches to play at once, each with a strategy of its own.",
 )
 @click.option(
@@ -94,7 +100,7 @@ def command(
     url: str,
     name: str | None,
     token: str | None,
-    tables: int,
+    tables: int | None,
     encoding: str,
     batch: bool,
     seed: str | None,
@@ -104,7 +110,7 @@ def command(
     no_session: bool,
     quiet: bool,
 ) -> None:
-    """Connect a house bot, by game and name, or the bot in a file to an arena.
+    """Connect a house bot, by game and name, the bot in a file, or a program that speaks lines to an arena.
 
     It plays until the arena closes or Ctrl-C is pressed, and comes back by itself when the connection is lost. If its process is
     killed, start it again in the same way: it goes on where it was.
@@ -114,13 +120,34 @@ def command(
     """
     if no_session and session_file is not None:
         raise click.UsageError("expected --session or --no-session, got both")
-    cls, default_name = _bot(bot)
-    name = name or default_name
 
     def say(line: str) -> None:
         if not quiet:
             print(line, file=sys.stderr, flush=True)
 
+    if bot[0].lstrip().startswith(STDIO):
+        if len(bot) > 1:
+            raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
+        if encoding != Encoding.JSON or seed is not None or session_file is not None:
+            raise click.UsageError(
+                "expected no --encoding, --seed or --session with 'stdio: COMMAND': its lines are JSON, and its memory is its own"
+            )
+        bridge = Bridge(
+            url,
+            read_command(bot[0]),
+            name=name,
+            token=token,
+            tables=tables,
+            batch=batch,
+            wait_s=wait_s,
+            patience_s=patience_s,
+            on_event=say,
+            on_over=lambda match, over: say(_result(match, over)),
+        )
+        _run(bridge, token)
+        return
+    cls, default_name = _bot(bot)
+    name = name or default_name
     if session_file is None and not no_session:
         try:
             session_file = default_place(url, name)
@@ -131,7 +158,7 @@ def command(
         name,
         {cls.game: cls},
         token=token,
-        tables=tables,
+        tables=tables or 1,
         encoding=Encoding(encoding),
         batch=batch,
         seed=seed,
@@ -141,8 +168,19 @@ def command(
         on_event=say,
         on_over=lambda match, over: say(_result(match, over)),
     )
+    _run(client, token)
+
+
+def _run(client: Client | Bridge, token: str | None) -> None:
+    """Play until the arena closes or we are stopped."""
     try:
         asyncio.run(_until_stopped(client))
+    except NotAdmitted as error:
+        if error.code != "name":
+            raise
+        # Whoever has a token has been told which names are its own.
+        example = "" if token else f", as in --name {shlex.quote(f'{error.name}-2')}"
+        raise UsageError(f"{error}; --name says what it is called{example}") from None
     except (KeyboardInterrupt, asyncio.CancelledError):  # Ctrl-C, SIGTERM
         _fail("left the arena", 130)
 
@@ -152,7 +190,7 @@ def _bot(words: tuple[str, ...]) -> tuple[type[Any], str]:
     if len(words) == 1 and words[0].endswith(".py"):
         return load_file(Path(words[0])), Path(words[0]).stem
     if len(words) != 2:
-        raise click.UsageError("expected GAME NAME or FILE.py")
+        raise click.UsageError("expected GAME NAME, FILE.py or 'stdio: COMMAND'")
     game, name = vocabulary_named(words[0]).name, words[1]
     if name.startswith("rogue-"):
         return rogue(game, name), name
@@ -183,7 +221,7 @@ def _ending(match: Match, over: Over) -> str:
     return f"{who} out: {ended.kind.value}"
 
 
-async def _until_stopped(client: Client) -> None:
+async def _until_stopped(client: Client | Bridge) -> None:
     """Run the client; SIGTERM lets it say goodbye first, as asyncio sees to for Ctrl-C.
 
     That is left to asyncio because its second Ctrl-C gets through to a strategy that never returns.
@@ -202,6 +240,8 @@ def main() -> None:
     except StrategyFailed as error:
         traceback.print_exception(error.__cause__)
         _fail(str(error), 1)
+    except ProgramFailed as error:
+        _fail(str(error), error.status)
     except click.UsageError as error:
         text = error.format_message().rstrip(".")
         _fail(f"{text[0].lower()}{text[1:]}; see '{PROGRAM} --help'", 2)

@@ -19,25 +19,17 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidMessage,
-    WebSocketException,
-)
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
 
 from bots.keeper import Keeper
-from bots.reach import check_address, is_to_come, notice_dead_link
+from bots.reach import Link, NotAdmitted, begins, check_address
 from bots.seat import Seat, StrategyFailed
 from protocol.codec import Encoding, decode_from_arena, encode, join
-from protocol.errors import Unreachable, UsageError, one_line
+from protocol.errors import one_line
 from protocol.messages import (
     CLOSE_CRASHED,
     CLOSE_DONE,
-    CLOSE_OVERSIZE,
-    CLOSE_PROTOCOL,
-    CLOSE_REPLACED,
-    CLOSE_RESTART,
     VERSION,
     ArenaMessage,
     Ask,
@@ -59,9 +51,6 @@ from protocol.vocabulary import shorten
 __all__ = ["Client", "StrategyFailed"]
 
 _REASON_BYTES = 120  # RFC 6455 has room for 123
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.25, 10.0
-_LONGEST_WAIT_S = 2.0  # between attempts to reach an arena that is not up yet
-_OPEN_TIMEOUT_S = 10.0
 _HOLD_S = 0.02
 """Answers wait for those that come after them so long, and not for all of a slow strategy's: its time is measured to their arrival."""
 _BREATH_S = 0.005
@@ -112,19 +101,16 @@ class Client:
         self._tables = tables
         self._encoding = encoding
         self._batch = batch
-        self._wait_s = wait_s
-        self._patience_s = patience_s
         self._on_event = on_event
         self._on_over = on_over
         self._session = Session()
         self._keeper = Keeper(
             url, name, seed=seed, path=session_file, on_event=on_event
         )
-        self._is_retold = self._is_practice = self._is_secure = False
+        self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
+        self._is_retold = self._is_practice = False
         self._seats: dict[str, Seat] = {}
         self._random = random.Random()
-        self._lost_at: float | None = None
-        self._pause_s = _FIRST_PAUSE_S
         self._outbox: list[bytes] = []
         self._filled = asyncio.Event()
         self._filled_at = self._breathed_at = 0.0
@@ -134,75 +120,16 @@ class Client:
 
         Raises:
             Unreachable: nothing answers at the address for as long as it waits or patience lasts, or what answers is no arena.
-            UsageError: the address is none, or the arena does not take this bot; the text says why.
+            UsageError: the address is none, or the arena does not take this bot (NotAdmitted); the text says why.
             StrategyFailed: a strategy raised.
         """
-        self._is_secure = check_address(self._url)
+        check_address(self._url)  # before a session file is made
         _keep_memory_mapped()
         self._keeper.open()
         try:
-            await self._play()
+            await self._link.keep(self._talk, self._disconnected)
         finally:
             self._keeper.close()
-
-    async def _play(self) -> None:
-        """Connect, and connect again, until there is no reason to."""
-        known = False
-        while True:
-            try:
-                async with connect(
-                    self._url,
-                    compression=None,  # frames are small: it costs more than it saves
-                    max_size=None,  # the arena is trusted with our memory
-                    open_timeout=_OPEN_TIMEOUT_S,
-                    ping_interval=None,  # the arena pings, and may stand still
-                ) as websocket:
-                    known = True
-                    notice_dead_link(websocket)
-                    if await self._talk(websocket):
-                        return
-                why = "the connection was lost"
-            except (OSError, WebSocketException) as error:
-                if not known:
-                    await self._wait(error)
-                    continue
-                why = "the arena does not answer"
-            self._disconnected()
-            await self._pause(why)
-
-    async def _wait(self, error: OSError | WebSocketException) -> None:
-        """Wait before the next attempt to reach an arena that is not up yet.
-
-        Raises:
-            Unreachable: it has not come in time, or what is there is none.
-        """
-        now = asyncio.get_running_loop().time()
-        is_first, since = self._lost_at is None, self._lost_at or now
-        left_s = since + self._wait_s - now
-        is_plain = isinstance(error, InvalidMessage) and not self._is_secure
-        hint = "; it may be a wss:// address" if is_plain else ""
-        if left_s <= 0 or not is_to_come(error):
-            text = (str(error) or type(error).__name__) + hint
-            raise Unreachable(f"no arena answers at {self._url}: {text}") from None
-        if is_first:
-            self._lost_at = now
-            line = f"no arena answers at {self._url} yet; waiting up to {self._wait_s:,g} s for it"
-            self._on_event(line + hint)
-        spread = random.uniform(0.8, 1.2)
-        await asyncio.sleep(min(self._pause_s * spread, left_s))
-        self._pause_s = min(self._pause_s * 2, _LONGEST_WAIT_S)
-
-    async def _pause(self, why: str) -> None:
-        """Wait before the next attempt, longer every time until a `welcome` comes."""
-        now = asyncio.get_running_loop().time()
-        if self._lost_at is None:
-            self._lost_at = now
-        if now - self._lost_at >= self._patience_s:
-            raise Unreachable(f"no arena answers at {self._url} any more")
-        self._on_event(f"{why}; next attempt in {self._pause_s:.1f} s")
-        spread = random.uniform(0.8, 1.2)  # a class does not come back in one moment
-        await asyncio.sleep(self._pause_s * spread)
-        self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
     async def _talk(self, websocket: ClientConnection) -> bool:
         """One connection from `hello` on; True if there is no reason to connect again."""
@@ -226,17 +153,10 @@ class Client:
             raise
         finally:
             writer.cancel()
-        code = websocket.close_code
-        if code == CLOSE_DONE:
+        is_over = self._link.is_over(websocket)
+        if websocket.close_code == CLOSE_DONE:
             self._keeper.drop()
-            self._on_event("the arena has closed")
-        elif code == CLOSE_RESTART:
-            self._on_event("the arena has stopped, and will go on where it is")
-        elif code == CLOSE_REPLACED:
-            self._on_event("the session goes on over another connection")
-        elif code in (CLOSE_PROTOCOL, CLOSE_OVERSIZE):  # it would only happen again
-            raise UsageError(f"the arena closed with {code}: {websocket.close_reason}")
-        return code in (CLOSE_DONE, CLOSE_REPLACED)
+        return is_over
 
     async def _leave(self, websocket: ClientConnection) -> None:
         try:
@@ -332,7 +252,7 @@ class Client:
     def _welcomed(self, welcome: Welcome) -> None:
         back = "back" if self._keeper.secret else "connected"
         self._keeper.welcome(welcome.session)
-        self._lost_at, self._pause_s = None, _FIRST_PAUSE_S
+        self._link.welcomed()
         self._is_practice = welcome.practice
         rehearsal = ", for practice" if welcome.practice else ""
         self._on_event(f"{back} as {one_line(welcome.bot)} at {self._url}{rehearsal}")
@@ -347,6 +267,8 @@ class Client:
                 seed=self._keeper.seed_of(invitation.match),
                 is_whole=not self._is_retold,
             )
+            if invitation.page is not None:
+                self._on_event(begins(self._url, invitation))
         return Ready(invitation.match, seat.nonce)
 
     def _over(self, over: Over) -> None:
@@ -369,7 +291,7 @@ class Client:
             self._on_event(f"refused: {refused.text}{told}")
             return answer
         if refused.code != "session":
-            raise UsageError(f"the arena refuses this bot: {refused.text}")
+            raise NotAdmitted(refused.code, refused.text, self._name)
         self._on_event("the arena has forgotten the session")
         self._keeper.forget()
         self._seats, self._session = {}, Session()

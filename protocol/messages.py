@@ -487,7 +487,7 @@ class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):
     practice: bool = False
 
 
-class Match(Struct, frozen=True, tag_field="type", tag="match"):
+class Match(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="match"):
     """A chair at a table: answer with `ready`.
 
     Attributes:
@@ -498,6 +498,7 @@ class Match(Struct, frozen=True, tag_field="type", tag="match"):
         settings: all settings of the game.
         limits: those of this match.
         commitment: the hash of the seed of the cards (J6).
+        page: where a browser shows this match, as an absolute path at the arena's address: `/#/m/4e56d80d-1`. Left out if the arena has no page.
     """
 
     match: str
@@ -507,6 +508,7 @@ class Match(Struct, frozen=True, tag_field="type", tag="match"):
     settings: dict[str, Any]
     limits: Limits
     commitment: str
+    page: str | None = None
 
 
 class Ask(Struct, frozen=True, gc=False):

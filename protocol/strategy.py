@@ -7,12 +7,14 @@ entry-point group `arena.bots` under `<game>.<name>`, so that other packages may
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, ClassVar, Protocol
 
 from protocol.errors import UnknownBot, in_words
@@ -21,6 +23,13 @@ from protocol.vocabulary import News, Question
 __all__ = ["Strategy", "blaming", "find", "house_bots", "load_file"]
 
 ENTRY_POINTS = "arena.bots"
+
+_INTERFACE = "PlayerStrategy"
+_PLUMBING = ("decide", "hear", "reset")  # not misspelt, but named in `reset_counts`
+_CLOSE = 0.8  # of 1: one letter of five is wrong, or two letters have changed places
+_CLOSE_LETTERS = 5  # shorter words are close to many others, as `best` is to `bet`
+_FILLERS = frozenset({"choose", "decide", "do", "get", "make", "my", "on", "say"})
+"""What people put before a name without a space between: `makebid`; but `display` is not meant as `play`."""
 
 
 class Strategy(Protocol):
@@ -104,7 +113,7 @@ def load_file(path: Path) -> type[Any]:
     """The one strategy class that a file defines.
 
     Raises:
-        UnknownBot: the file is not there, cannot be run, or defines no bot or more than one.
+        UnknownBot: the file is not there, cannot be run, defines no bot or more than one, or one that misspells a method.
     """
     if not path.is_file():
         raise UnknownBot(f"expected a file with a bot in it, found no file {path}")
@@ -121,12 +130,18 @@ def load_file(path: Path) -> type[Any]:
             spec.loader.exec_module(module)
             bots = _bots_in(module)  # a metaclass may raise, too
             names = ", ".join(sorted(cls.__name__ for cls in bots)) or "none"
+            misspelled = [pair for cls in bots for pair in _misspelled(cls)]
     finally:
         if neighbours in sys.path:  # the file may have changed it
             sys.path.remove(neighbours)
     if len(bots) != 1:
         raise UnknownBot(
             f"expected one class with `game`, `decide`, `hear` and `reset` in {path}, found {names}"
+        )
+    for default, own in misspelled:
+        raise UnknownBot(
+            f"{path}: {bots[0].__name__} has no method `{default}`, so the default would play, but a method `{own}` that looks like it; "
+            f"call it `{default}` if it is meant, or `_{own}` if it is a helper"
         )
     return bots[0]
 
@@ -148,5 +163,87 @@ def _bots_in(module: ModuleType) -> list[type[Any]]:
 
 
 def _plays(cls: type[Any]) -> bool:
-    methods = all(hasattr(cls, name) for name in ("decide", "hear", "reset"))
+    methods = all(hasattr(cls, name) for name in _PLUMBING)
     return methods and isinstance(getattr(cls, "game", None), str)
+
+
+# ---- Methods that look like those of the interface
+
+
+def _misspelled(cls: type[Any]) -> Iterator[tuple[str, str]]:
+    """Methods of the interface that a bot leaves to the default, each with a method of the bot's own that looks like it.
+
+    Only public methods in the bot's own file count, of classes that derive from the interface: what a mixin or a house bot has
+    is there on purpose. A method that looks like one that the bot does define is its helper.
+    """
+    base = next(
+        (one for one in reversed(cls.__mro__) if one.__name__ == _INTERFACE), None
+    )
+    if base is None:
+        return
+    theirs = {
+        name: method
+        for name, method in vars(base).items()
+        if _is_method(name, method) and name not in _PLUMBING
+    }
+    left = {name for name, method in theirs.items() if _found(cls, name) is method}
+    own = [
+        name
+        for one in cls.__mro__
+        if one.__module__ == cls.__module__ and issubclass(one, base)
+        for name, value in vars(one).items()
+        if _is_method(name, value) and not hasattr(base, name) and name != "recall"
+    ]
+    # With a `decide` or `hear` of its own a bot calls its methods what it likes.
+    free = {
+        plumbing
+        for plumbing in _PLUMBING
+        if _found(cls, plumbing) is not _found(base, plumbing)
+    }
+    for name in own:
+        alike = [one for one in theirs if _look_alike(name, one)]
+        if not left.issuperset(alike):
+            continue
+        for default in alike:
+            is_news = theirs[default].__annotations__.get("return") in (None, "None")
+            if name.startswith("hear_") and not is_news:
+                continue
+            if ("hear" if is_news else "decide") not in free:
+                yield default, name
+
+
+def _found(cls: type[Any], name: str) -> object:
+    """A method as the class has it, from whichever base."""
+    return next((vars(one)[name] for one in cls.__mro__ if name in vars(one)), None)
+
+
+def _is_method(name: str, value: object) -> bool:
+    return isinstance(value, FunctionType) and not name.startswith("_")
+
+
+def _look_alike(own: str, theirs: str) -> bool:
+    """Whether one name may be meant as the other; capitals and underscores make no difference."""
+    mine, other = _words(own), _words(theirs)
+    if _begins_in(mine, other) or (
+        _begins_in(other, mine) and 2 * len(mine) >= len(other)
+    ):
+        return True
+    one, two = "".join(mine), "".join(other)
+    if one.removesuffix(two) in _FILLERS or sorted(one) == sorted(two):
+        return True
+    return (
+        min(len(one), len(two)) >= _CLOSE_LETTERS
+        and SequenceMatcher(None, one, two).ratio() >= _CLOSE
+    )
+
+
+def _begins_in(words: list[str], sought: list[str]) -> bool:
+    """Whether a name stands in another, from the beginning of a word on: `play` in `is_playing`, but not in `display`."""
+    name = "".join(sought)
+    return any("".join(words[place:]).startswith(name) for place in range(len(words)))
+
+
+def _words(name: str) -> list[str]:
+    """`make_bid`, `makeBid` and `MAKE_BID` are two words."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return [word for word in apart.lower().split("_") if word]

@@ -134,14 +134,9 @@ class Trial:
             f"arena connect {self.game} {bot} --name rival{number} --url {ADDRESS}"
             for number, bot in enumerate(list(house_bots(self.game))[: seats - 1])
         ]
-        serve = f"arena serve {self.game}"
-        if line.startswith(serve):  # the arena starts a bot that speaks in lines
-            serve = line
-        else:
-            rivals.append(line)
-        serve += (
-            f" --port 0 --once --players {seats} --set {SHORT[self.game]} --db arena.db"
-        )
+        rivals.append(line)
+        options = f"--players {seats} --set {SHORT[self.game]} --db arena.db"
+        serve = f"arena serve {self.game} --port 0 --once {options}"
         with contextlib.ExitStack() as stack:
             server = stack.enter_context(self._started(serve))
             url = _address(server, serve)

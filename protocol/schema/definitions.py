@@ -1,7 +1,7 @@
 """The JSON Schemas of everything on the wire, one definition per name, as msgspec derives them from the types.
 
 Here they get the names that the wire has (`gin_rummy.ask.turn`, `limits`), the descriptions of the docstrings, and what the arena
-promises beyond the types: it says every field of its messages, and may say more in later versions; what bots say has no other fields.
+promises beyond the types: it says every field of its messages but `page`, and may say more in later versions; what bots say has no other fields.
 Definitions refer to one another as `#/$defs/NAME`; protocol/schema/documents.py makes files of them.
 """
 
@@ -52,6 +52,7 @@ _PLACES = (
     "vocabulary",
 )  # where nested types are, if not in a game's module
 _WITH_DEFAULTS = (Limits, Settings)  # the arena's, and still people choose them
+_MAY_OMIT = (Match,)  # of the arena's messages; all others say every field
 _SESSION: tuple[type, ...] = (Welcome, Refused, Done, Progress)
 _BOTS: tuple[type, ...] = (Hello, Ready, Answer, Goodbye, Instruct)
 
@@ -187,9 +188,10 @@ def _components(
         if issubclass(cls, Enum):
             found[names[name]] = _words(cls, words)
         else:
-            keeps = from_bot or issubclass(cls, _WITH_DEFAULTS)
+            omits = from_bot or issubclass(cls, _MAY_OMIT)
+            keeps = omits or issubclass(cls, _WITH_DEFAULTS)
             tidied = _tidied(schema, names)
-            found[names[name]] = _described(tidied, words, from_bot, keeps)
+            found[names[name]] = _described(tidied, words, from_bot, keeps, omits)
     return found
 
 
@@ -208,7 +210,9 @@ def _named(cls: type) -> str:
     return f"{game}.{name}" if game in VOCABULARIES else name
 
 
-def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool) -> Schema:
+def _described(
+    schema: Schema, words: Words, from_bot: bool, keeps: bool, omits: bool
+) -> Schema:
     """A struct's schema with its descriptions, and with what is promised of its fields."""
     properties: dict[str, Schema] = {}
     for field, form in schema["properties"].items():
@@ -218,7 +222,7 @@ def _described(schema: Schema, words: Words, from_bot: bool, keeps: bool) -> Sch
         if not keeps:
             described.pop("default", None)
         properties[field] = described
-    required = schema["required"] if from_bot else list(properties)
+    required = schema["required"] if omits else list(properties)
     found: Schema = {
         "description": words.summary,
         "type": "object",

@@ -12,6 +12,7 @@ from arena.games import GAMES
 from arena.match import replay
 from arena.rules import Game
 from arena.verdict import Finding
+from protocol.codec import Encoding, encode
 from protocol.messages import (
     Answer,
     Ask,
@@ -98,6 +99,25 @@ def test_every_seat_is_invited_with_the_commitment_of_one_seed(
     assert for_ann.seats == ("ann", "ben")
     assert for_ann.settings == {"hands": 2}
     assert for_ann.limits == LIMITS
+
+
+def test_an_invitation_says_where_the_page_shows_the_match(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.conduct.page = "/arena/"
+    table = house.open(ann, ben)
+
+    assert only(ann.reads()).page == only(ben.reads()).page == f"/arena/#/m/{table.id}"
+
+
+def test_without_a_page_an_invitation_says_nothing_of_one(
+    house: House, ann: Bot, ben: Bot
+) -> None:
+    house.open(ann, ben)
+    invitation = only(ann.reads())
+
+    assert invitation.page is None
+    assert b"page" not in encode(invitation, Encoding.JSON)
 
 
 def test_J6_no_card_is_dealt_before_all_seats_are_ready(

@@ -408,6 +408,13 @@ def test_what_an_arena_cannot_know_again_may_be_anything() -> None:
     assert reasons(lines) == ()
 
 
+def test_where_the_page_shows_the_match_may_be_said() -> None:
+    lines = lines_of("ace_king_queen-1")
+    the(lines, "match")["page"] = "/#/m/m"
+
+    assert reasons(lines) == ()
+
+
 def test_an_answer_that_is_not_known_stands_for_what_was_not_legal() -> None:
     lines = lines_of("ace_king_queen-5")
     lines[at(lines, "answer")] = {"event": "answered what was not legal"}

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from websockets.exceptions import ConnectionClosedError, InvalidMessage
 
-import bots.client
+import bots.reach
 from bots.client import Client, StrategyFailed
 from bots.strategy import RandomMixin
 from protocol.ace_king_queen import HandOver, Open
@@ -171,7 +171,7 @@ def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Line]]:
                 raise line
             yield line
 
-        monkeypatch.setattr(bots.client, "connect", connect)
+        monkeypatch.setattr(bots.reach, "connect", connect)
         monkeypatch.setattr("random.uniform", lambda low, high: 0.0)  # no pauses
         return list(lines)
 
@@ -447,13 +447,13 @@ def test_a_dead_link_is_for_the_kernel_to_notice(
     """And not for pings, which an arena that stands still does not answer."""
     [line] = dial(Line(welcome(), Closes(1000)))
     asked: dict[str, Any] = {}
-    dialled = vars(bots.client)["connect"]
+    dialled = vars(bots.reach)["connect"]
 
     def connect(url: str, **options: Any) -> Any:
         asked.update(options)
         return dialled(url)
 
-    monkeypatch.setattr(bots.client, "connect", connect)
+    monkeypatch.setattr(bots.reach, "connect", connect)
     with socket.socket() as link:
         line.transport = Transport(link)
         run(client().run())

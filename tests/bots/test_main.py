@@ -17,8 +17,10 @@ from protocol.messages import Ending, Limits, Match, Over, Termination, Verdict
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "missing argument 'GAME NAME | FILE.py'"),
-        (["akq"], "expected GAME NAME or FILE.py"),
+        ([], "missing argument 'GAME NAME | FILE.py | 'stdio: COMMAND''"),
+        (["akq"], "expected GAME NAME, FILE.py or 'stdio: COMMAND'"),
+        (["stdio:", "sh", "x"], "expected 'stdio: COMMAND' as one word, in quotes"),
+        (["stdio: sh", "--seed", "1"], "expected no --encoding, --seed or --session"),
         (
             ["akq", "nash", "--tables", "x"],
             "invalid value for '--tables': 'x' is not a",

@@ -16,8 +16,9 @@ from websockets.exceptions import InvalidMessage, InvalidStatus, WebSocketExcept
 from websockets.http11 import Response
 
 from bots.examples.python import session as example
-from bots.reach import check_address, is_to_come, notice_dead_link
+from bots.reach import begins, check_address, is_to_come, notice_dead_link
 from protocol.errors import UsageError
+from protocol.messages import Limits, Match
 
 
 def answered(status: int) -> InvalidStatus:
@@ -42,6 +43,34 @@ class Link:
         if option in self._refused:
             raise OSError("not supported")
         self.set[option] = value
+
+
+# --- where a match is watched ---
+
+
+@pytest.mark.parametrize(
+    ("url", "page", "place"),
+    [
+        ("ws://127.0.0.1:7700", "/#/m/m", "http://127.0.0.1:7700/#/m/m"),
+        ("wss://arena.example.org/", "/#/m/m", "https://arena.example.org/#/m/m"),
+        # Behind a proxy, below a path: which one, the arena knows.
+        ("wss://school/arena/", "/arena/#/m/m", "https://school/arena/#/m/m"),
+        ("ws://ann:secret@[::1]:80", "/#/m/m", "http://[::1]:80/#/m/m"),
+    ],
+)
+def test_a_match_is_watched_at_the_address_that_its_bot_has_come_by(
+    url: str, page: str, place: str
+) -> None:
+    seats = ("ann", "ben", "cat")
+    match = Match("m.1", "high_low", 1, seats, {}, Limits(), "hash", page)
+
+    assert begins(url, match) == f"high_low match m.1 against ann, cat · {place}"
+
+
+def test_who_sits_alone_plays_against_nobody() -> None:
+    match = Match("m.0", "blackjack", 0, ("ann",), {}, Limits(), "hash", "/#/m/m")
+
+    assert begins("ws://a", match) == "blackjack match m.0 · http://a/#/m/m"
 
 
 # --- addresses ---

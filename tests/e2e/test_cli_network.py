@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import socket
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,39 @@ def test_two_bots_play_a_competition(
         assert competition.finished_at is not None
 
 
+def test_a_bot_is_told_where_its_matches_are_on_the_page(
+    start: Start, serve: Callable[..., Any]
+) -> None:
+    _, url = serve("akq", "--set", "hands=1000000")
+    bot = start("arena", "connect", "akq", "nash", "--url", url)
+    start("arena", "connect", "akq", "honest", "--url", url)
+    line = bot.until(" against honest · http://")
+    place = line.split()[-1]
+
+    port = url.rpartition(":")[2]
+    assert place.startswith(f"http://127.0.0.1:{port}/#/m/")
+    match = place.rpartition("/")[2]
+    document = f"http://127.0.0.1:{port}/api/lobby.json"
+    with urllib.request.urlopen(document) as answer:
+        assert match in answer.read().decode()
+
+
+def test_without_a_page_no_address_is_told(
+    start: Start, serve: Callable[..., Any]
+) -> None:
+    arena, url = serve("akq", "--once", "--no-page", "--set", "hands=2")
+    bots = [
+        start("arena", "connect", "akq", name, "--url", url)
+        for name in ("nash", "honest")
+    ]
+
+    assert arena.ends()[0] == 0
+    for bot in bots:
+        _, _, err = bot.ends()
+        assert "http" not in err
+        assert " over · " in err
+
+
 def test_bots_with_one_table_play_in_several_competitions_at_once(
     start: Start, serve: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -189,7 +223,9 @@ def test_a_name_that_is_taken_is_told_in_one_line(
     start("arena", "connect", "akq", "nash", "--url", url).until("connected as nash")
     other = start("arena", "connect", "akq", "nash", "--url", url)
 
-    assert "a bot named 'nash' is here already" in one_line(other, 2)
+    line = one_line(other, 2)
+    assert "a bot named 'nash' is here already" in line
+    assert line.endswith("; --name says what it is called, as in --name nash-2")
 
 
 # --- what is called wrong ---

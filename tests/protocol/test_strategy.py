@@ -11,6 +11,7 @@ import pytest
 
 from protocol import strategy
 from protocol.errors import UnknownBot
+from protocol.games import VOCABULARIES
 from protocol.strategy import find, house_bots, load_file
 
 BOT = """
@@ -215,3 +216,109 @@ def test_loading_leaves_the_search_path_to_others(
         load_file(write(tmp_path, text))
 
     assert str(tmp_path) not in before
+
+
+# ---- Methods that look like those of the interface
+
+
+def defines(folder: Path, game: str, *methods: str, more: str = "") -> type[object]:
+    """Load a bot that has these public methods of its own."""
+    lines = "".join(f"    def {name}(self, *told):\n        pass\n" for name in methods)
+    text = f"from bots.{game} import *\n{more}\nclass Mine(PlayerStrategy):\n{lines}"
+    return load_file(write(folder, text))
+
+
+@pytest.mark.parametrize(
+    ("game", "own", "default"),
+    [
+        ("high_low", "make_bid", "bid"),
+        ("high_low", "makeBid", "bid"),
+        ("high_low", "MAKE_BID", "bid"),
+        ("high_low", "makebid", "bid"),
+        ("high_low", "bids", "bid"),
+        ("high_low", "on_round_over", "round_over"),
+        ("high_low", "hear_bid_made", "bid_made"),
+        ("high_low", "sawp", "swap"),
+        ("three_card_poker", "get_ante", "ante"),
+        ("three_card_poker", "is_playing", "play"),
+        ("blackjack", "do_draw", "draw"),
+        ("gin_rummy", "melds", "get_melds"),
+        ("gin_rummy", "recieve_initial_hand", "receive_initial_hand"),
+        ("gin_rummy", "will_take_top_discrad", "will_take_top_discard"),
+        ("gin_rummy", "end_turn_feedback", "opponent_end_turn_feedback"),
+    ],
+)
+def test_a_method_that_looks_like_one_left_to_the_default_is_refused_with_both_names(
+    tmp_path: Path, game: str, own: str, default: str
+) -> None:
+    with pytest.raises(UnknownBot, match=f"`{default}`.* `{own}`.*`_{own}`"):
+        defines(tmp_path, game, own)
+
+
+@pytest.mark.parametrize(
+    ("game", "methods"),
+    [
+        ("high_low", ["_make_bid"]),
+        ("high_low", ["bid", "make_bid", "bid_table", "best_bid"]),
+        ("high_low", ["hear_bid", "reset_counts", "decide_early"]),
+        ("high_low", ["forbidden_cards", "alphabet"]),
+        ("ace_king_queen", ["recall", "alphabet", "best", "calm"]),
+        ("three_card_poker", ["display", "pay", "guarantee", "rays"]),
+        ("three_card_poker", ["play", "is_playing"]),
+        ("gin_rummy", ["best_discard", "discard", "card", "hand_value"]),
+        ("gin_rummy", ["take_turn", "best_turn"]),
+    ],
+)
+def test_helpers_may_be_called_what_their_author_likes(
+    tmp_path: Path, game: str, methods: list[str]
+) -> None:
+    assert defines(tmp_path, game, *methods).__name__ == "Mine"
+
+
+@pytest.mark.parametrize(
+    "made", ["@property", "@staticmethod", "@classmethod", "@functools.cache"]
+)
+def test_what_is_no_plain_method_replaces_none(tmp_path: Path, made: str) -> None:
+    text = f"import functools\nfrom bots.high_low import PlayerStrategy\nclass Mine(PlayerStrategy):\n    {made}\n    def make_bid(self):\n        pass\n"
+
+    assert load_file(write(tmp_path, text)).__name__ == "Mine"
+
+
+@pytest.mark.parametrize("methods", [["decide", "make_bid"], ["hear", "on_dealt"]])
+def test_a_bot_with_its_own_decide_or_hear_calls_its_methods_what_it_likes(
+    tmp_path: Path, methods: list[str]
+) -> None:
+    assert defines(tmp_path, "high_low", *methods).__name__ == "Mine"
+
+
+def test_own_hear_does_not_excuse_a_misspelled_answer(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBot, match=r"`bid`.* `make_bid`"):
+        defines(tmp_path, "high_low", "hear", "make_bid")
+
+
+@pytest.mark.parametrize("bases", ["Mixin, PlayerStrategy", "Timid"])
+def test_what_is_inherited_from_a_mixin_or_a_house_bot_is_no_misspelling(
+    tmp_path: Path, bases: str
+) -> None:
+    text = f"from bots.high_low import *\nclass Mixin:\n    def make_bid(self): pass\nclass Mine({bases}):\n    def bid_lowest(self): pass\n"
+    text = text.replace("bid_lowest", "swap" if "Mixin" in bases else "bid_lowest")
+
+    assert load_file(write(tmp_path, text)).__name__ == "Mine"
+
+
+def test_a_common_base_in_the_file_is_looked_at_with_the_bot(tmp_path: Path) -> None:
+    base = "class Base(PlayerStrategy):\n    def make_bid(self): pass\n"
+    text = (
+        f"from bots.high_low import PlayerStrategy\n{base}class Mine(Base):\n    pass\n"
+    )
+
+    with pytest.raises(UnknownBot, match=r"Mine has no method `bid`.*`make_bid`"):
+        load_file(write(tmp_path, text))
+    bid = text.replace("    pass\n", "    def bid(self): pass\n")
+    assert load_file(write(tmp_path, bid)).__name__ == "Mine"
+
+
+@pytest.mark.parametrize("game", VOCABULARIES)
+def test_no_house_bot_misspells_a_method(game: str) -> None:
+    for name in house_bots(game):
+        assert list(strategy._misspelled(find(game, name))) == []

@@ -1,0 +1,495 @@
+"""The bridge without a network or a process: what it passes on, between lines that tests hold both ends of."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosedError
+
+import bots.bridge
+import bots.reach
+from bots.bridge import Bridge
+from bots.line_program import LineProgram, ProgramFailed
+from bots.reach import NotAdmitted
+from protocol.codec import Encoding, encode
+from protocol.messages import ArenaMessage, Refused
+from tests.bots.test_client import Transport, ask, match, over, welcome
+
+TIMEOUT_S = 10.0
+
+HELLO = '{"type":"hello","protocol":1,"name":"sh","games":["ace_king_queen"]}'
+READY = '{"type":"ready","match":"m","nonce":"n"}'
+BET, CHECK = (
+    f'{{"type":"answer","match":"m","ask":"m:1","value":"{value}"}}'
+    for value in ("bet", "check")
+)
+END = None
+
+
+class FakeProgram:
+    """A program that says what it is told to say, and notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+        self.read_lines = 0
+        self.status = 0
+        self.has_ended = False
+        self.reads = asyncio.Event()
+        self.reads.set()
+        self._says: asyncio.Queue[str | None] = asyncio.Queue()
+        self.say(HELLO)
+
+    def say(self, *lines: str | None) -> None:
+        for line in lines:
+            self._says.put_nowait(line)
+
+    async def said(self) -> None:
+        """All that it says has been read, and what follows from it is done."""
+        while not self._says.empty():
+            await asyncio.sleep(0)
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    async def start(self, environment: dict[str, str]) -> None:
+        self.environment = environment
+
+    async def read(self) -> bytes | None:
+        line = await self._says.get()
+        self.read_lines += 1
+        return None if line is None else line.encode()
+
+    async def write(self, message: bytes) -> None:
+        await self.reads.wait()
+        self.heard.append(msgspec.json.decode(message))
+
+    async def end(self) -> int:
+        self.has_ended = True
+        return self.status
+
+    def failure(self, status: int) -> ProgramFailed:
+        return LineProgram(("sh",)).failure(status)
+
+    def kinds(self) -> list[str]:
+        return [message["type"] for message in self.heard]
+
+
+Step = ArenaMessage | list[ArenaMessage] | int | bytes | Callable[[], object]
+"""What an arena says, with which code it closes, a frame as it is, or something that is done in between."""
+
+
+class FakeConnection:
+    """One connection, scripted."""
+
+    def __init__(self, *script: Step) -> None:
+        self.said: list[Any] = []
+        self.frames = 0
+        self.closed: tuple[int, str] | None = None
+        self.close_code: int | None = None
+        self.close_reason = "because"
+        self.transport = Transport()
+        self.takes = asyncio.Event()
+        self.takes.set()
+        self._script = list(script)
+
+    async def recv(self, decode: bool) -> bytes:
+        while self._script:
+            for _ in range(5):  # the other tasks have their turns
+                await asyncio.sleep(0)
+            step = self._script.pop(0)
+            if isinstance(step, int):
+                self.close_code = step
+                raise ConnectionClosedError(None, None)
+            if callable(step):
+                done = step()
+                if asyncio.iscoroutine(done):
+                    await done
+                continue
+            self.frames += 1
+            if isinstance(step, bytes):
+                return step
+            if isinstance(step, list):
+                parts = b",".join(encode(one, Encoding.JSON) for one in step)
+                return b"[%b]" % parts
+            return encode(step, Encoding.JSON)
+        return await asyncio.get_running_loop().create_future()  # type: ignore[no-any-return]
+
+    async def send(self, frame: bytes, text: bool) -> None:
+        assert text
+        await self.takes.wait()
+        self.said.append(msgspec.json.decode(frame))
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        self.closed = (code, reason)
+
+    def kinds(self) -> list[str]:
+        return [message["type"] for message in self.said]
+
+    def values(self) -> list[str]:
+        return [one["value"] for one in self.said if one["type"] == "answer"]
+
+
+class World:
+    """A program, a bridge and the connections that it gets, one after another."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.program = FakeProgram()
+        self.events: list[str] = []
+        self._left: list[FakeConnection] = []
+
+        @asynccontextmanager
+        async def connect(url: str, **_: object) -> Any:
+            yield self._left.pop(0)
+
+        monkeypatch.setattr(bots.reach, "connect", connect)
+        monkeypatch.setattr("random.uniform", lambda low, high: 0.0)  # no pauses
+        monkeypatch.setattr(bots.bridge, "LineProgram", lambda words: self.program)
+
+    def says(self, *lines: str | None) -> Callable[[], object]:
+        """A step: the program says this now."""
+
+        def step() -> object:
+            self.program.say(*lines)
+            return self.program.said()
+
+        return step
+
+    def bridge(self, connections: Iterable[FakeConnection], **options: Any) -> Bridge:
+        self._left = list(connections)
+        return Bridge("ws://arena", ("sh",), on_event=self.events.append, **options)
+
+    async def carry(self, *connections: FakeConnection, **options: Any) -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            await self.bridge(connections, **options).run()
+
+
+Scene = Callable[[World], Any]
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scene], World]:
+    """Run a scene in a world of its own."""
+
+    def run(scene: Scene) -> World:
+        async def main() -> World:
+            world = World(monkeypatch)
+            await scene(world)
+            return world
+
+        return asyncio.run(main())
+
+    return run
+
+
+Play = Callable[[Scene], World]
+
+
+def test_lines_become_frames_and_frames_lines(play: Play) -> None:
+    async def scene(world: World) -> None:
+        arena = FakeConnection(
+            welcome(),
+            [match(), ask()],
+            world.says(f"[{READY},{BET}]"),
+            over(),
+            1000,
+        )
+        await world.carry(arena)
+
+        assert world.program.kinds() == ["welcome", "match", "ask", "over"]
+        assert arena.kinds() == ["hello", "ready", "answer"]
+        assert world.events[-1] == "the arena has closed"
+        assert world.program.has_ended
+
+    play(scene)
+
+
+def test_a_message_of_a_later_release_is_passed_on_as_it_is(play: Play) -> None:
+    async def scene(world: World) -> None:
+        news = b'{"type": "weather",  "is": "fine"}'
+        await world.carry(FakeConnection(welcome(), news, 1000))
+
+        assert world.program.heard[1] == {"type": "weather", "is": "fine"}
+
+    play(scene)
+
+
+def test_hello_is_completed(play: Play) -> None:
+    async def scene(world: World) -> None:
+        arena = FakeConnection(welcome(), 1000)
+        await world.carry(arena, name="ann", token="secret", tables=4)
+
+        hello = arena.said[0]
+        assert (hello["name"], hello["token"], hello["tables"]) == ("ann", "secret", 4)
+        assert hello["batch"] is True
+        assert hello["client"].endswith("stdio")
+        assert world.program.environment == {"ARENA_NAME": "ann"}
+
+    play(scene)
+
+
+def test_what_hello_says_itself_stays(play: Play) -> None:
+    async def scene(world: World) -> None:
+        arena = FakeConnection(welcome(), 1000)
+        await world.carry(arena, batch=False)
+
+        hello = arena.said[0]
+        assert (hello["name"], hello["tables"], hello["batch"]) == ("sh", 1, False)
+        assert world.program.environment == {}
+
+    play(scene)
+
+
+# --- a lost connection ---
+
+
+def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_all_it_said_is_said_again(
+    play: Play,
+) -> None:
+    async def scene(world: World) -> None:
+        first = FakeConnection(
+            welcome("one"), match(), ask(), world.says(READY, BET), 1006
+        )
+        second = FakeConnection(
+            welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000
+        )
+        await world.carry(first, second)
+
+        assert second.said[0]["resume"] == "one"
+        assert second.kinds() == ["hello", "ready", "answer"]
+        assert second.said[1]["nonce"] == "n"
+        assert second.values() == ["bet"]
+        asked = [one["ask"] for one in world.program.heard if one["type"] == "ask"]
+        assert asked == ["m:1", "m:2"]
+        assert world.program.kinds() == ["welcome", "match", "ask", "ask", "over"]
+
+    play(scene)
+
+
+@pytest.mark.parametrize("is_welcome", [False, True])
+def test_J7_what_the_program_says_while_there_is_no_connection_is_said_when_it_is_asked_again(
+    play: Play, is_welcome: bool
+) -> None:
+    async def scene(world: World) -> None:
+        first = FakeConnection(welcome(), match(), ask(), world.says(READY), 1006)
+        # Not before: until then the arena's clock stands.
+        steps: list[Step] = [world.says(BET), welcome()]
+        if is_welcome:
+            steps.reverse()
+        second = FakeConnection(*steps, match(), ask(), lambda: None, 1000)
+        await world.carry(first, second)
+
+        assert first.kinds() == ["hello", "ready"]
+        assert second.kinds() == ["hello", "ready", "answer"]
+
+    play(scene)
+
+
+def test_J7_a_program_that_still_thinks_answers_once(play: Play) -> None:
+    async def scene(world: World) -> None:
+        first = FakeConnection(welcome(), match(), world.says(READY), ask(), 1006)
+        second = FakeConnection(welcome(), match(), ask(), world.says(BET), 1000)
+        await world.carry(first, second)
+
+        assert second.kinds() == ["hello", "ready", "answer"]
+
+    play(scene)
+
+
+def test_an_answer_that_was_refused_is_not_said_again(play: Play) -> None:
+    async def scene(world: World) -> None:
+        refused = Refused("illegal", "no", "m", "m:1", ("check",))
+        first = FakeConnection(
+            welcome(), match(), ask(), world.says(READY, BET), refused, 1006
+        )
+        second = FakeConnection(welcome(), match(), ask(), world.says(CHECK), 1000)
+        await world.carry(first, second)
+
+        assert first.values() == ["bet"]
+        assert second.values() == ["check"]
+        assert world.program.kinds().count("refused") == 1
+
+    play(scene)
+
+
+def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(
+    play: Play,
+) -> None:
+    async def scene(world: World) -> None:
+        await world.carry(FakeConnection(welcome(), over("x"), 1000))
+
+        assert world.program.kinds() == ["welcome"]
+
+    play(scene)
+
+
+def test_a_session_that_is_forgotten_takes_its_matches_with_it(play: Play) -> None:
+    async def scene(world: World) -> None:
+        first = FakeConnection(welcome("one"), match(), world.says(READY), ask(), 1006)
+        second = FakeConnection(Refused("session", "no such session"), 4001)
+        third = FakeConnection(
+            welcome("two"),
+            world.says(BET),  # to a question of before: it would be out of turn
+            match("k"),
+            world.says(READY.replace('"m"', '"k"')),
+            1000,
+        )
+        await world.carry(first, second, third)
+
+        assert second.said[0]["resume"] == "one"
+        assert third.said[0].get("resume") is None
+        assert third.kinds() == ["hello", "ready"]
+        assert world.program.kinds() == ["welcome", "match", "ask", "match"]
+
+    play(scene)
+
+
+# --- nothing piles up ---
+
+
+def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(
+    play: Play,
+) -> None:
+    async def scene(world: World) -> None:
+        arena = FakeConnection(welcome(), lambda: arena.takes.clear())
+        carrying = asyncio.create_task(world.carry(arena))
+        await world.program.said()
+        world.program.say(*["x"] * 1000)
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+        assert world.program.read_lines <= 3  # its hello, what waits, and no more
+        carrying.cancel()
+        arena.takes.set()
+        await asyncio.wait((carrying,))
+
+    play(scene)
+
+
+def test_an_arena_is_read_no_faster_than_the_program_reads(play: Play) -> None:
+    async def scene(world: World) -> None:
+        world.program.reads.clear()
+        arena = FakeConnection(welcome(), match(), *[ask(n) for n in range(1, 100)])
+        carrying = asyncio.create_task(world.carry(arena))
+        for _ in range(500):
+            await asyncio.sleep(0)
+
+        assert arena.frames == 1
+        carrying.cancel()
+        await asyncio.wait((carrying,))
+
+    play(scene)
+
+
+def test_a_flood_while_there_is_no_connection_is_dropped(play: Play) -> None:
+    async def scene(world: World) -> None:
+        first = FakeConnection(welcome(), 1006)
+        second = FakeConnection(world.says(*["x"] * 1000), welcome(), 1000)
+        await world.carry(first, second)
+
+        assert second.kinds() == ["hello"]
+        assert world.program.read_lines == 1001
+
+    play(scene)
+
+
+# --- the end ---
+
+
+def test_a_program_that_ends_is_a_crash_with_its_status(play: Play) -> None:
+    async def scene(world: World) -> None:
+        world.program.status = 3
+        arena = FakeConnection(welcome(), match(), world.says(READY, END))
+        with pytest.raises(ProgramFailed) as failed:
+            await world.carry(arena)
+
+        assert str(failed.value) == "the program has ended with status 3"
+        assert failed.value.status == 3
+        assert arena.closed == (1011, "the program has ended with status 3")
+
+    play(scene)
+
+
+def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(play: Play) -> None:
+    async def scene(world: World) -> None:
+        with pytest.raises(ProgramFailed, match="status 0") as failed:
+            await world.carry(FakeConnection(welcome(), world.says(END)))
+
+        assert failed.value.status == 1
+
+    play(scene)
+
+
+def test_a_program_that_says_goodbye_has_not_failed(play: Play) -> None:
+    async def scene(world: World) -> None:
+        goodbye = world.says('{"type":"goodbye"}', END)
+        arena = FakeConnection(welcome(), goodbye, 1000)
+        await world.carry(arena)
+
+        assert arena.kinds() == ["hello", "goodbye"]
+
+    play(scene)
+
+
+def test_who_is_stopped_says_goodbye_for_the_program(play: Play) -> None:
+    async def scene(world: World) -> None:
+        arena = FakeConnection(welcome(), match())
+        carrying = asyncio.create_task(world.carry(arena))
+        while "match" not in world.program.kinds():
+            await asyncio.sleep(0)
+        carrying.cancel()
+        await asyncio.wait((carrying,))
+
+        assert carrying.cancelled()
+        assert arena.kinds()[-1] == "goodbye"
+        assert arena.closed == (1000, "")
+        assert world.program.has_ended
+
+    play(scene)
+
+
+def test_a_hello_that_is_refused_ends_the_program(play: Play) -> None:
+    async def scene(world: World) -> None:
+        refused = Refused("name", "a bot named 'sh' is here already")
+        with pytest.raises(NotAdmitted, match="here already") as failed:
+            await world.carry(FakeConnection(refused, 4001))
+
+        assert (failed.value.code, failed.value.name) == ("name", "sh")
+        assert world.program.has_ended
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "line", ["hello", READY, f"[{HELLO},{READY}]", HELLO.replace("1", "true")]
+)
+def test_a_program_that_does_not_begin_with_hello_is_told_so(
+    play: Play, line: str
+) -> None:
+    async def scene(world: World) -> None:
+        await world.program.read()
+        world.program.say(line)
+        with pytest.raises(ProgramFailed, match="expected hello as the program's"):
+            await world.carry()
+
+        assert world.program.has_ended
+
+    play(scene)
+
+
+def test_a_program_that_ends_before_its_hello_is_told_with_its_status(
+    play: Play,
+) -> None:
+    async def scene(world: World) -> None:
+        await world.program.read()
+        world.program.status = -9
+        world.program.say(END)
+        with pytest.raises(ProgramFailed, match="was ended by SIGKILL") as failed:
+            await world.carry()
+
+        assert failed.value.status == 137
+
+    play(scene)

@@ -1,0 +1,381 @@
+"""Programs that speak lines, carried over a WebSocket by `arena connect 'stdio: …'`: real processes, sockets and TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import bots
+from bots.line_program import LineProgram, ProgramFailed, read_command
+from protocol.errors import UsageError
+from protocol.games import VOCABULARIES
+from tests import serving
+from tests.e2e.test_tls import make
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Program
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(sys.platform == "win32", reason="it uses signals"),
+]
+
+Start = Callable[..., "Program"]
+
+PLAIN = """
+import json, os, random, sys
+
+GAMES = ["ace_king_queen", "gin_rummy", "high_low", "three_card_poker", "blackjack"]
+
+
+def say(**message):
+    print(json.dumps(message), flush=True)
+
+
+heard = open("heard.jsonl", "a")
+say(type="hello", protocol=1, name=os.environ.get("ARENA_NAME", "plain"), games=GAMES, tables=8)
+for line in sys.stdin:
+    heard.write(line)
+    heard.flush()
+    m = json.loads(line)
+    if m["type"] == "match":
+        say(type="ready", match=m["match"], nonce="n")
+    elif m["type"] == "ask" or m.get("legal"):
+        legal = m["legal"]
+        value = random.choice(legal) if isinstance(legal, list) else legal["min"]
+        say(type="answer", match=m["match"], ask=m["ask"], value=value)
+"""
+
+BASH = Path(bots.__file__).parent / "examples/bash"
+
+
+class Cutter:
+    """A line to the arena that can be cut; TLS goes through it as it is."""
+
+    def __init__(self, port: int) -> None:
+        self.port = 0
+        self.cuts = 0
+        self.passed = 0
+        self._far = port
+        self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Cutter:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.cut()
+        self._server.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Everybody who is connected is not any more."""
+        self.cuts += 1
+        for writer in self._writers:
+            writer.transport.abort()
+        self._writers = []
+
+    async def passes(self, size: int) -> None:
+        """So many more bytes have come from the arena."""
+        until = self.passed + size
+        while self.passed < until:
+            await asyncio.sleep(0.001)
+
+    async def _accept(
+        self, near: asyncio.StreamReader, to_near: asyncio.StreamWriter
+    ) -> None:
+        far, to_far = await asyncio.open_connection("127.0.0.1", self._far)
+        self._writers += [to_near, to_far]
+        for reader, writer in ((near, to_far), (far, to_near)):
+            task = asyncio.create_task(self._carry(reader, writer, reader is far))
+            self._tasks.add(task)
+
+    async def _carry(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, inward: bool
+    ) -> None:
+        try:
+            while chunk := await reader.read(1 << 16):
+                self.passed += len(chunk) if inward else 0
+                writer.write(chunk)
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+
+def carried(
+    start: Start, folder: Path, command: str, url: str, *words: str, **env: str
+) -> Program:
+    """`arena connect 'stdio: COMMAND'`, in a folder."""
+    options = ("--url", url, *words)
+    environment = {**os.environ, **env}
+    return start("bots", f"stdio: {command}", *options, cwd=folder, env=environment)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """A folder with a program that knows nothing of WebSockets, nor of us."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    return tmp_path
+
+
+def program_in(folder: Path, kind: str) -> str:
+    if kind == "python":
+        (folder / "plain.py").write_text(PLAIN)
+        return "python3 plain.py"
+    if shutil.which("jq") is None:
+        assert not os.environ.get("CI"), "jq is not installed"
+        pytest.skip("jq is not installed")
+    for file in BASH.iterdir():
+        shutil.copy(file, folder)
+    return "bash bot.sh"
+
+
+@pytest.mark.parametrize("kind", ["python", "bash"])
+def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
+    start: Start, tmp_path: Path, kind: str
+) -> None:
+    """Three times, each in the middle: nobody is out, and the program hears every hand once."""
+    cert, key = make(tmp_path, "arena")
+    arena = start(
+        *("arena", "serve", "akq", "--once", "--json", "--set", "hands=600"),
+        *("--port", "0", "--db", str(tmp_path / "arena.db"), "--matches", "1"),
+        *("--tls-cert", str(cert), "--tls-key", str(key)),
+    )
+    url = arena.until("arena at wss://").split()[2]
+
+    async def scene() -> tuple[Any, Any]:
+        async with Cutter(int(url.rpartition(":")[2])) as line:
+            through = f"wss://127.0.0.1:{line.port}"
+            trust = {"SSL_CERT_FILE": str(cert)}
+            command = program_in(tmp_path, kind)
+            bot = carried(
+                start, tmp_path, command, through, "--name", "carried", **trust
+            )
+            await asyncio.to_thread(bot.until, "connected as carried")
+            start(
+                *("arena", "connect", "akq", "honest", "--url", url),
+                env={**os.environ, **trust},
+            )
+            for _ in range(3):
+                await line.passes(20_000)
+                line.cut()
+            ends = await asyncio.to_thread(arena.ends)
+            return ends, await asyncio.to_thread(bot.ends)
+
+    (status, out, _), (left, printed, err) = asyncio.run(scene())
+    report = json.loads(out)
+
+    assert (status, left, printed) == (0, 0, "")
+    assert err.count("back as carried") == 3
+    assert report["verdicts"] == []
+    if kind == "python":
+        lines = (tmp_path / "heard.jsonl").read_text().splitlines()
+        messages = [json.loads(line) for line in lines]
+        chairs = {m["match"] for m in messages if m["type"] == "match"}
+        about = {one: [m for m in messages if m.get("match") == one] for one in chairs}
+
+        assert chairs
+        assert [message["type"] for message in messages].count("welcome") == 1
+        for told in about.values():
+            kinds = [message["type"] for message in told]
+            assert (kinds[0], kinds[-1]) == ("match", "over")
+            assert set(kinds[1:-1]) == {"ask"}
+            news = [item["round"] for message in told[1:] for item in message["news"]]
+            assert news == list(range(1, 601))
+
+
+def test_a_carried_program_passes_arena_check_in_all_games(plain: Path) -> None:
+    arena = (sys.executable, "-m", "arena", "check", "--rounds", "2", "--json")
+    carrier = (sys.executable, "-P", "-m", "bots", "stdio: python3 plain.py")
+    check = subprocess.run(
+        [*arena, "--", *carrier],
+        cwd=plain,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    report = json.loads(check.stdout)
+    wrong = [step for step in report["steps"] if step["status"] != "ok"]
+    played = [step["game"] for step in report["steps"] if step["step"] == "play"]
+
+    assert wrong == [], check.stderr
+    assert sorted(played) == sorted(VOCABULARIES)
+
+
+def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
+    db = str(plain / "arena.db")
+    (plain / "class.csv").write_text("name\nann\n")
+    roster = serving.printed("roster", "import", str(plain / "class.csv"), "--db", db)
+    token = roster["new"][0]["token"]
+    arena = start("arena", "serve", "--port", "0", "--db", db)
+    url = arena.until("arena at ws://").split()[2]
+
+    carried(start, plain, "python3 plain.py", url, ARENA_TOKEN=token).until(
+        "connected as ann"
+    )
+
+
+def test_Ctrl_C_ends_both_after_a_goodbye(start: Start, plain: Path) -> None:
+    arena = start("arena", "serve", "--port", "0", "--db", str(plain / "arena.db"))
+    url = arena.until("arena at ws://").split()[2]
+    bot = carried(start, plain, "python3 plain.py", url)
+    bot.until("connected as plain")
+    bot.process.send_signal(signal.SIGINT)
+    status, _, err = bot.ends()
+
+    assert status == 130
+    assert err.splitlines()[-1] == "arena: left the arena"
+    again = carried(start, plain, "python3 plain.py", url)
+    again.until("connected as plain")  # the name is free at once
+
+
+@pytest.mark.parametrize(
+    ("last", "status", "said"),
+    [
+        ("raise KeyError('x')", 1, "has ended with status 1; the end of its standard error: KeyError: 'x'"),
+        ("sys.exit(7)", 7, "has ended with status 7"),
+        ("sys.exit(0)", 1, "has ended with status 0"),
+        ("os.kill(os.getpid(), 9)", 137, "was ended by SIGKILL"),
+    ],
+)  # fmt: skip
+def test_a_program_that_ends_is_told_in_one_line_with_its_status(
+    start: Start, plain: Path, last: str, status: int, said: str
+) -> None:
+    script = PLAIN.replace("    heard.write(line)", f"    {last}")
+    (plain / "plain.py").write_text(script)
+    arena = start("arena", "serve", "--port", "0", "--db", str(plain / "arena.db"))
+    url = arena.until("arena at ws://").split()[2]
+    left, _, err = carried(start, plain, "python3 plain.py", url).ends()
+
+    assert left == status
+    assert err.splitlines()[-1] == f"arena: the program {said}"
+
+
+def test_a_carried_program_waits_for_an_arena_that_is_not_up_yet(
+    start: Start, plain: Path, free_port: int
+) -> None:
+    url = f"ws://127.0.0.1:{free_port}"
+    bot = carried(start, plain, "python3 plain.py", url)
+    bot.until("no arena answers at")
+    start(
+        *("arena", "serve", "--port", str(free_port)),
+        *("--db", str(plain / "arena.db")),
+    )
+    bot.until("connected as plain")
+
+
+# --- the process alone ---
+
+
+def running(text: str, scene: Callable[[LineProgram], Any]) -> Any:
+    """A program in Python, and what becomes of it."""
+
+    async def main() -> Any:
+        program = LineProgram((sys.executable, "-c", text))
+        await program.start({})
+        try:
+            async with asyncio.timeout(20):
+                return await scene(program)
+        finally:
+            await program.end()
+
+    return asyncio.run(main())
+
+
+def test_lines_are_read_without_what_is_around_them() -> None:
+    async def scene(program: LineProgram) -> list[bytes | None]:
+        return [await program.read() for _ in range(3)]
+
+    assert running(r"print('\n {}\r\n\n[]', end='')", scene) == [b"{}", b"[]", None]
+
+
+def test_a_message_is_one_line_whatever_space_it_has() -> None:
+    async def scene(program: LineProgram) -> bytes | None:
+        await program.write(b'{"a":\r\n1}')
+        return await program.read()
+
+    assert running("print(repr(input()))", scene) == b"'{\"a\":  1}'"
+
+
+def test_a_line_without_an_end_is_not_kept() -> None:
+    async def scene(program: LineProgram) -> None:
+        with pytest.raises(ProgramFailed, match="lines of at most 1048576 bytes"):
+            await program.read()
+
+    running("while True: print('x' * 65536, end='')", scene)
+
+
+def test_a_program_that_has_closed_its_input_is_written_to_in_vain() -> None:
+    async def scene(program: LineProgram) -> None:
+        assert await program.read() == b"closed"
+        for _ in range(100):
+            await program.write(b"x" * 10_000)
+
+    running("import os; os.close(0); print('closed', flush=True); input", scene)
+
+
+def test_a_program_that_does_not_end_is_ended_with_its_children() -> None:
+    text = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = os.fork()\n"
+        "if child: print(child, flush=True)\n"
+        "while True: time.sleep(60)"
+    )
+
+    async def scene(program: LineProgram) -> tuple[int, int]:
+        child = await program.read()
+        assert child is not None
+        return int(child), await program.end(patience_s=0.1)
+
+    child, status = running(text, scene)
+
+    assert status == -signal.SIGKILL
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("stdio:", "expected a command such as"),
+        ("stdio: ''", "expected a command such as"),
+        ("stdio: 'x", "with its quotes closed"),
+        ("stdio: no-such-program", "expected a program on PATH or a path to one"),
+        ("stdio: ./plain.py", "is not executable; start it as in"),
+        ("stdio: plain.py", "is not executable; start it as in"),
+    ],
+)
+def test_a_command_that_cannot_be_one_is_told(
+    plain: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    monkeypatch.chdir(plain)
+
+    with pytest.raises(UsageError, match=said):
+        read_command(text)
+
+
+def test_a_program_in_this_folder_needs_no_path(
+    plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(plain)
+    (plain / "plain.py").chmod(0o755)
+
+    assert read_command("stdio: plain.py --fast 'a b'") == (
+        "./plain.py",
+        "--fast",
+        "a b",
+    )
+    assert read_command(" stdio: sh -c x") == ("sh", "-c", "x")
