@@ -486,9 +486,18 @@ class Host:
 
     @property
     def _in_order(self) -> list[Competition]:
-        """The competitions: eliminations first, as a stage waits for every match of it, ladders last, as they have no end."""
+        """The competitions: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
+
+        Of the others those with the fewest tables for what waits, so that the standings of all move, and their pace stays as it is.
+        """
         order = {Form.ELIMINATION: 0, Form.LADDER: 2}
-        return sorted(self._competitions, key=lambda one: order.get(one.plan.form, 1))
+        return sorted(
+            self._competitions,
+            key=lambda one: (
+                order.get(one.plan.form, 1),
+                len(one.tables) / max(1, one.waiting),
+            ),
+        )
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         """An instructor's word.

@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import sqlite3
 import statistics
 import subprocess
@@ -36,6 +37,7 @@ __all__ = ["main"]
 
 _LOOK_S = 0.25
 _BEGINS_S = 120.0
+_ENDS_S = 30.0
 _PROCESSES = 4
 _TENTH = 0.1
 _BYTES = 2**18
@@ -93,9 +95,7 @@ async def _delayed(port: int, delay_s: float) -> AsyncIterator[int]:
     loop = asyncio.get_running_loop()
     pumps: set[asyncio.Task[None]] = set()
 
-    async def pump(
-        source: asyncio.StreamReader, drain: asyncio.StreamWriter
-    ) -> None:
+    async def pump(source: asyncio.StreamReader, drain: asyncio.StreamWriter) -> None:
         with suppress(OSError):
             while data := await source.read(_BYTES):
                 loop.call_later(delay_s, drain.write, data)
@@ -123,8 +123,8 @@ async def _night(options: argparse.Namespace, arena: Path, delay_s: float) -> Ni
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         token = _prepare(folder, options)
-        async with (
-            _process(folder, arena, "-m", "arena", "serve", "--config", "night.toml")
+        async with _process(
+            folder, arena, "-m", "arena", "serve", "--config", "night.toml"
         ) as serve:
             port = await _port(folder)
             async with _delayed(port, delay_s) as near, _bots(options, folder, near):
@@ -133,7 +133,7 @@ async def _night(options: argparse.Namespace, arena: Path, delay_s: float) -> Ni
                 for game in options.games:
                     await asyncio.to_thread(_start, game, port, token)
                 cpu_s, began = _cpu_s(serve.pid), time.monotonic()
-                seen = await _watch(page)
+                seen = await _watch(page, len(options.games))
                 took_s = time.monotonic() - began
                 cpu_s = _cpu_s(serve.pid) - cpu_s
         lines = tuple(
@@ -176,8 +176,12 @@ async def _process(
     try:
         yield process
     finally:
-        process.kill()
-        process.wait()
+        process.send_signal(signal.SIGINT)  # the arena writes down what has ended
+        try:
+            await asyncio.to_thread(process.wait, _ENDS_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 @asynccontextmanager
@@ -224,10 +228,10 @@ async def _until_there(page: str, bots: int) -> None:
         await asyncio.sleep(_LOOK_S)
 
 
-async def _watch(page: str) -> dict[str, list[Seen]]:
-    """What the page shows of each competition, until none is on."""
+async def _watch(page: str, games: int) -> dict[str, list[Seen]]:
+    """What the page shows of each competition, until all have been on and none is any more."""
     seen: dict[str, list[Seen]] = {}
-    while going := (await _lobby(page))["competitions"]:
+    while (going := (await _lobby(page))["competitions"]) or len(seen) < games:
         for one in going:
             row = Seen(time.time(), one["settled"], one["scheduled"], one["left_s"])
             seen.setdefault(one["run"], []).append(row)
