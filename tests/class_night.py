@@ -6,7 +6,8 @@ folder, too, turn and turn about, as this machine may have other work.
 
 For each competition it prints how long it took, when its first match was over and when every bot had one, the share of matches that were
 over after a tenth, a quarter and half of the time, the most tables at once, and how wrong the time left was that the page showed after the
-first tenth of the matches. At the end: how long each round took in all, and the arena's CPU time. Linux only.
+first tenth of the matches; for each round how long it took in all and the CPU time, and at the end the medians of the rounds' ratios.
+Linux only.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import urlopen
@@ -71,7 +72,13 @@ class Night(NamedTuple):
 
     took_s: float
     cpu_s: float
+    bots_cpu_s: float
     lines: tuple[str, ...]
+
+    @property
+    def all_cpu_s(self) -> float:
+        """The arena's and the bots'."""
+        return self.cpu_s + self.bots_cpu_s
 
 
 async def play(
@@ -127,20 +134,24 @@ async def _night(options: argparse.Namespace, arena: Path, delay_s: float) -> Ni
             folder, arena, "-m", "arena", "serve", "--config", "night.toml"
         ) as serve:
             port = await _port(folder)
-            async with _delayed(port, delay_s) as near, _bots(options, folder, near):
+            async with (
+                _delayed(port, delay_s) as near,
+                _bots(options, folder, near) as bots,
+            ):
                 page = f"http://127.0.0.1:{port}/api/lobby.json"
                 await _until_there(page, options.bots)
                 for game in options.games:
                     await asyncio.to_thread(_start, game, port, token)
-                cpu_s, began = _cpu_s(serve.pid), time.monotonic()
+                began = time.monotonic()
+                before = _cpu_s(serve), _cpu_s(*bots)
                 seen = await _watch(page, len(options.games))
                 took_s = time.monotonic() - began
-                cpu_s = _cpu_s(serve.pid) - cpu_s
+                cpu_s = _cpu_s(serve) - before[0], _cpu_s(*bots) - before[1]
         lines = tuple(
             f"{game:15} {_said(folder / 'night.db', game, seen.get(game, []))}"
             for game in options.games
         )
-        return Night(took_s, cpu_s, lines)
+        return Night(took_s, *cpu_s, lines)
 
 
 def _prepare(folder: Path, options: argparse.Namespace) -> str:
@@ -187,17 +198,18 @@ async def _process(
 @asynccontextmanager
 async def _bots(
     options: argparse.Namespace, folder: Path, port: int
-) -> AsyncIterator[None]:
+) -> AsyncIterator[Sequence[subprocess.Popen[bytes]]]:
     """All bots, in a few processes."""
     words = ["-m", "tests.class_night", "--play", f"ws://127.0.0.1:{port}"]
     words += ["--bots", str(options.bots), "--tables", str(options.tables)]
     words += ["--games", *options.games]
-    processes = [
-        _process(folder, ROOT, *words, "--part", str(part))
-        for part in range(_PROCESSES)
-    ]
-    async with processes[0], processes[1], processes[2], processes[3]:
-        yield
+    async with AsyncExitStack() as stack:
+        yield [
+            await stack.enter_async_context(
+                _process(folder, ROOT, *words, "--part", str(part))
+            )
+            for part in range(_PROCESSES)
+        ]
 
 
 async def _port(folder: Path) -> int:
@@ -239,10 +251,13 @@ async def _watch(page: str, games: int) -> dict[str, list[Seen]]:
     return seen
 
 
-def _cpu_s(pid: int) -> float:
-    """The CPU time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _cpu_s(*processes: subprocess.Popen[bytes]) -> float:
+    """The CPU time of some processes so far."""
+    ticks = 0
+    for process in processes:
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
+        ticks += sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 # --- what came of it ---
@@ -307,28 +322,16 @@ async def measure(options: argparse.Namespace) -> None:
                 night = await _night(options, folder, delay_ms / 1000)
                 took[word].append(night)
                 print(
-                    f"{delay_ms} ms, {word:6} {number}: {night.took_s:6.1f} s, {night.cpu_s:6.1f} s of the arena's CPU",
+                    f"{delay_ms} ms, {word:6} {number}: {night.took_s:6.1f} s, {night.cpu_s:6.1f} s of the arena's CPU, {night.bots_cpu_s:.1f} s of the bots'",
                     *night.lines,
                     sep="\n    ",
                     flush=True,
                 )
-        medians = {
-            word: statistics.median(night.took_s for night in nights)
-            for word, nights in took.items()
-        }
-        for word, median_s in medians.items():
-            cpu_s = statistics.median(night.cpu_s for night in took[word])
-            print(
-                f"{delay_ms} ms, {word:6}: {median_s:.1f} s, {cpu_s:.1f} s of CPU (medians)"
-            )
-        if len(medians) > 1:
-            ratios = [
-                one.took_s / other.took_s
-                for one, other in zip(took["now"], took["before"], strict=True)
-            ]
-            print(
-                f"{delay_ms} ms: now/before {statistics.median(ratios):.3f} (median of the rounds' ratios)"
-            )
+        if options.before:
+            pairs = list(zip(took["now"], took["before"], strict=True))
+            wall = statistics.median(one.took_s / two.took_s for one, two in pairs)
+            cpu = statistics.median(one.all_cpu_s / two.all_cpu_s for one, two in pairs)
+            print(f"{delay_ms} ms, now/before: {wall:.2f}, of CPU time {cpu:.2f}")
 
 
 def main() -> None:
