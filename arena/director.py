@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from arena.written import ARENA, Act, State
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism, Progress, Termination, Verdict
 
-__all__ = ["Competition", "Listener", "Report"]
+__all__ = ["Competition", "Listener", "Report", "in_turn"]
 
 HouseCall = Callable[[str, str], Awaitable[None]]
 """(game, name) → a house bot of that name is started and will connect."""
@@ -675,6 +675,21 @@ class Competition:
             bot=bot,
             text=text,
         )
+
+
+def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
+    """In which order they are offered bots: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
+
+    Of the others those with the fewest tables for what waits, so that the standings of all move, and their pace stays as it is.
+    """
+    order = {Form.ELIMINATION: 0, Form.LADDER: 2}
+    return sorted(
+        competitions,
+        key=lambda one: (
+            order.get(one.plan.form, 1),
+            len(one.tables) / max(1, one.waiting),
+        ),
+    )
 
 
 def _voided(result: MatchResult) -> MatchResult:

@@ -25,7 +25,7 @@ import msgspec
 from arena.conduct import Conduct
 from arena.crew import Crew
 from arena.desk import OnInstruct
-from arena.director import Competition, Listener, Report
+from arena.director import Competition, Listener, Report, in_turn
 from arena.forms import schedule_of
 from arena.gateway import Gateway
 from arena.launch import Program
@@ -481,23 +481,8 @@ class Host:
             player = self.gateway.players.get(name)
             if player is not None and not player.chairs:
                 self.crew.dismiss(name)  # it hung, and no match is disturbed by it now
-        for competition in self._in_order:
+        for competition in in_turn(self._competitions):
             competition.seat(names)
-
-    @property
-    def _in_order(self) -> list[Competition]:
-        """The competitions: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
-
-        Of the others those with the fewest tables for what waits, so that the standings of all move, and their pace stays as it is.
-        """
-        order = {Form.ELIMINATION: 0, Form.LADDER: 2}
-        return sorted(
-            self._competitions,
-            key=lambda one: (
-                order.get(one.plan.form, 1),
-                len(one.tables) / max(1, one.waiting),
-            ),
-        )
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         """An instructor's word.
@@ -512,7 +497,7 @@ class Host:
     def _on_change(self) -> None:
         self._changed.set()
         moved = self.gateway.players.take_moved()
-        for competition in self._in_order:
+        for competition in in_turn(self._competitions):
             competition.changed(moved)
         if self.parlour is not None:
             self.parlour.changed()

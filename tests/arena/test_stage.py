@@ -1033,6 +1033,23 @@ def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
     run(scenario)
 
 
+def test_two_competitions_with_the_same_bots_move_side_by_side(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, tables=2)
+        one, first = await hall.begin(*CLASS, competition="one", matches=4)
+        two, second = await hall.begin(*CLASS, competition="two", matches=4)
+        while one.played < one.scheduled / 2:
+            await turns(1)
+
+        assert two.played > two.scheduled / 4
+
+        await in_time(first)
+        await in_time(second)
+
+    run(scenario)
+
+
 def test_more_are_opened_though_none_has_ended(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
