@@ -15,12 +15,10 @@ __all__ = ["Pace", "Workload", "tables_at_once"]
 _LATEST = 100  # matches; how fast the first ones were does not matter in the end
 
 _FIRST = 4  # tables: while some wait for other bots, one waits for this one
-_ENOUGH = (
-    32  # tables: 64 need no less of the arena's CPU, 16 need 20 to 30 % more, measured
-)
-_GROWTH = (
-    1.4  # a second: all are open within 7 s, which 40 bots hardly notice in a minute
-)
+# Tables: with 64 the arena needs no less CPU, with 16 it needs 20 to 30 % more (40 bots, Ace-King-Queen).
+_ENOUGH = 32
+_GROWTH = 1.4  # a second: they are there within 7 s
+_ON_THEIR_WAY = 4  # times link by answer: half of the tables wait for another bot
 
 _MARK_S = 1.0
 _MARKS = 60  # a minute, if matches end so often
@@ -35,8 +33,7 @@ def tables_at_once(
     """At how many tables a bot plays at once, so that it and the arena are busy and matches end early; its own number may be less.
 
     The first matches have few others beside them, so that they are soon over. Then there are more from second to second, as
-    frames with many questions cost the arena and the bot less. Those that are on their way through the network come on top: half
-    of a bot's tables wait for the other bot.
+    frames with many questions cost the arena and the bot less. A quick bot far away has more, whose questions are on their way.
 
     Args:
         playing_s: for how long the bot has sat at one table or more.
@@ -44,7 +41,7 @@ def tables_at_once(
         link_s: how long a question and its answer are on their way.
     """
     grown = _FIRST * _GROWTH ** min(playing_s, _ENOUGH)
-    return min(_ENOUGH, int(grown)) + math.ceil(2 * link_s / answer_s)
+    return min(_ENOUGH, int(grown)) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
 
 
 class Pace:

@@ -64,8 +64,8 @@ def test_an_hour_later_it_still_has_no_more_than_it_needs() -> None:
 @pytest.mark.parametrize(
     ("answer_s", "link_s", "more"),
     [
-        (0.010, 0.040, 8),  # half of its tables wait for the other bot
-        (0.0005, 0.040, 160),
+        (0.010, 0.040, 16),
+        (0.0005, 0.040, 320),
         (1.0, 0.040, 1),
         (0.010, 0.0, 0),
         (math.inf, 0.040, 0),  # nobody knows yet how quick it is
