@@ -99,6 +99,11 @@ class Table:
         """Whether the result is known."""
         return self.match is not None and self.match.termination is not None
 
+    @property
+    def decisions(self) -> int:
+        """How many have been made at it."""
+        return 0 if self.match is None else len(self.match.answers)
+
     def begin(self, start: bool = True) -> Match:
         """Set the match up from the seed and all the nonces there will be; `start` deals."""
         nonces = tuple(chair.nonce or "" for chair in self.chairs)
@@ -202,10 +207,16 @@ class Conduct:
             )
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
+            if not chair.player.chairs:
+                chair.player.plays_since = table.opened_at
             chair.player.chairs[chair.id] = chair
             chair.player.send(chair.invitation)
             self._watch(chair)
         return table
+
+    def room(self, player: Player) -> int:
+        """How many matches more are to be opened with a bot now (`Player.room`)."""
+        return player.room(self._clock())
 
     def ready(self, player: Player, message: Ready) -> None:
         """A seat is set up; when all are, the cards are dealt."""
@@ -260,6 +271,9 @@ class Conduct:
         else:
             chair.ask = None
             player.pending -= 1
+            if arrived != player.last_answer:
+                player.took(chair.asked_at, arrived)
+            player.answers += 1
             player.last_answer = arrived
             if player.event:
                 player.recovered(chair)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from arena.gateway import Gateway
 from arena.ladder_stage import LadderStage
 from arena.ledger import Ledger
 from arena.match import Match, MatchResult, Result
-from arena.pace import Pace
+from arena.pace import Workload
 from arena.plan import WAIT_S, Form, Plan
 from arena.player import Player
 from arena.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
@@ -34,7 +34,7 @@ from arena.written import ARENA, Act, State
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism, Progress, Termination, Verdict
 
-__all__ = ["Competition", "Listener", "Report"]
+__all__ = ["Competition", "Listener", "Report", "in_turn"]
 
 HouseCall = Callable[[str, str], Awaitable[None]]
 """(game, name) → a house bot of that name is started and will connect."""
@@ -140,8 +140,7 @@ class Competition:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self.started_at = wall()  # of one that was interrupted, its owner knows better
-        self._pace = Pace()
-        self._goes_on_since = self._began
+        self._workload = Workload()
         self._findings: dict[str, Finding] = {}
         if self.plan.form is Form.ELIMINATION:
             self._findings |= ledger.findings
@@ -214,11 +213,13 @@ class Competition:
 
     @property
     def progress(self) -> Progress:
-        """How far it is; the time left is that of the matches left, at the pace of the last ones."""
+        """How far it is; the time left is that of the matches left, at the pace of the last minute."""
         expected = max(expected_matches(self.plan) or 0, self.scheduled)
         left_s = None
         if not self.is_paused and self.plan.form is not Form.LADDER:
-            left_s = self._pace.left_s(expected - self.settled, self._goes_on_since)
+            playing = [table.decisions for table in self.tables]
+            waiting = expected - self.settled - len(playing)
+            left_s = self._workload.left_s(self._loop.time(), playing, waiting)
         return Progress(
             competition=self.id,
             run=self.plan.run,
@@ -239,6 +240,7 @@ class Competition:
                 are there are not those of this schedule.
         """
         self._began = self._loop.time()
+        self._workload.begin(self._began)
         ranking: Ranking = ()
         with contextlib.suppress(Stopped):
             ranking = await self._play_all()
@@ -325,7 +327,7 @@ class Competition:
         """Go on, also with what was void too often."""
         self.ledger.state_changed(State.RUNNING, act)
         self.is_paused = False
-        self._goes_on_since = self._loop.time()
+        self._workload.begin(self._loop.time(), self._playing)
         self._reopen(retries=True)
 
     def stop(self, act: Act) -> None:
@@ -461,8 +463,17 @@ class Competition:
         verdict: Verdict | None,
     ) -> None:
         """Write down what came of a match, and rule who is out."""
-        lasted_s = self._loop.time() - table.opened_at
+        now = self._loop.time()
+        is_whole = result.termination.kind is Ending.COMPLETED
+        lasted_s = now - table.opened_at
+        self._workload.ended(table.decisions, lasted_s, is_whole=is_whole)
+        if self._workload.is_due(now):
+            self._workload.mark(now, self._playing)
         self._note(table.id, pairing, result, verdict, lasted_s)
+
+    def room(self, player: Player) -> int:
+        """How many matches more are to be opened with a bot now."""
+        return self._gateway.conduct.room(player)
 
     def freed(self, names: Sequence[str]) -> None:
         """These bots have a table free, for this competition or another."""
@@ -542,6 +553,11 @@ class Competition:
         self._gateway.conduct.void(table, text)
 
     # --- within ---
+
+    @property
+    def _playing(self) -> int:
+        """How many decisions have been made in the matches that are being played."""
+        return sum(table.decisions for table in self.tables)
 
     def _climbs(self, name: str) -> bool:
         """Whether a bot is one of those that `plays`."""
@@ -629,8 +645,6 @@ class Competition:
         """Write a match down, and tell what it means."""
         now = self._wall()
         self.ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
-        if result.termination.kind is not Ending.VOID:
-            self._pace.ended(self._loop.time())
         self._listener.matched(self, match, pairing, result)
 
     def _flag(self, outcomes: Outcomes) -> None:
@@ -661,6 +675,21 @@ class Competition:
             bot=bot,
             text=text,
         )
+
+
+def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
+    """In which order they are offered bots: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
+
+    Of the others those with the fewest tables for what waits, so that the standings of all move, and their pace stays as it is.
+    """
+    order = {Form.ELIMINATION: 0, Form.LADDER: 2}
+    return sorted(
+        competitions,
+        key=lambda one: (
+            order.get(one.plan.form, 1),
+            len(one.tables) / max(1, one.waiting),
+        ),
+    )
 
 
 def _voided(result: MatchResult) -> MatchResult:

@@ -26,7 +26,7 @@ from arena.access import stem
 from arena.conduct import Conduct
 from arena.crew import Crew
 from arena.desk import OnInstruct
-from arena.director import Competition, Listener, Report
+from arena.director import Competition, Listener, Report, in_turn
 from arena.forms import schedule_of
 from arena.gateway import Gateway
 from arena.launch import Program
@@ -521,14 +521,8 @@ class Host:
             player = self.gateway.players.get(name)
             if player is not None and not player.chairs:
                 self.crew.dismiss(name)  # it hung, and no match is disturbed by it now
-        for competition in self._in_order:
+        for competition in in_turn(self._competitions):
             competition.seat(names)
-
-    @property
-    def _in_order(self) -> list[Competition]:
-        """The competitions: eliminations first, as a stage waits for every match of it, ladders last, as they have no end."""
-        order = {Form.ELIMINATION: 0, Form.LADDER: 2}
-        return sorted(self._competitions, key=lambda one: order.get(one.plan.form, 1))
 
     def _on_instruct(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         """An instructor's word.
@@ -555,7 +549,7 @@ class Host:
     def _on_change(self) -> None:
         self._changed.set()
         moved = self.gateway.players.take_moved()
-        for competition in self._in_order:
+        for competition in in_turn(self._competitions):
             competition.changed(moved)
         if self.parlour is not None:
             self.parlour.changed()

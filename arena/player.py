@@ -13,6 +13,7 @@ from arena.budget import Budget, Share
 from arena.clock import Link
 from arena.connection import Wire
 from arena.forgiveness import FORGIVABLE
+from arena.pace import tables_at_once
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
 from protocol.messages import (
@@ -46,6 +47,9 @@ _LOOK_PINGS = 16  # that may be unanswered, as one who thinks reads nothing
 _SILENCE_S = 35.0
 """An idle bot that has not answered a ping for so long is not there: with the longest wait for a ping it is missed within a minute."""
 _SOON_S = 0.25  # until a bot is looked at again whose link is not known
+_QUICKEST_S = 1e-6  # for an answer; no bot is quicker
+_FEW_ANSWERS = 16  # say nothing of how quick a bot is
+_MANY_ANSWERS = 512  # after so many the older half counts half
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +105,8 @@ class Player:
         tables: how many matches it takes at once.
         chairs: by the id that `match` gave them, those that are not over.
         pending: how many questions it has not answered yet.
+        answers: how many of its latest answers `took` knows of.
+        plays_since: when it was invited to a match and sat at no other, on the loop's clock.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         cpu_ms: what its processes had used at that moment, if they are ours.
         on_link: called when its connection is lost, or another one is there.
@@ -114,6 +120,7 @@ class Player:
     __slots__ = (
         "_asked",
         "_batch",
+        "_busy_s",
         "_cpu_read_at",
         "_cpu_read_ms",
         "_encoding",
@@ -134,6 +141,7 @@ class Player:
         "_ping_s",
         "_telling",
         "_was_asked",
+        "answers",
         "budget",
         "chairs",
         "connection",
@@ -148,6 +156,7 @@ class Player:
         "on_link",
         "own_name",
         "pending",
+        "plays_since",
         "process",
         "secret",
         "session",
@@ -178,6 +187,9 @@ class Player:
         self.chairs: dict[str, Chair] = {}
         self.pending = 0
         self.last_answer = 0.0
+        self.answers = 0
+        self.plays_since = 0.0
+        self._busy_s = 0.0
         self.cpu_ms = 0.0
         self.link = Link()
         self.budget: Budget | None = None
@@ -223,6 +235,23 @@ class Player:
         if self.is_away or self.leaving:
             return False
         return len(self.chairs) < self.tables
+
+    def room(self, now: float) -> int:
+        """How many matches more are to be opened with it now; below 0 if it has more than keep it busy."""
+        answer_s = math.inf
+        if self.answers >= _FEW_ANSWERS:
+            answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
+        playing_s = now - self.plays_since if self.chairs else 0.0
+        most = tables_at_once(playing_s, answer_s, self.floor_ms / 1000)
+        return min(self.tables, most) - len(self.chairs)
+
+    def took(self, asked_at: float, arrived: float) -> None:
+        """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""
+        began = max(asked_at + self.floor_ms / 1000, self.last_answer)
+        self._busy_s += max(0.0, arrived - began)
+        if self.answers >= _MANY_ANSWERS:
+            self.answers //= 2
+            self._busy_s /= 2
 
     @property
     def is_unheard(self) -> bool:

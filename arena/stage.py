@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol, TypeAlias
 
 from arena.conduct import FAULT, MOST_VOIDS, OnOver, Table
@@ -59,6 +59,9 @@ class Referee(Protocol):
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
+    def room(self, player: Player) -> int:
+        """How many matches more are to be opened with a bot now; it is kept busy, and so is the arena."""
+
     def awaited(self, name: str) -> float:
         """A bot is away and its matches wait; for how long, in seconds."""
 
@@ -77,6 +80,8 @@ class Referee(Protocol):
         """Stop a match that cannot count any more."""
 
 
+_GROW_S = 0.25  # between looks whether there is room for more matches
+_CROWD = 100  # bots or companies; to look at more at once would hold everybody up
 _ALL_BUT_S = 1.0  # between deadlines that were set one after another
 _GIVEN_BACK = 0.1
 """Of the time that a bot is here, to be away later: whoever is here nine tenths of the time meets anybody else who is."""
@@ -106,6 +111,9 @@ class RunningStage:
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
+        self._had: Counter[str] = Counter()
+        self._turn: Iterator[str] = iter(())
+        self._growth: tuple[Timer, ...] = ()
         self._expected: dict[str, Timer] = {}
         self._left: dict[str, tuple[float, float]] = {}
         self._loop = asyncio.get_running_loop()
@@ -116,6 +124,7 @@ class RunningStage:
                 self._list(pairing)
             else:
                 self._outcomes[pairing.number] = Outcome(pairing, result)
+                self._had.update(pairing.players)
         self._end_if_all_settled()
 
     @property
@@ -161,13 +170,14 @@ class RunningStage:
             Stopped: the instructor has ended it.
         """
         self.seat(tuple(self._waiting))
+        self._grow()
         try:
             await self._done
             while not self._is_complete:
                 await self._done  # a result was taken back just now
         finally:
             self._done.cancel()  # nothing is opened any more
-            for timer in self._expected.values():
+            for timer in (*self._expected.values(), *self._growth):
                 timer.cancel()
             for table in tuple(self._tables.values()):
                 self._referee.void_table(table, "its competition was stopped")
@@ -225,7 +235,7 @@ class RunningStage:
     def _seat_once(self, name: str) -> bool:
         """Try one pairing with each company of a bot; whether any was opened, and the bot has time for more."""
         has_opened = False
-        for company in tuple(self._waiting.get(name, {})):
+        for company in self._companies_of(name):
             for pairing in tuple(self._companies.get(company, {}).values()):
                 self._try(pairing)
                 if pairing.number in self._tables:
@@ -236,6 +246,25 @@ class RunningStage:
             if self._free_tables(name) < 1:
                 return False
         return has_opened
+
+    def _companies_of(self, name: str) -> Iterator[_Company]:
+        """Those of a bot, first with those who have had the fewest matches, and of equals those who have not met for longest."""
+        companies = tuple(self._waiting.get(name, ()))
+        first = sorted(companies[:_CROWD], key=self._had_by)
+        return chain(first, companies[_CROWD:])
+
+    def _had_by(self, company: _Company) -> float:
+        """How many matches each of them has had, with those that are being played."""
+        return sum(self._had[name] for name in company) / len(company)
+
+    def _grow(self) -> None:
+        """From time to time there is room for more matches though none has ended; some bots at a time, as there may be thousands."""
+        turn = tuple(islice(self._turn, _CROWD))
+        if len(turn) < _CROWD:
+            self._turn = iter(tuple(self._waiting))
+        here = ((name, self._here(name)) for name in turn)
+        self.seat([name for name, bot in here if bot and self._referee.room(bot) > 0])
+        self._growth = (self._referee.after(_GROW_S, self._grow),)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -259,6 +288,7 @@ class RunningStage:
             self._unlist(pairing)
             for name in pairing.players:
                 self._left.pop(name, None)
+                self._had[name] += 1
             self._tables[pairing.number] = self._referee.open(
                 pairing, partial(self._over, pairing)
             )
@@ -279,7 +309,7 @@ class RunningStage:
             timer.cancel()
             now = self._loop.time()
             self._left[name] = max(0.0, timer.left_s), now
-        return player.tables - len(player.chairs)
+        return self._referee.room(player)
 
     def _patience_s(self, name: str) -> float:
         """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.

@@ -194,7 +194,7 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
     """Those that are best to watch, the newest last: fast ones are over before anybody has looked."""
 
     def pace(table: Table) -> float:
-        return _decisions(table) / max(now - table.opened_at, _YOUNG_S)
+        return table.decisions / max(now - table.opened_at, _YOUNG_S)
 
     chosen = nsmallest(_MATCHES, tables, key=pace)
     return sorted(chosen, key=lambda table: table.opened_at)
@@ -210,14 +210,10 @@ def _playing(
         competition=competition,
         players=tuple(chair.player.name for chair in table.chairs),
         scores=scores if table.match is None else table.match.scores,
-        decisions=_decisions(table),
+        decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
         viewers=audience.viewers(table.id),
     )
-
-
-def _decisions(table: Table) -> int:
-    return 0 if table.match is None else len(table.match.answers)
 
 
 def _queued(

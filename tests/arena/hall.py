@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from arena.director import Competition, Listener, Report
+from arena.director import Competition, Listener, Report, in_turn
 from arena.forgiveness import FORGIVABLE
 from arena.games import GAMES
 from arena.gateway import Gateway
 from arena.ledger import Ledger
 from arena.match import MatchResult, Result
-from arena.plan import Form, Plan, plan_of
+from arena.plan import Plan, plan_of
 from arena.player import Player
 from arena.players import Players
 from arena.schedule import Outcome, Pairing
@@ -252,18 +252,13 @@ class Hall:
         """The last that was set up."""
         return self.competitions[-1]
 
-    @property
-    def in_order(self) -> list[Competition]:
-        """As the host asks them: a ladder last."""
-        return sorted(self.competitions, key=lambda one: one.plan.form is Form.LADDER)
-
     def seat(self, names: Sequence[str]) -> None:
-        for competition in self.in_order:
+        for competition in in_turn(self.competitions):
             competition.seat(names)
 
     def changed(self) -> None:
         names = self.players.take_moved()
-        for competition in self.in_order:
+        for competition in in_turn(self.competitions):
             competition.changed(names)
 
     def comes(self, name: str, plays: Plays = first_legal, tables: int = 1) -> Bot:

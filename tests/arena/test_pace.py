@@ -1,6 +1,10 @@
 from __future__ import annotations
 
-from arena.pace import Pace
+import math
+
+import pytest
+
+from arena.pace import Pace, Workload, tables_at_once
 
 
 def pace(*ended: float) -> Pace:
@@ -40,3 +44,130 @@ def test_how_fast_the_first_matches_were_is_forgotten() -> None:
         made.ended(10_000.0 + number)
 
     assert made.left_s(10) == 10.0
+
+
+# --- how many at once ---
+
+
+def test_a_bot_plays_few_matches_at_first_and_more_from_second_to_second() -> None:
+    at_once = [tables_at_once(float(second)) for second in range(20)]
+
+    assert at_once[0] == 4
+    assert at_once == sorted(at_once)
+    assert at_once[3] < at_once[5] < at_once[-1] == 32
+
+
+def test_an_hour_later_it_still_has_no_more_than_it_needs() -> None:
+    assert tables_at_once(math.inf) == tables_at_once(3_600.0) == 32
+
+
+@pytest.mark.parametrize(
+    ("answer_s", "link_s", "more"),
+    [
+        (0.010, 0.040, 16),
+        (0.0005, 0.040, 320),
+        (1.0, 0.040, 1),
+        (0.010, 0.0, 0),
+        (math.inf, 0.040, 0),  # nobody knows yet how quick it is
+    ],
+)
+def test_what_is_on_its_way_to_a_quick_bot_far_away_comes_on_top(
+    answer_s: float, link_s: float, more: int
+) -> None:
+    assert tables_at_once(0.0, answer_s, link_s) == 4 + more
+
+
+# --- the time that is left ---
+
+EACH, AT_ONCE, MATCHES = 100, 40, 200
+"""Decisions of a match, tables, and matches; a decision at every table takes a hundredth of a second."""
+
+
+def test_before_a_match_has_run_its_course_nobody_knows_how_long_one_takes() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+
+    assert workload.left_s(1.0, [50, 50], 10) is None
+
+    workload.ended(3, 1.0, is_whole=False)
+
+    assert workload.left_s(1.0, [50, 50], 10) is None
+
+
+def test_what_has_been_played_of_a_match_is_not_left() -> None:
+    workload = Workload()
+    workload.begin(100.0)
+    workload.ended(EACH, 1.0, is_whole=True)
+
+    assert workload.left_s(110.0, [60, 40], 0) == 5.0
+    assert workload.left_s(110.0, [60, 40], 3) == 20.0
+    assert workload.left_s(110.0, [150], 0) == 0.0, "it is longer than others"
+    assert workload.left_s(110.0, [], -1) == 0.0
+
+
+def test_a_match_that_was_stopped_took_time_but_says_nothing_of_the_others() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+    workload.ended(EACH, 1.0, is_whole=True)
+    workload.ended(EACH, 1.0, is_whole=False)
+
+    assert workload.left_s(10.0, [], 1) == 5.0
+
+
+def test_the_time_of_a_pause_is_not_counted_as_play() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+    workload.ended(EACH, 1.0, is_whole=True)
+    workload.begin(3_600.0, 20)
+
+    assert workload.left_s(3_600.0, [20], 1) is None
+    assert workload.left_s(3_610.0, [70], 1) == 26.0
+
+
+def test_how_fast_it_went_at_first_is_forgotten() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+    for second in range(1, 11):  # ten times as slow as later
+        workload.ended(EACH, 1.0, is_whole=True)
+        workload.mark(float(second), 0)
+    for second in range(11, 21):
+        for _ in range(10):
+            workload.ended(EACH, 1.0, is_whole=True)
+        workload.mark(float(second), 0)
+
+    assert workload.left_s(20.0, [], 10) == 1.0
+
+
+def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+    playing, waiting, now, settled = [0] * AT_ONCE, MATCHES - AT_ONCE, 0.0, 0
+    whole_s = MATCHES / AT_ONCE * EACH * 0.01
+    while settled < MATCHES:
+        now += 0.01
+        playing = [made + 1 for made in playing]
+        for _ in range(playing.count(EACH)):
+            playing.remove(EACH)
+            workload.ended(EACH, 1.0, is_whole=True)
+            settled += 1
+            if waiting:
+                waiting -= 1
+                playing.append(0)
+            if workload.is_due(now):
+                workload.mark(now, sum(playing))
+            if settled >= MATCHES / 10:
+                left_s = workload.left_s(now, playing, waiting)
+
+                assert left_s == pytest.approx(whole_s - now, rel=0.3, abs=0.4)
+
+
+def test_no_match_takes_less_time_than_the_fastest_took() -> None:
+    workload = Workload()
+    workload.begin(0.0)
+    for _ in range(100):
+        workload.ended(EACH, 10.0, is_whole=True)
+
+    assert workload.left_s(10.0, [], 5) == 10.0, "all at once"
+    assert workload.left_s(10.0, [20, 90], 0) == 8.0
+    assert workload.left_s(10.0, [20, 90], 1) == 11.0, "one begins as another ends"
+    assert workload.left_s(10.0, [], 500) == 50.0

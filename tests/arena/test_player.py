@@ -1128,3 +1128,89 @@ def test_what_the_arena_may_not_say_is_never_the_bots_offence(house: House) -> N
 
     with pytest.raises(AssertionError, match="welcome may not be sent"):
         ann.player.send(Welcome(1, "ann", "secret", Limits()))
+
+
+# --- how many matches at once ---
+
+
+def test_with_an_idle_bot_few_matches_are_opened(house: House) -> None:
+    ann = house.bot("ann", tables=64)
+
+    assert ann.player.room(house.now) == 4
+    assert house.bot("ben", tables=3).player.room(house.now) == 3
+
+
+def test_the_longer_a_bot_plays_the_more_matches_are_opened_with_it(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
+    for _ in range(4):
+        house.open(ann, ben)
+
+    assert ann.player.room(house.now) == 0
+
+    house.now += 60
+
+    assert ann.player.room(house.now) == 32 - 4
+
+
+def test_a_bot_that_begins_again_begins_with_few(house: House) -> None:
+    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
+    house.open(ann, ben, hands=1)
+    house.now += 60
+    house.sit(ann, ben)
+    house.play_out(ann, ben)
+
+    assert ann.player.room(house.now) == 4
+
+    house.open(ann, ben)
+
+    assert ann.player.room(house.now) == 3
+
+
+@pytest.mark.parametrize(("thinks_s", "more"), [(0.0, 61), (0.024, 7), (2.0, 1)])
+def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
+    house: House, thinks_s: float, more: int
+) -> None:
+    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
+    for _ in range(3):
+        ann.player.link.measured(40.0)
+    house.open(ann, ben, hands=1000)
+    house.sit(ann, ben)
+    for _ in range(100):
+        for ask in ann.asks():
+            house.held_up(0.04 + thinks_s)
+            house.answer(ann, ask)
+        for ask in ben.asks():
+            house.answer(ben, ask)
+    ann.player.plays_since = house.now
+
+    assert ann.player.answers >= 16
+    assert ann.player.room(house.now) == min(64, 4 + more) - 1
+
+
+def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
+    house: House,
+) -> None:
+    ann = house.bot("ann", tables=64).player
+    for _ in range(3):
+        ann.link.measured(40.0)
+    for _ in range(16):
+        ann.took(house.now, house.now + 0.088)
+        ann.answers += 2  # 24 ms each
+
+    assert ann.room(house.now) == 4 + 7
+
+
+def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: House) -> None:
+    ann = house.bot("ann", tables=64).player
+    for _ in range(3):
+        ann.link.measured(40.0)
+    for thinks_s, count in ((0.001, 1_000), (0.024, 5_000)):
+        for _ in range(count):
+            house.held_up(1.0)
+            ann.took(house.now - 0.04 - thinks_s, house.now)
+            ann.answers += 1
+            ann.last_answer = house.now
+
+    assert ann.room(house.now) == 4 + 7

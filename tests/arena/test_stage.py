@@ -1006,6 +1006,123 @@ def test_two_competitions_share_their_bots_and_their_tables(house: House) -> Non
     run(scenario)
 
 
+# --- how many matches at once, and which ---
+
+CLASS = tuple(f"bot {number}" for number in range(12))
+
+
+def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, plays=silent, tables=64)
+        competition, task = await hall.begin(*CLASS, matches=4)
+        playing = Counter(
+            chair.player.name for table in competition.tables for chair in table.chairs
+        )
+
+        assert len(competition.tables) < 4 * len(CLASS) / 2 + 1
+        assert set(playing.values()) == {4}
+
+        await answers(hall, *CLASS)
+        report = await in_time(task)
+
+        assert report.played == 4 * 66
+
+    run(scenario)
+
+
+def test_two_competitions_with_the_same_bots_move_side_by_side(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, tables=2)
+        one, first = await hall.begin(*CLASS, competition="one", matches=4)
+        two, second = await hall.begin(*CLASS, competition="two", matches=4)
+        while one.played < one.scheduled / 2:
+            await turns(1)
+
+        assert two.played > two.scheduled / 4
+
+        await in_time(first)
+        await in_time(second)
+
+    run(scenario)
+
+
+def test_more_are_opened_though_none_has_ended(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.stage._GROW_S", 0.0)
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, plays=silent, tables=64)
+        competition, task = await hall.begin(*CLASS, matches=4)
+        before = len(competition.tables)
+        house.now += 3.0
+        await turns()
+        after = len(competition.tables)
+
+        assert before < after
+
+        competition.pause(act("pause"))
+        house.now += 3.0
+        await turns()
+
+        assert len(competition.tables) == after
+
+        competition.stop(act("stop"))
+        await in_time(task)
+
+    run(scenario)
+
+
+def test_thousands_of_bots_are_looked_at_some_at_a_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.stage._GROW_S", 0.0)
+    monkeypatch.setattr("arena.stage._CROWD", 5)
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, plays=silent, tables=64)
+        competition, task = await hall.begin(*CLASS, matches=4)
+        house.now += 3.0
+        await turns()
+        playing = Counter(
+            chair.player.name for table in competition.tables for chair in table.chairs
+        )
+
+        assert all(playing[name] > 4 for name in CLASS)
+
+        competition.stop(act("stop"))
+        await in_time(task)
+
+    run(scenario)
+
+
+def test_whoever_has_had_the_fewest_matches_is_next(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem")
+        competition, task = await hall.begin(
+            "ann", "ben", "cem", "dora", matches=9, limits=Limits()
+        )
+        await turns(400)
+        hall.heard.clear()
+        hall.comes("dora")
+        await turns(400)
+        latest = [players for players, _ in hall.book.matches][-3:]
+
+        assert [players for players in latest if "dora" not in players] == []
+
+        competition.stop(act("stop"))
+        await in_time(task)
+
+    run(scenario)
+
+
 def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
     house: House,
 ) -> None:
