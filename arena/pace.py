@@ -10,14 +10,19 @@ import math
 from collections import deque
 from collections.abc import Collection
 
-__all__ = ["Pace", "Workload", "tables_at_once"]
+__all__ = ["QUICK_S", "Pace", "Workload", "tables_at_once"]
 
 _LATEST = 100  # matches; how fast the first ones were does not matter in the end
 
 _FIRST = 4  # tables: while some wait for other bots, one waits for this one
-# Tables: with 64 the arena needs no less CPU, with 16 it needs 20 to 30 % more (40 bots, Ace-King-Queen).
-_ENOUGH = 32
-_GROWTH = 1.4  # a second: they are there within 7 s
+_GROWTH = 1.4  # a second: 64 are there within 9 s
+_FEW, _MANY = 8, 64
+"""Tables that keep a slow bot busy, and a quick one: with 32 the arena needs some 20 % more CPU than with 64, as frames hold less."""
+
+QUICK_S = 0.000_5
+"""For an answer, as long as nobody knows how long a bot takes."""
+
+_BUSY_S = 0.1  # a bot has questions for so long
 _ON_THEIR_WAY = 4  # times link by answer: half of the tables wait for another bot
 
 _MARK_S = 1.0
@@ -28,20 +33,21 @@ _RECENT = 2_000  # decisions: fewer would say it less well
 
 
 def tables_at_once(
-    playing_s: float, answer_s: float = math.inf, link_s: float = 0.0
+    playing_s: float, answer_s: float = QUICK_S, link_s: float = 0.0
 ) -> int:
     """At how many tables a bot plays at once, so that it and the arena are busy and matches end early; its own number may be less.
 
-    The first matches have few others beside them, so that they are soon over. Then there are more from second to second, as
-    frames with many questions cost the arena and the bot less. A quick bot far away has more, whose questions are on their way.
+    The first matches have few others beside them, so that they are soon over. Then a quick bot has more from second to second, as
+    frames with many questions cost the arena and the bot less. One that is far away has more at once, whose questions are on their way.
 
     Args:
         playing_s: for how long the bot has sat at one table or more.
-        answer_s: how long it takes for an answer; infinite as long as that is not known.
+        answer_s: how long it takes for an answer.
         link_s: how long a question and its answer are on their way.
     """
-    grown = _FIRST * _GROWTH ** min(playing_s, _ENOUGH)
-    return min(_ENOUGH, int(grown)) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
+    enough = min(max(_FEW, int(_BUSY_S / answer_s)), _MANY)
+    grown = _FIRST * _GROWTH ** min(playing_s, _MANY)
+    return min(enough, int(grown)) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
 
 
 class Pace:

@@ -13,7 +13,7 @@ from arena.budget import Budget, Share
 from arena.clock import Link
 from arena.connection import Wire
 from arena.forgiveness import FORGIVABLE
-from arena.pace import tables_at_once
+from arena.pace import QUICK_S, tables_at_once
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
 from protocol.messages import (
@@ -238,10 +238,10 @@ class Player:
 
     def room(self, now: float) -> int:
         """How many matches more are to be opened with it now; below 0 if it has more than keep it busy."""
-        answer_s = math.inf
+        playing_s = now - self.plays_since if self.chairs else 0.0
+        answer_s = QUICK_S
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
-        playing_s = now - self.plays_since if self.chairs else 0.0
         most = tables_at_once(playing_s, answer_s, self.floor_ms / 1000)
         return min(self.tables, most) - len(self.chairs)
 

@@ -54,27 +54,34 @@ def test_a_bot_plays_few_matches_at_first_and_more_from_second_to_second() -> No
 
     assert at_once[0] == 4
     assert at_once == sorted(at_once)
-    assert at_once[3] < at_once[5] < at_once[-1] == 32
+    assert at_once[3] < at_once[5] < at_once[-1] == 64
 
 
 def test_an_hour_later_it_still_has_no_more_than_it_needs() -> None:
-    assert tables_at_once(math.inf) == tables_at_once(3_600.0) == 32
+    assert tables_at_once(math.inf) == tables_at_once(3_600.0) == 64
+
+
+@pytest.mark.parametrize(
+    ("answer_s", "most"), [(0.001, 64), (0.005, 20), (0.050, 8), (5.0, 8)]
+)
+def test_a_slow_bot_plays_few_matches_however_long_it_plays(
+    answer_s: float, most: int
+) -> None:
+    assert tables_at_once(60.0, answer_s) == most
 
 
 @pytest.mark.parametrize(
     ("answer_s", "link_s", "more"),
-    [
-        (0.010, 0.040, 16),
-        (0.0005, 0.040, 320),
-        (1.0, 0.040, 1),
-        (0.010, 0.0, 0),
-        (math.inf, 0.040, 0),  # nobody knows yet how quick it is
-    ],
+    [(0.010, 0.040, 16), (0.0005, 0.040, 320), (1.0, 0.040, 1), (0.010, 0.0, 0)],
 )
 def test_what_is_on_its_way_to_a_quick_bot_far_away_comes_on_top(
     answer_s: float, link_s: float, more: int
 ) -> None:
     assert tables_at_once(0.0, answer_s, link_s) == 4 + more
+
+
+def test_a_bot_far_away_passes_for_quick_as_long_as_nobody_knows() -> None:
+    assert tables_at_once(0.0, link_s=0.040) > 64
 
 
 # --- the time that is left ---

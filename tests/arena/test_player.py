@@ -1151,7 +1151,7 @@ def test_the_longer_a_bot_plays_the_more_matches_are_opened_with_it(
 
     house.now += 60
 
-    assert ann.player.room(house.now) == 32 - 4
+    assert ann.player.room(house.now) == 64 - 4
 
 
 def test_a_bot_that_begins_again_begins_with_few(house: House) -> None:
