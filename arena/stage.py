@@ -81,7 +81,8 @@ class Referee(Protocol):
 
 
 _GROW_S = 0.25  # between looks whether there is room for more matches
-_CROWD = 100  # bots or companies; to look at more at once would hold everybody up
+_CROWD = 100  # companies of a bot that are sorted
+_TRIES = 1_000  # companies in a look: some 5 ms
 _ALL_BUT_S = 1.0  # between deadlines that were set one after another
 _GIVEN_BACK = 0.1
 """Of the time that a bot is here, to be away later: whoever is here nine tenths of the time meets anybody else who is."""
@@ -113,7 +114,8 @@ class RunningStage:
         self._stuck: dict[int, Pairing] = {}
         self._had: Counter[str] = Counter()
         self._turn: Iterator[str] = iter(())
-        self._growth: tuple[Timer, ...] = ()
+        self._growth: Timer | None = None
+        self._tries = 0
         self._expected: dict[str, Timer] = {}
         self._left: dict[str, tuple[float, float]] = {}
         self._loop = asyncio.get_running_loop()
@@ -177,7 +179,7 @@ class RunningStage:
                 await self._done  # a result was taken back just now
         finally:
             self._done.cancel()  # nothing is opened any more
-            for timer in (*self._expected.values(), *self._growth):
+            for timer in filter(None, (*self._expected.values(), self._growth)):
                 timer.cancel()
             for table in tuple(self._tables.values()):
                 self._referee.void_table(table, "its competition was stopped")
@@ -258,13 +260,17 @@ class RunningStage:
         return sum(self._had[name] for name in company) / len(company)
 
     def _grow(self) -> None:
-        """From time to time there is room for more matches though none has ended; some bots at a time, as there may be thousands."""
-        turn = tuple(islice(self._turn, _CROWD))
-        if len(turn) < _CROWD:
-            self._turn = iter(tuple(self._waiting))
-        here = ((name, self._here(name)) for name in turn)
-        self.seat([name for name, bot in here if bot and self._referee.room(bot) > 0])
-        self._growth = (self._referee.after(_GROW_S, self._grow),)
+        """From time to time there is room for more matches though none has ended; each look goes on where the last one stopped."""
+        enough = self._tries + _TRIES
+        while not self._referee.is_paused and self._tries < enough:
+            name = next(self._turn, None)
+            if name is None:
+                self._turn = iter(tuple(self._waiting))
+                break
+            bot = self._here(name)
+            if bot is not None and self._referee.room(bot) > 0:
+                self.seat([name])
+        self._growth = self._referee.after(_GROW_S, self._grow)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -277,6 +283,7 @@ class RunningStage:
 
     def _try(self, pairing: Pairing) -> None:
         """Open a pairing's match if all its players are free, or see that it will never be played."""
+        self._tries += 1
         if self._done.done() or self._referee.is_paused:
             return
         if self._referee.is_out(*pairing.players) or self._cannot_meet_itself(pairing):

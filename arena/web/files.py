@@ -99,7 +99,7 @@ class Files:
         """What a path stands for; a line if it stands for nothing."""
         file = self._fixed.get(path) or self._static.get(self._name(path))
         if file is None:
-            return text(404, "there is nothing here; the page is at /")
+            return text(404, "there is nothing here")
         return file.answer(headers)
 
     def _name(self, path: str) -> str:

@@ -1082,7 +1082,7 @@ def test_thousands_of_bots_are_looked_at_some_at_a_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.stage._GROW_S", 0.0)
-    monkeypatch.setattr("arena.stage._CROWD", 5)
+    monkeypatch.setattr("arena.stage._TRIES", 1)
 
     async def scenario() -> None:
         hall = Hall(house)

@@ -1,24 +1,24 @@
 // Log in and out, at the top of the page: with the token that the instructor has given out, for all tabs of this browser.
 
 import { html, useEffect, useRef, useState } from "./lib/preact.js";
-import { setToken, useToken, whose } from "./arena.js";
+import { setToken, token, useToken, whose } from "./arena.js";
 import { Dialog } from "./parts.js";
 
 const UNKNOWN = "This arena does not know that token. Copy the whole of it from what your instructor has given you.";
 
 /** Says who is logged in; a click opens the way in or out. */
 export function Login() {
-  const token = useToken();
-  const me = useMe(token);
+  const shown = useToken();
+  const me = useMe(shown);
   const [isOpen, setOpen] = useState(false);
   const name = me?.name || "logged in";
-  const label = token ? `Logged in as ${name}: log out` : "Log in";
+  const label = shown ? `Logged in as ${name}: log out` : "Log in";
   return html`<div class="login">
-    <button type="button" class=${token ? "plain in" : "plain"} aria-label=${label} title=${label} onClick=${() => setOpen(true)}>
+    <button type="button" class=${shown ? "plain in" : "plain"} aria-label=${label} title=${label} onClick=${() => setOpen(true)}>
       <svg viewBox="0 0 16 16" aria-hidden="true"><circle cx="8" cy="5" r="3.2" /><path d="M1.5 15c.6-4 3.2-5.5 6.5-5.5s5.9 1.5 6.5 5.5z" /></svg>
-      <bdi>${token ? name : "Log in"}</bdi>
+      <bdi>${shown ? name : "Log in"}</bdi>
     </button>
-    ${isOpen && (token ? html`<${Out} me=${me} onEnd=${() => setOpen(false)} />` : html`<${In} onEnd=${() => setOpen(false)} />`)}
+    ${isOpen && (shown ? html`<${Out} me=${me} onEnd=${() => setOpen(false)} />` : html`<${In} onEnd=${() => setOpen(false)} />`)}
   </div>`;
 }
 
@@ -76,10 +76,12 @@ function Out({ me, onEnd }) {
       ? "You are an instructor here, and see everything."
       : "You see what your own bots are told, also while a competition goes on.";
   return html`<${Dialog} title=${me && !me.isUnknown ? html`Logged in as <bdi>${me.name}</bdi>` : "Logged in"} onEnd=${onEnd}>${(close) => {
-    const leave = () => {
+    const leave = async () => {
       close();
       onEnd();
+      const left = token();
       setToken("");
+      (await import("./views/play_chair.js")).forgetChairs(left);
     };
     return html`<p>${what}</p>
       <p class="row"><button type="button" class="main" onClick=${leave}>Log out</button> <button type="button" onClick=${close}>Stay logged in</button></p>`;

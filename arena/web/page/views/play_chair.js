@@ -304,6 +304,11 @@ export function ownChairs() {
   return Object.values(chairs()).filter((one) => one.match);
 }
 
+/** Forget those of somebody who logs out: the next person at this computer is somebody else. @param {string} token */
+export function forgetChairs(token) {
+  keepChairs(Object.fromEntries(Object.entries(chairs()).filter(([, one]) => one.request.token !== token)));
+}
+
 /** All that are kept, by their tokens. @returns {Record<string, any>} */
 function chairs() {
   let found;
