@@ -15,7 +15,7 @@ __all__ = ["QUICK_S", "Pace", "Workload", "tables_at_once"]
 _LATEST = 100  # matches; how fast the first ones were does not matter in the end
 
 _FIRST = 4  # tables: while some wait for other bots, one waits for this one
-_GROWTH = 1.4  # a second: 64 are there within 9 s
+_GROWTH = 2.0  # a second: 64 are there after 4 s
 _FEW, _MANY = 8, 64
 """Tables that keep a slow bot busy, and a quick one: with 32 the arena needs some 20 % more CPU than with 64, as frames hold less."""
 

@@ -31,7 +31,7 @@ if REAL:
     AWAY_S, OUT_S, DROP_S = 20.0, 31.0, 7.5
 # Longer than a decision may take and shorter than the grace; longer than the grace; and a part of it.
 MOST_DROPS = 5  # within the grace, and the one that it is over in
-TABLES = 64
+TABLES = 4  # that a bot gets at once, whatever it does
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
 
 
@@ -104,7 +104,7 @@ async def many_tables(arena: RealArena, name: str) -> None:
 
 async def beside_them(arena: RealArena, name: str) -> None:
     """Plays in the same competition, and notices nothing."""
-    await (await arena.bot(name, tables=8)).play(TABLES)
+    await (await arena.bot(name, tables=TABLES)).play(TABLES)
 
 
 async def stands_still(arena: RealArena, name: str) -> None:
