@@ -259,7 +259,11 @@ class Connection(asyncio.BufferedProtocol):
         if response.status_code == 101:
             self._http, self._websocket = None, websocket
             self.is_open = True
-            transport.set_write_buffer_limits()  # an answer may have changed them
+            # Answers may have changed these, and paused what comes after them.
+            transport.set_write_buffer_limits()
+            self._buffer_bytes = self._limits.buffer_bytes
+            if not self._is_held:
+                transport.resume_reading()
             self._write(response.serialize())  # before any frame of ours
         else:
             self._write(response.serialize())
@@ -274,7 +278,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
         transport.set_write_buffer_limits(1)  # we are told when all is on its way
-        self._write(http.answer(status, headers, body))
+        self._write_answer(http.answer(status, headers, body))
         if not http.keeps_open or self._is_last(http):
             self._end()
         elif self.is_behind:
@@ -359,6 +363,9 @@ class Connection(asyncio.BufferedProtocol):
         """Where the next bytes are to be read into."""
         if self._has_little_to_say or self.useless > _TRIFLES:
             return self._buffer[:_SIP_BYTES]
+        http = self._http
+        if http is not None and (self._turn is not _Turn.ASK or http.has_unread):
+            return self._buffer[:_SIP_BYTES]  # or requests would pile up
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -382,7 +389,9 @@ class Connection(asyncio.BufferedProtocol):
             websocket.receive_eof()
             self._dispatch(websocket, self._loop.time())
             return False
-        if self._closing or self._transport is None or self._turn is _Turn.IDLE:
+        has_more = self._http is not None and self._http.has_unread
+        is_done = self._turn is _Turn.IDLE and not has_more
+        if self._closing or self._transport is None or is_done:
             return False
         self._has_ended = True
         self._loop.call_soon(self._go_on)  # half a request is answered no more
@@ -443,6 +452,8 @@ class Connection(asyncio.BufferedProtocol):
             self.connection_lost(None)  # asyncio says so only after a handshake
             return
         self._transport = encrypted
+        # TLS keeps to itself what comes while any waits here, and tells of it.
+        raw.set_write_buffer_limits(1)
         if self._is_held:
             encrypted.pause_reading()
         early, self._early = bytes(self._early), bytearray()
@@ -556,7 +567,7 @@ class Connection(asyncio.BufferedProtocol):
         if request is None:
             if self._transport is not None and self._has_ended:
                 self._transport.close()
-            elif self._transport is not None:
+            elif self._transport is not None and not self._is_held:
                 self._transport.resume_reading()
             return b""
         address = self._entrance.proxies.origin(self._host, request.headers)
@@ -579,13 +590,29 @@ class Connection(asyncio.BufferedProtocol):
         """The answer is on its way; the next request may come, or has come already."""
         assert self._http is not None, "a WebSocket is not answered"
         assert self._transport is not None, "it has been written to"
+        if self._is_last(self._http):
+            self._end()
+            return
         self._turn = _Turn.IDLE
         self._set_deadline(_IDLE_S)
         self._entrance.idles(self, self._first_address)
-        if self._http.has_unread or self._has_ended:
+        if self._http.has_unread:
             self._loop.call_soon(self._ask_again)
         elif not self._is_held:
             self._transport.resume_reading()
+
+    def _write_answer(self, data: bytes) -> None:
+        """Write it so that `is_behind` tells whether all is on its way."""
+        transport = self._transport
+        is_long = len(data) > _HEAD_BYTES
+        if is_long and transport is not None and not transport.can_write_eof():
+            # A transport that encrypts counts nothing that it has passed on: only
+            # a second write waits in it until the kernel has taken the first.
+            whole = memoryview(data)
+            self._write(whole[:-1])
+            self._write(whole[-1:])
+        else:
+            self._write(data)
 
     def _ask_again(self) -> None:
         """The peer goes on: it is as if it had just connected."""
@@ -627,7 +654,7 @@ class Connection(asyncio.BufferedProtocol):
         if websocket.state is not State.OPEN:
             self.is_open = False
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         """Write some bytes, or the end of all writing if there are none; a peer that does not read them is cut."""
         transport = self._transport
         if transport is None or transport.is_closing():

@@ -25,7 +25,7 @@ from arena.connection import Connection
 from arena.host import Host
 from arena.store import Store
 from arena.tls import Certificate
-from arena.web.reply import pack
+from arena.web.reply import pack, text
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, Arena, Raw
@@ -939,6 +939,34 @@ def test_a_connection_that_has_fetched_may_become_a_websocket(in_house: Run) -> 
             assert (house.viewers, idle(house)) == (1, 0)
 
     in_house(scenario)
+
+
+def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
+    in_house: Run, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.connection._IDLE_S", 0.01)
+    size = 16_000_000
+
+    async def scenario(house: House) -> None:
+        async with peer(house) as one:
+            assert house.host.web is not None
+            monkeypatch.setattr(
+                house.host.web._site, "_health", lambda: text(200, "x" * (size - 1))
+            )
+            one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            one.asks("/healthz")
+            while house.host.web._site.served[200] < 1:
+                await asyncio.sleep(0)
+
+            assert (house.visitors, idle(house)) == (1, 0)
+
+            await asyncio.sleep(0.1)  # longer than it may be idle
+            one.writer.transport.resume_reading()  # type: ignore[attr-defined]
+            assert len((await one.hears()).body) == size
+            assert await one.reader.read() == b""  # now it was idle
+        await house.emptied()
+
+    in_house(scenario, tls=files)
 
 
 def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
