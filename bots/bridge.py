@@ -118,6 +118,7 @@ class Bridge:
         self._websocket: ClientConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
         self._is_practice = self._is_leaving = False
+        self._owes_goodbye = False  # the program said it while there was no connection
         self._chairs: dict[str, _Chair] = {}
         self._session = 0  # counts those that were forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
@@ -147,7 +148,9 @@ class Bridge:
         try:
             await asyncio.wait((outward, inward), return_when="FIRST_COMPLETED")
             if not inward.done() and self._is_leaving:
-                await asyncio.wait((inward,), timeout=_LEAVE_S)
+                # Without a connection it takes as long as it takes to get it back.
+                timeout = None if self._owes_goodbye else _LEAVE_S
+                await asyncio.wait((inward,), timeout=timeout)
             elif not inward.done():
                 await self._crashed(outward)
             if inward.done():
@@ -212,6 +215,7 @@ class Bridge:
         chair = self._chairs.get(match)
         if peek.type == "goodbye":
             self._is_leaving = True
+            self._owes_goodbye = self._websocket is None
         elif peek.type not in ("ready", "answer"):
             return True  # the arena says what is wrong with it
         elif chair is None:
@@ -240,11 +244,15 @@ class Bridge:
             while True:
                 for part in _parts(await websocket.recv(decode=False)):
                     await self._hear(websocket, part)
+                if self._owes_goodbye and self._websocket is not None:
+                    await self._send(encode(Goodbye(), Encoding.JSON))
+                    return True
         except ConnectionClosed:
             pass  # `is_over` says what there is to say
         finally:
             self._websocket = None
-        return self._is_leaving or self._link.is_over(websocket)
+        is_leaving = self._is_leaving and not self._owes_goodbye
+        return is_leaving or self._link.is_over(websocket)
 
     async def _hear(self, websocket: ClientConnection, part: bytes) -> None:
         """Pass one message on, unless the program has heard it; then say what the program has said to it."""
@@ -324,6 +332,7 @@ class Bridge:
         # The program goes on with new matches; what it still says of these is for nobody.
         self._on_event("the arena has forgotten the session")
         self._secret = None
+        self._owes_goodbye = False  # there is nothing left to leave
         self._session += 1
         self._chairs = {}
         return False
