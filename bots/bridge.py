@@ -117,8 +117,7 @@ class Bridge:
         self._secret: str | None = None
         self._websocket: ClientConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
-        self._is_practice = self._is_leaving = False
-        self._owes_goodbye = False  # the program said it while there was no connection
+        self._is_practice = self._is_leaving = self._owes_goodbye = False
         self._chairs: dict[str, _Chair] = {}
         self._session = 0  # counts those that were forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
@@ -148,7 +147,6 @@ class Bridge:
         try:
             await asyncio.wait((outward, inward), return_when="FIRST_COMPLETED")
             if not inward.done() and self._is_leaving:
-                # Without a connection it takes as long as it takes to get it back.
                 timeout = None if self._owes_goodbye else _LEAVE_S
                 await asyncio.wait((inward,), timeout=timeout)
             elif not inward.done():
@@ -215,7 +213,7 @@ class Bridge:
         chair = self._chairs.get(match)
         if peek.type == "goodbye":
             self._is_leaving = True
-            self._owes_goodbye = self._websocket is None
+            self._owes_goodbye = self._websocket is None  # then it is said later
         elif peek.type not in ("ready", "answer"):
             return True  # the arena says what is wrong with it
         elif chair is None:
@@ -245,7 +243,7 @@ class Bridge:
                 for part in _parts(await websocket.recv(decode=False)):
                     await self._hear(websocket, part)
                 if self._owes_goodbye and self._websocket is not None:
-                    await self._send(encode(Goodbye(), Encoding.JSON))
+                    await websocket.send(encode(Goodbye(), Encoding.JSON), text=True)
                     return True
         except ConnectionClosed:
             pass  # `is_over` says what there is to say
