@@ -40,6 +40,9 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
+_ANSWERED = (Status.DONE, Status.REFUSED)
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """A change that is asked for.
 
@@ -90,18 +93,23 @@ class RosterRequests:
             raise_revision(connection)  # the arena looks when that has changed
             connection.execute(META.insert().values(key=key, value=_text(request)))
         give_up = clock() + _PATIENCE_S
+        seen = request
         try:
-            while (now := self._read(key)) is not None and clock() < give_up:
-                if now.status is Status.DONE:
-                    return now.answer
-                if now.status is Status.REFUSED:
-                    raise UsageError(now.answer)
+            while (now := self._read(key)) is not None:
+                seen = now
+                if seen.status in _ANSWERED or clock() >= give_up:
+                    break
                 sleep(_LOOK_S)
         finally:
-            was_claimed = self._withdraw(key)
-        if was_claimed:
+            # It is gone if the arena was started again: what was seen before counts then.
+            seen = self._withdraw(key) or seen
+        if seen.status is Status.DONE:
+            return seen.answer
+        if seen.status is Status.REFUSED:
+            raise UsageError(seen.answer)
+        if seen.status is Status.CLAIMED:
             raise Unreachable(
-                f"the arena on {self._where} has begun with it and does not say what came of it: see `arena roster list`"
+                f"the arena on {self._where} has begun with it, and it is not known whether it was done: see `arena roster list`"
             )
         raise Unreachable(
             f"the arena on {self._where} does not answer; nothing has changed"
@@ -145,13 +153,15 @@ class RosterRequests:
             value = connection.execute(query).scalar()
         return None if value is None else _request(value)
 
-    def _withdraw(self, key: str) -> bool:
-        """Ask no more; whether the arena has begun with it and has not answered."""
+    def _withdraw(self, key: str) -> Request | None:
+        """Ask no more; the request as it was until then, None if it was gone."""
         mine = META.c.key == key
+        # PostgreSQL lets others write after we have read, unless the row is locked: the arena may be claiming it.
+        query = sa.select(META.c.value).where(mine).with_for_update()
         with self._writes() as connection:
-            value = connection.execute(sa.select(META.c.value).where(mine)).scalar()
+            value = connection.execute(query).scalar()
             connection.execute(META.delete().where(mine))
-        return value is not None and _request(value).status is Status.CLAIMED
+        return None if value is None else _request(value)
 
     @contextmanager
     def _writes(self) -> Iterator[sa.Connection]:

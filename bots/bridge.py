@@ -117,7 +117,7 @@ class Bridge:
         self._secret: str | None = None
         self._websocket: ClientConnection | None = None  # once it is welcome there
         self._welcomed = asyncio.Event()
-        self._is_practice = self._is_leaving = False
+        self._is_practice = self._is_leaving = self._owes_goodbye = False
         self._chairs: dict[str, _Chair] = {}
         self._session = 0  # counts those that were forgotten
         self._sessions: OrderedDict[str, int] = OrderedDict()  # by match
@@ -147,7 +147,8 @@ class Bridge:
         try:
             await asyncio.wait((outward, inward), return_when="FIRST_COMPLETED")
             if not inward.done() and self._is_leaving:
-                await asyncio.wait((inward,), timeout=_LEAVE_S)
+                timeout = None if self._owes_goodbye else _LEAVE_S
+                await asyncio.wait((inward,), timeout=timeout)
             elif not inward.done():
                 await self._crashed(outward)
             if inward.done():
@@ -212,6 +213,7 @@ class Bridge:
         chair = self._chairs.get(match)
         if peek.type == "goodbye":
             self._is_leaving = True
+            self._owes_goodbye = self._websocket is None  # then it is said later
         elif peek.type not in ("ready", "answer"):
             return True  # the arena says what is wrong with it
         elif chair is None:
@@ -240,11 +242,15 @@ class Bridge:
             while True:
                 for part in _parts(await websocket.recv(decode=False)):
                     await self._hear(websocket, part)
+                if self._owes_goodbye and self._websocket is not None:
+                    await websocket.send(encode(Goodbye(), Encoding.JSON), text=True)
+                    return True
         except ConnectionClosed:
             pass  # `is_over` says what there is to say
         finally:
             self._websocket = None
-        return self._is_leaving or self._link.is_over(websocket)
+        is_leaving = self._is_leaving and not self._owes_goodbye
+        return is_leaving or self._link.is_over(websocket)
 
     async def _hear(self, websocket: ClientConnection, part: bytes) -> None:
         """Pass one message on, unless the program has heard it; then say what the program has said to it."""
@@ -324,6 +330,7 @@ class Bridge:
         # The program goes on with new matches; what it still says of these is for nobody.
         self._on_event("the arena has forgotten the session")
         self._secret = None
+        self._owes_goodbye = False  # there is nothing left to leave
         self._session += 1
         self._chairs = {}
         return False

@@ -149,7 +149,8 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
     """Give somebody another name; token, e-mail and team stay.
 
     Results keep the old name, and an export knows whose they are. Nobody is renamed while a bot of that name, or of one below it as
-    ann/gin, is connected or takes part in a competition that is not over, or while a [[run]] that is still to be played names it.
+    ann/gin, is connected or takes part in a competition that is not over, or, beside a running arena, while a [[run]] of its file that
+    is still to be played names it. Without an arena nobody looks at files: change them as well.
 
     --json prints {renamed: name, to: name}.
     """
@@ -169,8 +170,8 @@ def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
     Results keep the name. Nobody is removed while a bot of that name, or of one below it as ann/gin, is connected or takes part in a
-    competition that is not over, or while a [[run]] that is still to be played names it. To keep somebody out and the name
-    kept, revoke the token instead.
+    competition that is not over, or, beside a running arena, while a [[run]] of its file that is still to be played names it. Without
+    an arena nobody looks at files: change them as well. To keep somebody out and the name kept, revoke the token instead.
 
     --json prints {removed: name}.
     """

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
-from arena.database import open_database
+from arena.database import META, open_database
 from arena.roster import Roster
-from arena.roster_requests import Request, RosterRequests
+from arena.roster_requests import Request, RosterRequests, Status
 from arena.roster_watch import RosterWatch
 from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import Action
-from tests.arena.databases import rows
+from tests.arena.databases import Server, rows
 from tests.arena.test_roster import ANN
 
 RENAME = Request(action=Action.RENAME, name="ann", new="anna")
@@ -97,6 +99,75 @@ def test_an_arena_that_ends_before_it_answers_leaves_a_doubt_which_is_told(
     with pytest.raises(Unreachable, match="has begun with it"):
         asks(requests, arena)
     assert left(database) == []
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_an_answer_that_comes_when_the_time_is_over_is_heard(
+    requests: RosterRequests, database: str, is_done: bool
+) -> None:
+    times = iter([0.0, 0.0])
+
+    def clock() -> float:
+        now = next(times, None)
+        if now is None:  # after the last look
+            [(key, request)] = requests.waiting()
+            assert requests.claim(key, request)
+            requests.answer(key, request, "said", is_done=is_done)
+        return 100.0 if now is None else now
+
+    def ask() -> str:
+        return requests.ask(RENAME, clock=clock, sleep=lambda _: None)
+
+    if is_done:
+        assert ask() == "said"
+    else:
+        with pytest.raises(UsageError, match=r"^said$"):
+            ask()
+    assert left(database) == []
+
+
+def test_an_arena_that_is_started_again_in_the_middle_leaves_a_doubt_which_is_told(
+    requests: RosterRequests,
+) -> None:
+    def claims() -> None:
+        [(key, request)] = requests.waiting()
+        assert requests.claim(key, request)
+
+    steps = iter([claims, requests.clear])
+    with pytest.raises(Unreachable, match="not known whether it was done"):
+        requests.ask(RENAME, clock=lambda: 0.0, sleep=lambda _: next(steps)())
+
+
+def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(
+    postgres: Server,
+) -> None:
+    """With PostgreSQL, where a reader does not wait for a writer."""
+    engine, _ = open_database(postgres.url(), create=True)
+    requests = RosterRequests(engine)
+    claimed = msgspec.structs.replace(RENAME, status=Status.CLAIMED)
+    is_over = [False]
+    with ThreadPoolExecutor(1) as pool:
+        with engine.begin() as arena:
+
+            def asks_on(_: float) -> None:
+                text = msgspec.json.encode(claimed).decode()
+                [(key, _request)] = requests.waiting()
+                mine = META.c.key == key
+                arena.execute(META.update().where(mine).values(value=text))
+                is_over[0] = True
+
+            asking = pool.submit(
+                requests.ask,
+                RENAME,
+                clock=lambda: 100.0 if is_over[0] else 0.0,
+                sleep=asks_on,
+            )
+            locks = "SELECT 1 FROM pg_locks WHERE NOT granted"
+            while not postgres.execute(locks) and not asking.done():
+                pass
+        with pytest.raises(Unreachable, match="not known whether it was done"):
+            asking.result()
+    engine.dispose()
 
 
 class Carried:

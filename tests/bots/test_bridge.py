@@ -434,6 +434,40 @@ def test_a_program_that_says_goodbye_has_not_failed(play: Play) -> None:
     play(scene)
 
 
+@pytest.mark.parametrize("does_end", [True, False])
+@pytest.mark.parametrize("is_lost_again", [True, False])
+def test_J7_a_goodbye_without_a_connection_is_said_once_it_is_back(
+    play: Play, does_end: bool, is_lost_again: bool
+) -> None:
+    async def scene(world: World) -> None:
+        goodbye = world.says('{"type":"goodbye"}', *([END] if does_end else []))
+        first = FakeConnection(welcome("one"), match(), world.says(READY), 1006)
+        lost = FakeConnection(goodbye, 1006)
+        back = FakeConnection(*([] if is_lost_again else [goodbye]), welcome("two"))
+        await world.carry(first, *([lost] if is_lost_again else []), back)
+
+        assert first.kinds() == ["hello", "ready"]
+        assert back.said[0]["resume"] == "one"
+        assert back.kinds() == ["hello", "goodbye"]
+        assert world.program.has_ended
+
+    play(scene)
+
+
+def test_a_goodbye_without_a_connection_is_not_said_to_an_arena_that_has_forgotten_the_session(
+    play: Play,
+) -> None:
+    async def scene(world: World) -> None:
+        forgotten = Refused("session", "no such session")
+        goodbye = world.says('{"type":"goodbye"}', END)
+        second = FakeConnection(goodbye, forgotten, 4001)
+        await world.carry(FakeConnection(welcome("one"), 1006), second)
+
+        assert second.kinds() == ["hello"]
+
+    play(scene)
+
+
 def test_who_is_stopped_says_goodbye_for_the_program(play: Play) -> None:
     async def scene(world: World) -> None:
         arena = FakeConnection(welcome(), match())
