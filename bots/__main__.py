@@ -120,6 +120,8 @@ def command(
     """
     if no_session and session_file is not None:
         raise click.UsageError("expected --session or --no-session, got both")
+    # It may come from a line of tokens.csv, whose end it then has with it.
+    token = token and token.strip()
 
     def say(line: str) -> None:
         if not quiet:

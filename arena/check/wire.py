@@ -151,11 +151,11 @@ class _Socket(Connection):
             for data in held:
                 super()._write(data)
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
         if self._held is None:
             super()._write(data)
         else:
-            self._held.append(data)
+            self._held.append(bytes(data))
 
     def _cork(self) -> None:
         """Have the kernel keep what is written until the socket is closed, so that both go out together."""
