@@ -30,7 +30,9 @@ ELSEWHERE = ("tests/arena/check/test_run.py", "tests/test_soak.py")
 IN_NO_HURRY = (
     "tests/e2e/test_new.py",
     "tests/e2e/test_page.py",
+    "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_postgres.py",
+    "tests/e2e/test_roster.py",
     "tests/e2e/test_transcripts.py",
     "tests/e2e/test_vectors.py",
 )
@@ -38,6 +40,7 @@ IN_NO_HURRY = (
 
 LONG = (
     "tests/e2e/test_page.py",
+    "tests/e2e/test_page_sizes.py",
     "tests/e2e/test_new.py",
     "tests/test_documents.py",
     "tests/bots/test_gin_rummy.py",
