@@ -73,7 +73,9 @@ async def drops_always(arena: RealArena, name: str, for_s: float = DROP_S) -> in
             case {"type": "match"} as message:
                 await hand.say(type="ready", match=message["match"], nonce="n")
             case {"type": "ask"} as message if message["ask"] in dropped:
-                await hand.answer(message)
+                legal = message["legal"]  # the least: by luck the match could be over
+                least = legal["min"] if isinstance(legal, dict) else legal[0]
+                await hand.answer(message, least)
             case {"type": "ask"} as message:
                 dropped.append(message["ask"])
                 try:
