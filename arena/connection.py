@@ -212,9 +212,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def ping(self, payload: bytes) -> None:
         """Have the peer send these bytes back."""
-        if self._websocket is not None and self._websocket.state is State.OPEN:
-            self._websocket.send_ping(payload)
-            self._flush()
+        if self.is_open:
+            self._write(Frame(Opcode.PING, payload).serialize(mask=False))
 
     @property
     def min_rtt_ms(self) -> float | None:
