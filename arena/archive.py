@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from arena.database import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.match import Record, Result
 from arena.plan import Plan
 from arena.schedule import Placed
-from arena.writer import failed
+from arena.writer import failed, reading
 from arena.written import Act, Competition, Played, State
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination, Verdict
@@ -259,11 +258,8 @@ class Archive:
         )
 
     def _read(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
-        try:
-            with self._engine.connect() as connection:
-                return connection.execute(query).all()
-        except SQLAlchemyError as error:
-            raise failed("read", self._where, error) from error
+        with reading(self._engine) as connection:
+            return connection.execute(query).all()
 
     def _played(self, *where: sa.ColumnElement[bool]) -> tuple[Played, ...]:
         query = sa.select(*_OUTLINE).where(*where).order_by(MATCHES.c.number)

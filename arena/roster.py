@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from arena.access import Access, hashed, stem
 from arena.class_list import Student, check_name
@@ -29,13 +28,11 @@ from arena.database import (
     META,
     ROSTER,
     SEATS,
-    changing,
-    shown,
 )
 from arena.name_history import Change, NameHistory
 from arena.names import alike, spelled
 from arena.plan import Form, Plan
-from arena.writer import failed
+from arena.writer import reading, writing
 from arena.written import Act, State
 from protocol.errors import UsageError
 from protocol.messages import Action
@@ -91,7 +88,6 @@ class Roster:
     def __init__(self, engine: sa.Engine, now: Callable[[], float] = time.time) -> None:
         self._engine = engine
         self._now = now
-        self._where = shown(engine.url)
 
     def take(
         self,
@@ -220,7 +216,7 @@ class Roster:
 
     def members(self) -> tuple[Member, ...]:
         """All on the roster, by name."""
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             rows = connection.execute(sa.select(ROSTER).order_by(ROSTER.c.name))
             names = Member.__struct_fields__
             return tuple(
@@ -233,7 +229,7 @@ class Roster:
 
     def revision(self) -> int:
         """A number that goes up with every change."""
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             return _revision(connection)
 
     def history(self) -> NameHistory[Member]:
@@ -243,7 +239,7 @@ class Roster:
             .where(ACTIONS.c.what.in_((Action.RENAME.value, Action.UNLIST.value)))
             .order_by(ACTIONS.c.number)
         )
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             changes = tuple(
                 Change(row.at, row.bot, row.text or None)
                 for row in connection.execute(query)
@@ -252,7 +248,7 @@ class Roster:
 
     def access(self) -> Access:
         """Who has a token now."""
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             revision = _revision(
                 connection
             )  # first: what changes now is seen once more
@@ -339,21 +335,10 @@ class Roster:
 
     @contextmanager
     def _changes(self) -> Iterator[sa.Connection]:
-        """One transaction, and a new revision; changes of one process wait for those of another."""
-        try:
-            with changing(self._engine) as connection:
-                raise_revision(connection)
-                yield connection
-        except (SQLAlchemyError, msgspec.DecodeError) as error:
-            raise failed("write", self._where, error) from error
-
-    @contextmanager
-    def _reads(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise failed("read", self._where, error) from error
+        """One transaction, and a new revision."""
+        with writing(self._engine) as connection:
+            raise_revision(connection)
+            yield connection
 
 
 def _new_token() -> str:

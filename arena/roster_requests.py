@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
-from arena.database import META, changing, shown
+from arena.database import META, shown
 from arena.roster import raise_revision
-from arena.writer import failed
+from arena.writer import reading, writing
 from protocol.errors import Unreachable, UsageError
 from protocol.messages import Action
 
@@ -89,7 +87,7 @@ class RosterRequests:
             Unreachable: it does not answer; the text says whether something may have changed.
         """
         key = _KEY + secrets.token_hex(8)
-        with self._writes() as connection:
+        with writing(self._engine) as connection:
             raise_revision(connection)  # the arena looks when that has changed
             connection.execute(META.insert().values(key=key, value=_text(request)))
         give_up = clock() + _PATIENCE_S
@@ -117,7 +115,7 @@ class RosterRequests:
 
     def waiting(self) -> tuple[tuple[str, Request], ...]:
         """What is asked for and nobody has claimed, each with its key."""
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             rows = connection.execute(_ALL).all()
         asked = ((row.key, _request(row.value)) for row in rows)
         return tuple(one for one in asked if one[1].status is Status.ASKED)
@@ -126,7 +124,7 @@ class RosterRequests:
         """Whether it is still asked for; then it cannot be withdrawn any more."""
         claimed = msgspec.structs.replace(request, status=Status.CLAIMED)
         row = (META.c.key == key) & (META.c.value == _text(request))
-        with self._writes() as connection:
+        with writing(self._engine) as connection:
             done = connection.execute(
                 META.update().where(row).values(value=_text(claimed))
             )
@@ -137,19 +135,19 @@ class RosterRequests:
         status = Status.DONE if is_done else Status.REFUSED
         said = msgspec.structs.replace(request, status=status, answer=text)
         mine = META.c.key == key
-        with self._writes() as connection:
+        with writing(self._engine) as connection:
             connection.execute(META.update().where(mine).values(value=_text(said)))
 
     def clear(self) -> None:
         """Forget those that were put to an earlier arena: who asked has gone."""
-        with self._writes() as connection:
+        with writing(self._engine) as connection:
             connection.execute(META.delete().where(META.c.key.startswith(_KEY)))
 
     # --- within ---
 
     def _read(self, key: str) -> Request | None:
         query = sa.select(META.c.value).where(META.c.key == key)
-        with self._reads() as connection:
+        with reading(self._engine) as connection:
             value = connection.execute(query).scalar()
         return None if value is None else _request(value)
 
@@ -158,26 +156,10 @@ class RosterRequests:
         mine = META.c.key == key
         # PostgreSQL lets others write after we have read, unless the row is locked: the arena may be claiming it.
         query = sa.select(META.c.value).where(mine).with_for_update()
-        with self._writes() as connection:
+        with writing(self._engine) as connection:
             value = connection.execute(query).scalar()
             connection.execute(META.delete().where(mine))
         return None if value is None else _request(value)
-
-    @contextmanager
-    def _writes(self) -> Iterator[sa.Connection]:
-        try:
-            with changing(self._engine) as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise failed("write", self._where, error) from error
-
-    @contextmanager
-    def _reads(self) -> Iterator[sa.Connection]:
-        try:
-            with self._engine.connect() as connection:
-                yield connection
-        except SQLAlchemyError as error:
-            raise failed("read", self._where, error) from error
 
 
 _ALL = sa.select(META).where(META.c.key.startswith(_KEY)).order_by(META.c.key)

@@ -13,18 +13,20 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from arena.database import changing
+from arena.database import changing, shown
 from arena.lock import Lock
 from protocol.errors import StoreFailed, UsageError, one_line
 
-__all__ = ["Change", "Row", "Rows", "Writer", "failed"]
+__all__ = ["Change", "Row", "Rows", "Writer", "failed", "reading", "writing"]
 
 log = logging.getLogger(__name__)
 
@@ -204,3 +206,31 @@ def failed(verb: str, where: str, error: Exception) -> StoreFailed:
     """What to say when the database cannot be read or written, in one line."""
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     return StoreFailed(f"cannot {verb} the database {where}: {one_line(reason)}")
+
+
+@contextmanager
+def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """A connection to read by.
+
+    Raises:
+        StoreFailed: the database cannot be read.
+    """
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except SQLAlchemyError as error:
+        raise failed("read", shown(engine.url), error) from error
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One transaction; changes of one process wait for those of another.
+
+    Raises:
+        StoreFailed: the database cannot be written, or holds what nobody of ours has written.
+    """
+    try:
+        with changing(engine) as connection:
+            yield connection
+    except (SQLAlchemyError, msgspec.DecodeError) as error:
+        raise failed("write", shown(engine.url), error) from error
