@@ -104,6 +104,11 @@ class Table:
         """How many have been made at it."""
         return 0 if self.match is None else len(self.match.answers)
 
+    @property
+    def progress(self) -> float:
+        """How far it has come, about: 1 is the end of a match of usual length."""
+        return self.decisions / max(1.0, self.game.decisions(self.settings))
+
     def begin(self, start: bool = True) -> Match:
         """Set the match up from the seed and all the nonces there will be; `start` deals."""
         nonces = tuple(chair.nonce or "" for chair in self.chairs)
@@ -207,16 +212,10 @@ class Conduct:
             )
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
-            if not chair.player.chairs:
-                chair.player.plays_since = table.opened_at
             chair.player.chairs[chair.id] = chair
             chair.player.send(chair.invitation)
             self._watch(chair)
         return table
-
-    def room(self, player: Player) -> int:
-        """How many matches more are to be opened with a bot now (`Player.room`)."""
-        return player.room(self._clock())
 
     def ready(self, player: Player, message: Ready) -> None:
         """A seat is set up; when all are, the cards are dealt."""

@@ -471,10 +471,6 @@ class Competition:
             self._workload.mark(now, self._playing)
         self._note(table.id, pairing, result, verdict, lasted_s)
 
-    def room(self, player: Player) -> int:
-        """How many matches more are to be opened with a bot now."""
-        return self._gateway.conduct.room(player)
-
     def freed(self, names: Sequence[str]) -> None:
         """These bots have a table free, for this competition or another."""
         self._listener.freed(self, names)

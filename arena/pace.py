@@ -15,7 +15,6 @@ __all__ = ["QUICK_S", "Pace", "Workload", "tables_at_once"]
 _LATEST = 100  # matches; how fast the first ones were does not matter in the end
 
 _FIRST = 4  # tables: while some wait for other bots, one waits for this one
-_GROWTH = 2.0  # a second: 64 are there after 4 s
 _FEW, _MANY = 8, 64
 """Tables that keep a slow bot busy, and a quick one: with 32 the arena needs some 20 % more CPU than with 64, as frames hold less."""
 
@@ -32,22 +31,21 @@ _RECENT_S = 5.0  # say how fast it goes
 _RECENT = 2_000  # decisions: fewer would say it less well
 
 
-def tables_at_once(
-    playing_s: float, answer_s: float = QUICK_S, link_s: float = 0.0
-) -> int:
-    """At how many tables a bot plays at once, so that it and the arena are busy and matches end early; its own number may be less.
+def tables_at_once(come: float, answer_s: float = QUICK_S, link_s: float = 0.0) -> int:
+    """At how many tables of a competition a bot plays at once, so that it and the arena are busy and matches end evenly.
 
-    The first matches have few others beside them, so that they are soon over. Then a quick bot has more from second to second, as
-    frames with many questions cost the arena and the bot less. One that is far away has more at once, whose questions are on their way.
+    All matches that begin together end together. So there are few at first, which are soon over, and evenly more until the first of
+    them has ended: from then on as many end as begin. A quick bot has many, as frames with many questions cost the arena and the bot
+    less. One that is far away has more at once, whose questions are on their way.
 
     Args:
-        playing_s: for how long the bot has sat at one table or more.
-        answer_s: how long it takes for an answer.
+        come: how far the first matches of the competition have come, from 0 to 1.
+        answer_s: how long the bot takes for an answer.
         link_s: how long a question and its answer are on their way.
     """
     enough = min(max(_FEW, int(_BUSY_S / answer_s)), _MANY)
-    grown = _FIRST * _GROWTH ** min(playing_s, _MANY)
-    return min(enough, int(grown)) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
+    grown = _FIRST + min(come, 1.0) * (enough - _FIRST)
+    return int(grown) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
 
 
 class Pace:

@@ -106,7 +106,6 @@ class Player:
         chairs: by the id that `match` gave them, those that are not over.
         pending: how many questions it has not answered yet.
         answers: how many of its latest answers `took` knows of.
-        plays_since: when it was invited to a match and sat at no other, on the loop's clock.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         cpu_ms: what its processes had used at that moment, if they are ours.
         on_link: called when its connection is lost, or another one is there.
@@ -156,7 +155,6 @@ class Player:
         "on_link",
         "own_name",
         "pending",
-        "plays_since",
         "process",
         "secret",
         "session",
@@ -188,7 +186,6 @@ class Player:
         self.pending = 0
         self.last_answer = 0.0
         self.answers = 0
-        self.plays_since = 0.0
         self._busy_s = 0.0
         self.cpu_ms = 0.0
         self.link = Link()
@@ -236,14 +233,20 @@ class Player:
             return False
         return len(self.chairs) < self.tables
 
-    def room(self, now: float) -> int:
-        """How many matches more are to be opened with it now; below 0 if it has more than keep it busy."""
-        playing_s = now - self.plays_since if self.chairs else 0.0
-        answer_s = QUICK_S
+    def room(self, playing: int, come: float) -> int:
+        """How many matches more of a competition are to be opened with it now; below 0 if it has more than keep it busy.
+
+        Args:
+            playing: at how many of that competition it sits.
+            come: how far the first of them have come; see `tables_at_once`.
+        """
+        answer_s, link_s = QUICK_S, self.floor_ms / 1000
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
-        most = tables_at_once(playing_s, answer_s, self.floor_ms / 1000)
-        return min(self.tables, most) - len(self.chairs)
+        most = min(self.tables, tables_at_once(1.0, answer_s, link_s))
+        return min(
+            most - len(self.chairs), tables_at_once(come, answer_s, link_s) - playing
+        )
 
     def took(self, asked_at: float, arrived: float) -> None:
         """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""

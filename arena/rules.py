@@ -75,6 +75,7 @@ class Game(msgspec.Struct, frozen=True):
         rules: (settings, deals, scoreboard) → the generator.
         deals: (settings, stream) → endless deals drawn from the portable stream (J6).
         stacked: (settings, decks) → the same from decks that somebody gave; checks every card.
+        decisions: about how many a match takes, all seats together; a guess of what is usual.
         stake: what a bot loses by an offence against the dealer (J3); None in games between bots.
     """
 
@@ -82,6 +83,7 @@ class Game(msgspec.Struct, frozen=True):
     rules: Callable[[Any, Iterator[Any], Scoreboard], Rules]
     deals: Callable[[Any, Stream], Iterator[Any]]
     stacked: Callable[[Any, Iterable[Any]], Iterator[Any]]
+    decisions: Callable[[Any], float]
     stake: Callable[[Any], int] | None = None
 
     @property

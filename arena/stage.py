@@ -59,9 +59,6 @@ class Referee(Protocol):
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
-    def room(self, player: Player) -> int:
-        """How many matches more are to be opened with a bot now; it is kept busy, and so is the arena."""
-
     def awaited(self, name: str) -> float:
         """A bot is away and its matches wait; for how long, in seconds."""
 
@@ -109,6 +106,8 @@ class RunningStage:
         self._companies: dict[_Company, dict[int, Pairing]] = {}
         self._waiting: dict[str, dict[_Company, None]] = {}
         self._tables: dict[int, Table] = {}
+        self._playing: Counter[str] = Counter()
+        self._come = 0.0  # how far the first of these tables have come
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
@@ -257,10 +256,14 @@ class RunningStage:
 
     def _had_by(self, company: _Company) -> float:
         """How many matches each of them has had, with those that are being played."""
-        return sum(self._had[name] for name in company) / len(company)
+        had = sum(self._had[name] + self._playing[name] for name in company)
+        return had / len(company)
 
     def _grow(self) -> None:
         """From time to time there is room for more matches though none has ended; each look goes on where the last one stopped."""
+        if self._come < 1.0:
+            come = (table.progress for table in self._tables.values())
+            self._come = max(self._come, *come, 0.0)
         enough = self._tries + _TRIES
         while not self._referee.is_paused and self._tries < enough:
             name = next(self._turn, None)
@@ -268,7 +271,7 @@ class RunningStage:
                 self._turn = iter(tuple(self._waiting))
                 break
             bot = self._here(name)
-            if bot is not None and self._referee.room(bot) > 0:
+            if bot is not None and bot.room(self._playing[name], self._come) > 0:
                 self.seat([name])
         self._growth = self._referee.after(_GROW_S, self._grow)
 
@@ -295,7 +298,9 @@ class RunningStage:
             self._unlist(pairing)
             for name in pairing.players:
                 self._left.pop(name, None)
-                self._had[name] += 1
+                self._playing[name] += 1
+            if not self._tables:
+                self._come = 0.0  # the first, or the first after a pause
             self._tables[pairing.number] = self._referee.open(
                 pairing, partial(self._over, pairing)
             )
@@ -316,7 +321,7 @@ class RunningStage:
             timer.cancel()
             now = self._loop.time()
             self._left[name] = max(0.0, timer.left_s), now
-        return self._referee.room(player)
+        return player.room(self._playing[name], self._come)
 
     def _patience_s(self, name: str) -> float:
         """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.
@@ -392,6 +397,9 @@ class RunningStage:
     ) -> None:
         """A match has ended: settle or repeat it, and go on with its players."""
         del self._tables[pairing.number]
+        self._playing.subtract(pairing.players)
+        if result.termination.kind is Ending.COMPLETED:
+            self._come = 1.0
         with self._failing():
             self._referee.note(pairing, table, result, verdict)
             if result.termination.kind is not Ending.VOID:
@@ -446,6 +454,8 @@ class RunningStage:
         self._unlist(pairing)
         self._stuck.pop(pairing.number, None)
         self._outcomes[pairing.number] = Outcome(pairing, result)
+        if result is not None:
+            self._had.update(pairing.players)
         self._end_if_all_settled()
 
     def _end_if_all_settled(self) -> None:

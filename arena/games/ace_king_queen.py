@@ -94,4 +94,10 @@ def stacked(
         yield cast(Deck, tuple(deck))
 
 
-GAME = Game(vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked)
+GAME = Game(
+    vocabulary=VOCABULARY,
+    rules=match,
+    deals=deals,
+    stacked=stacked,
+    decisions=lambda settings: 1.5 * settings.hands,
+)

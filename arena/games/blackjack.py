@@ -219,5 +219,6 @@ GAME = Game(
     rules=match,
     deals=deals,
     stacked=stacked,
+    decisions=lambda settings: 1.7 * settings.hands,
     stake=lambda settings: int(settings.bankroll),
 )

@@ -241,4 +241,10 @@ def stacked(
         yield tuple(deck)
 
 
-GAME = Game(vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked)
+GAME = Game(
+    vocabulary=VOCABULARY,
+    rules=match,
+    deals=deals,
+    stacked=stacked,
+    decisions=lambda settings: 100.0 * settings.games,
+)

@@ -168,4 +168,10 @@ def stacked(
         yield tuple(deck)
 
 
-GAME = Game(vocabulary=VOCABULARY, rules=match, deals=deals, stacked=stacked)
+GAME = Game(
+    vocabulary=VOCABULARY,
+    rules=match,
+    deals=deals,
+    stacked=stacked,
+    decisions=lambda settings: 40.0 * settings.max_shuffles,
+)

@@ -89,5 +89,6 @@ GAME = Game(
     rules=match,
     deals=deals,
     stacked=stacked,
+    decisions=lambda settings: 1.5 * settings.rounds,
     stake=lambda settings: int(settings.stake),
 )

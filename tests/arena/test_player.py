@@ -1133,39 +1133,27 @@ def test_what_the_arena_may_not_say_is_never_the_bots_offence(house: House) -> N
 # --- how many matches at once ---
 
 
-def test_with_an_idle_bot_few_matches_are_opened(house: House) -> None:
-    ann = house.bot("ann", tables=64)
-
-    assert ann.player.room(house.now) == 4
-    assert house.bot("ben", tables=3).player.room(house.now) == 3
-
-
-def test_the_longer_a_bot_plays_the_more_matches_are_opened_with_it(
+def test_few_matches_of_a_competition_are_opened_until_the_first_have_come_far(
     house: House,
 ) -> None:
-    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
+    ann = house.bot("ann", tables=64).player
+
+    assert ann.room(0, 0.0) == 4
+    assert ann.room(3, 0.0) == 1
+    assert ann.room(3, 0.5) == 4 + 30 - 3
+    assert house.bot("ben", tables=3).player.room(0, 0.0) == 3
+
+
+def test_what_a_bot_plays_in_another_competition_takes_a_table_and_does_not_count_here(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=5)
     for _ in range(4):
         house.open(ann, ben)
 
-    assert ann.player.room(house.now) == 0
-
-    house.now += 60
-
-    assert ann.player.room(house.now) == 64 - 4
-
-
-def test_a_bot_that_begins_again_begins_with_few(house: House) -> None:
-    ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
-    house.open(ann, ben, hands=1)
-    house.now += 60
-    house.sit(ann, ben)
-    house.play_out(ann, ben)
-
-    assert ann.player.room(house.now) == 4
-
-    house.open(ann, ben)
-
-    assert ann.player.room(house.now) == 3
+    assert ann.player.room(0, 0.0) == 4
+    assert ben.player.room(0, 0.0) == 1
+    assert ann.player.room(0, 1.0) == 64 - 4
 
 
 @pytest.mark.parametrize(("thinks_s", "more"), [(0.0, 61), (0.024, 7), (2.0, 1)])
@@ -1183,10 +1171,9 @@ def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
             house.answer(ann, ask)
         for ask in ben.asks():
             house.answer(ben, ask)
-    ann.player.plays_since = house.now
 
     assert ann.player.answers >= 16
-    assert ann.player.room(house.now) == min(64, 4 + more) - 1
+    assert ann.player.room(0, 0.0) == min(63, 4 + more)
 
 
 def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
@@ -1199,7 +1186,7 @@ def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
         ann.took(house.now, house.now + 0.088)
         ann.answers += 2  # 24 ms each
 
-    assert ann.room(house.now) == 4 + 7
+    assert ann.room(0, 0.0) == 4 + 7
 
 
 def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: House) -> None:
@@ -1213,4 +1200,4 @@ def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: House) -> None
             ann.answers += 1
             ann.last_answer = house.now
 
-    assert ann.room(house.now) == 4 + 7
+    assert ann.room(0, 0.0) == 4 + 7

@@ -35,6 +35,7 @@ from tests.arena.hall import (
 if TYPE_CHECKING:
     from arena.director import Competition, Report
     from tests.arena.conftest import House
+    from tests.arena.hall import Plays
 
 
 THREE = ("ann", "ben", "cem")
@@ -1050,7 +1051,16 @@ def test_two_competitions_with_the_same_bots_move_side_by_side(house: House) -> 
     run(scenario)
 
 
-def test_more_are_opened_though_none_has_ended(
+def some(answers: int) -> Plays:
+    """Answers so many questions at all tables together, and no more."""
+    left = iter(range(answers))
+    return lambda ask: None if next(left, None) is None else first_legal(ask)
+
+
+LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
+
+
+def test_more_are_opened_as_the_first_matches_go_on(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.stage._GROW_S", 0.0)
@@ -1058,17 +1068,23 @@ def test_more_are_opened_though_none_has_ended(
     async def scenario() -> None:
         hall = Hall(house)
         hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, matches=4)
+        competition, task = await hall.begin(*CLASS, **LONG)
         before = len(competition.tables)
-        house.now += 3.0
-        await turns()
+
+        assert before == 4 * len(CLASS) / 2
+
+        for name in CLASS:
+            hall.plays(name, some(500))
+        await turns(1_000)
         after = len(competition.tables)
 
-        assert before < after
+        assert competition.settled == 0
+        assert before < after < 64 * len(CLASS) / 2
 
         competition.pause(act("pause"))
-        house.now += 3.0
-        await turns()
+        for name in CLASS:
+            hall.plays(name, some(100))
+        await turns(400)
 
         assert len(competition.tables) == after
 
@@ -1087,9 +1103,10 @@ def test_thousands_of_bots_are_looked_at_some_at_a_time(
     async def scenario() -> None:
         hall = Hall(house)
         hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, matches=4)
-        house.now += 3.0
-        await turns()
+        competition, task = await hall.begin(*CLASS, **LONG)
+        for name in CLASS:
+            hall.plays(name, some(500))
+        await turns(1_000)
         playing = Counter(
             chair.player.name for table in competition.tables for chair in table.chairs
         )
@@ -1105,17 +1122,19 @@ def test_thousands_of_bots_are_looked_at_some_at_a_time(
 def test_whoever_has_had_the_fewest_matches_is_next(house: House) -> None:
     async def scenario() -> None:
         hall = Hall(house)
-        hall.come("ann", "ben", "cem")
+        hall.come("ann", "ben")
         competition, task = await hall.begin(
             "ann", "ben", "cem", "dora", matches=9, limits=Limits()
         )
-        await turns(400)
-        hall.heard.clear()
+        while len(hall.book.matches) < 9:
+            await turns(1)
+        hall.comes("cem")
         hall.comes("dora")
-        await turns(400)
-        latest = [players for players, _ in hall.book.matches][-3:]
+        while len(hall.book.matches) < 18:
+            await turns(1)
+        latest = [set(players) for players, _ in hall.book.matches[9:]]
 
-        assert [players for players in latest if "dora" not in players] == []
+        assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
 
         competition.stop(act("stop"))
         await in_time(task)
