@@ -233,7 +233,7 @@ class Conduct:
             except Exception:
                 self._failed(table)
             else:
-                self._play_on(table)
+                self._play_on(table, self._clock())
 
     def answer(self, player: Player, message: Answer, arrived: float) -> None:
         """Take an answer that the session's table has let through, and play on."""
@@ -276,7 +276,7 @@ class Conduct:
             player.last_answer = arrived
             if player.event:
                 player.recovered(chair)
-            self._play_on(chair.table)
+            self._play_on(chair.table, arrived)
 
     def offence(
         self,
@@ -337,7 +337,7 @@ class Conduct:
             self.on_heard(player, now)
         return since
 
-    def _play_on(self, table: Table) -> None:
+    def _play_on(self, table: Table, now: float) -> None:
         """The rules have taken a step: pass on what they told, and ask what they wait for."""
         match = table.match
         assert match is not None, "it has begun"
@@ -351,9 +351,9 @@ class Conduct:
         if match.pending is None:
             self._finish(table, None)
         else:
-            self._ask(table.chairs[match.pending.seat], match.pending.question)
+            self._ask(table.chairs[match.pending.seat], match.pending.question, now)
 
-    def _ask(self, chair: Chair, question: Question[Any]) -> None:
+    def _ask(self, chair: Chair, question: Question[Any], now: float) -> None:
         player = chair.player
         chair.asked += 1
         chair.ask = Ask(
@@ -365,12 +365,12 @@ class Conduct:
             chair.limits.decision_ms,
         )
         chair.news = []
-        chair.asked_at = self._clock()
-        chair.lag_s = self.lag.total_s(chair.asked_at)
+        chair.asked_at = now  # until it is written
         chair.bill = None
         chair.waiting = player.pending
         player.pending += 1
-        player.ask(chair)
+        if not player.ask(chair):
+            chair.lag_s = self.lag.total_s(now)
         self._watch(chair)
 
     def _watch(self, chair: Chair) -> None:

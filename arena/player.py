@@ -107,6 +107,7 @@ class Player:
         pending: how many questions it has not answered yet.
         answers: how many of its latest answers `took` knows of.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
+        is_metered: whether it is charged CPU time and not the time on the wall.
         cpu_ms: what its processes had used at that moment, if they are ours.
         on_link: called when its connection is lost, or another one is there.
         link: how quick its connection is at best.
@@ -147,6 +148,7 @@ class Player:
         "cpu_ms",
         "event",
         "games",
+        "is_metered",
         "last_answer",
         "leaving",
         "link",
@@ -178,6 +180,7 @@ class Player:
         self.tables = min(hello.tables, most_tables)
         self.token = hello.token
         self.process = process
+        self.is_metered = process is not None and process.is_metered
         self.secret = new_secret()
         self._former_secret = ""
         self.session = Session()
@@ -267,11 +270,6 @@ class Player:
         """What its link costs it at least per decision; that of its former connection until this one's is known."""
         return self.link.floor_ms if self.link.is_known else self._floor_ms
 
-    @property
-    def is_metered(self) -> bool:
-        """Whether it is charged CPU time and not the time on the wall."""
-        return self.process is not None and self.process.is_metered
-
     def cpu_used_ms(self, now: float) -> float:
         """What the processes of a bot of ours have used; read no oftener than the kernel counts."""
         assert self.process is not None, "only of what the arena has launched"
@@ -294,14 +292,16 @@ class Player:
         if self.is_here:
             self._put(message)
 
-    def ask(self, chair: Chair) -> None:
-        """Send a chair's question; its time starts when the frame is written."""
+    def ask(self, chair: Chair) -> bool:
+        """Send a chair's question; whether its time starts only when the frame is written, as the bot is here."""
         assert chair.ask is not None, "only called with a question"
         self._ping_counts = False  # it has something else to do than to answer pings
         self._was_asked = True
-        self.send(chair.ask)
-        if self.is_here:
-            self._asked.append(chair)  # else its time has started already
+        is_here = self.is_here
+        if is_here:
+            self._put(chair.ask)
+            self._asked.append(chair)
+        return is_here
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
         """Write what waits in the outbox, as few frames as possible; `lag_s` is the arena's own up to now."""

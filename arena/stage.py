@@ -108,6 +108,7 @@ class RunningStage:
         self._tables: dict[int, Table] = {}
         self._playing: Counter[str] = Counter()
         self._come = 0.0  # how far the first of these tables have come
+        self._full: set[str] = set()  # had no room when last looked at
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
         self._stuck: dict[int, Pairing] = {}
@@ -228,6 +229,7 @@ class RunningStage:
 
     def seat(self, names: Sequence[str]) -> None:
         """Open what can be opened for these bots."""
+        self._full.difference_update(names)
         with self._failing():
             for name in names:
                 while self._seat_once(name):
@@ -250,7 +252,9 @@ class RunningStage:
 
     def _companies_of(self, name: str) -> Iterator[_Company]:
         """Those of a bot, first with those who have had the fewest matches, and of equals those who have not met for longest."""
-        companies = tuple(self._waiting.get(name, ()))
+        companies = tuple(
+            one for one in self._waiting.get(name, ()) if self._full.isdisjoint(one)
+        )
         first = sorted(companies[:_CROWD], key=self._had_by)
         return chain(first, companies[_CROWD:])
 
@@ -269,6 +273,7 @@ class RunningStage:
             name = next(self._turn, None)
             if name is None:
                 self._turn = iter(tuple(self._waiting))
+                self._full.clear()
                 break
             bot = self._here(name)
             if bot is not None and bot.room(self._playing[name], self._come) > 0:
@@ -321,7 +326,10 @@ class RunningStage:
             timer.cancel()
             now = self._loop.time()
             self._left[name] = max(0.0, timer.left_s), now
-        return player.room(self._playing[name], self._come)
+        room = player.room(self._playing[name], self._come)
+        if room < 1:
+            self._full.add(name)
+        return room
 
     def _patience_s(self, name: str) -> float:
         """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.
@@ -398,6 +406,7 @@ class RunningStage:
         """A match has ended: settle or repeat it, and go on with its players."""
         del self._tables[pairing.number]
         self._playing.subtract(pairing.players)
+        self._full.difference_update(pairing.players)
         if result.termination.kind is Ending.COMPLETED:
             self._come = 1.0
         with self._failing():

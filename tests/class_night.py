@@ -41,6 +41,7 @@ _BEGINS_S = 120.0
 _ENDS_S = 30.0
 _PROCESSES = 4
 _TENTH = 0.1
+_RIGHT = 0.3
 _BYTES = 2**18
 _CONFIG = """
 [serve]
@@ -297,7 +298,7 @@ def _said(database: Path, game: str, seen: Sequence[Seen]) -> str:
 
 
 def _eta(seen: Sequence[Seen], ended: float) -> str:
-    """How wrong the time left was: at the first look after a tenth of the matches, and the worst until nine tenths."""
+    """How wrong the time left was: at the first look after a tenth of the matches, and from then until nine tenths."""
     wrong = [
         row.left_s / (ended - row.at) - 1
         for row in seen
@@ -307,7 +308,8 @@ def _eta(seen: Sequence[Seen], ended: float) -> str:
     if not wrong:
         return "no time left was seen"
     worst = max(wrong, key=abs)
-    return f"time left after a tenth wrong by {wrong[0]:+.0%}, at worst {worst:+.0%}, half of the time by {statistics.median(map(abs, wrong)):.0%}"
+    right = sum(abs(by) <= _RIGHT for by in wrong) / len(wrong)
+    return f"time left after a tenth wrong by {wrong[0]:+.0%}, at worst {worst:+.0%}, right within {_RIGHT:.0%} in {right:.0%} of the looks"
 
 
 async def measure(options: argparse.Namespace) -> None:

@@ -598,10 +598,10 @@ def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(
 
 
 def test_J7_where_cpu_time_cannot_be_measured_the_time_on_the_wall_is_charged(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: House,
 ) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
-    monkeypatch.setattr(ann.player.process, "is_metered", False)
+    ann.player.is_metered = False
     asked(house, ann, ben)
     house.passes(4.1)
     _, _, verdict = ended(house)
