@@ -1,16 +1,112 @@
-"""A long line between a bot and the arena: bytes come later, by at least so much each way, and never out of order.
+"""What can stand between a bot or a browser and the arena: a real nginx, set up as the manual says, or a long line.
 
-It stands for the network of a bot that plays from far away. It knows nothing of WebSocket: what it delays is a stream, pings and
-messages alike, as a real line does.
+On a long line bytes come later, by at least so much each way, and never out of order. It stands for the network of a bot that plays from
+far away, and knows nothing of WebSocket: what it delays is a stream, pings and messages alike, as a real line does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
-from contextlib import suppress
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 
-__all__ = ["Proxy"]
+import pytest
+
+from tests.serving import ROOT, free_port
+
+__all__ = ["Proxy", "nginx"]
+
+_LISTENS_S = 20.0
+_HTTP = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+{ours}
+}}
+"""
+
+
+@contextmanager
+def nginx(
+    folder: Path,
+    arena: int,
+    path: str = "/",
+    tls: tuple[Path, Path] | None = None,
+    port: int = 0,
+) -> Iterator[int]:
+    """One in front of an arena's port; its own port. Skips the test if there is none; where `CI` is set, fails it.
+
+    Args:
+        folder: where its files are.
+        arena: the port of the arena.
+        path: below which the arena is.
+        tls: a certificate and its key; without them it speaks plainly.
+        port: where it listens, 0 for any.
+    """
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        assert not os.environ.get("CI"), "nginx is not installed"
+        pytest.skip("nginx is not installed")
+    port, file = port or free_port(), folder / "nginx.conf"
+    file.write_text(_configuration(folder, port, arena, path, tls))
+    process = subprocess.Popen(
+        (program, "-c", str(file), "-p", str(folder), "-e", "stderr")
+    )
+    try:
+        _until_it_listens(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _configuration(
+    folder: Path, port: int, arena: int, path: str, tls: tuple[Path, Path] | None
+) -> str:
+    """What the manual has to copy, with ports and a certificate of ours, or without TLS."""
+    readme = (ROOT / "arena" / "README.md").read_text("utf-8")
+    [ours] = re.findall(r"^```nginx\n(.*?)^```", readme, re.M | re.S)
+    if tls is None:
+        ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
+    else:
+        for mine, theirs in zip(tls, ("fullchain.pem", "privkey.pem"), strict=True):
+            ours = ours.replace(f"/etc/ssl/arena/{theirs}", str(mine))
+    secure = "" if tls is None else " ssl"
+    here = f"listen 127.0.0.1:{port}{secure};"
+    ours, count = re.subn(r"listen 443 ssl;", here, ours)
+    assert count == 1
+    ours, count = re.subn(r"location / ", f"location {path} ", ours)
+    assert count == 1
+    ours, count = re.subn(r"127\.0\.0\.1:7700", f"127.0.0.1:{arena}", ours)
+    assert count == 1
+    return _HTTP.format(folder=folder, ours=ours)
+
+
+def _until_it_listens(port: int) -> None:
+    give_up = time.monotonic() + _LISTENS_S
+    while time.monotonic() < give_up:
+        with (
+            suppress(OSError),
+            closing(socket.create_connection(("127.0.0.1", port))),
+        ):
+            return
+    raise AssertionError("nginx does not listen")
 
 
 class Proxy:

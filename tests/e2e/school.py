@@ -53,6 +53,7 @@ _CONFIG = """
 [serve]
 port = 0
 db = "class.db"
+{serve}
 
 [limits]
 decision_ms = 5000
@@ -91,14 +92,21 @@ class School:
     Args:
         folder: where everything is.
         live: in which games matches go on and on.
+        serve: more lines for the arena's `[serve]`, in TOML.
     """
 
-    def __init__(self, folder: Path, live: Sequence[str] = ("ace_king_queen",)) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        live: Sequence[str] = ("ace_king_queen",),
+        serve: str = "",
+    ) -> None:
         self.url = ""
         self.tokens: dict[str, str] = {}
         self.instructor = ""
         self._folder = folder
         self._live = live
+        self._serve = serve
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> School:
@@ -232,7 +240,7 @@ class School:
         self.instructor = serving.printed("roster", "instructor", *database)["token"]
 
     def _configure(self) -> None:
-        config = _CONFIG
+        config = _CONFIG.format(serve=self._serve)
         everybody = [*_NAMES, ROGUE]
         for game, (short, endless) in _SETTINGS.items():
             matches = _MATCHES.get(game, 2 if game == "ace_king_queen" else 1)

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shutil
-import socket
 import ssl
-import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,84 +20,28 @@ from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.access import Access
+from tests.e2e import proxy
 from tests.e2e.browser import Look, browser
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Program, Raw
 from tests.e2e.playing import sit_down
 from tests.e2e.test_access import ANN, BEN, REFUSED, ROSTER, opened
-from tests.e2e.test_tls import Files, make
+from tests.e2e.test_tls import make
 from tests.serving import free_port
 
 pytestmark = pytest.mark.e2e
 
-README = Path(__file__).parents[2] / "arena" / "README.md"
 ELSEWHERE, FARTHER = "127.0.0.2", "127.0.0.3"  # where nginx finds its clients
-HTTP = """
-daemon off;
-pid {folder}/pid;
-error_log {folder}/errors;
-events {{}}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-{ours}
-}}
-"""
-
-
-def configuration(
-    folder: Path, port: int, arena: int, path: str = "/", tls: Files | None = None
-) -> str:
-    """What the manual has to copy, with ports and a certificate of ours, or without TLS."""
-    [ours] = re.findall(r"^```nginx\n(.*?)^```", README.read_text("utf-8"), re.M | re.S)
-    if tls is None:
-        ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
-    else:
-        for mine, theirs in zip(tls, ("fullchain.pem", "privkey.pem"), strict=True):
-            ours = ours.replace(f"/etc/ssl/arena/{theirs}", str(mine))
-    secure = "" if tls is None else " ssl"
-    here = f"listen 127.0.0.1:{port}{secure};"
-    ours, count = re.subn(r"listen 443 ssl;", here, ours)
-    assert count == 1
-    ours, count = re.subn(r"location / ", f"location {path} ", ours)
-    assert count == 1
-    ours, count = re.subn(r"127\.0\.0\.1:7700", f"127.0.0.1:{arena}", ours)
-    assert count == 1
-    return HTTP.format(folder=folder, ours=ours)
 
 
 @pytest.fixture
 def nginx(tmp_path: Path) -> Iterator[Callable[..., int]]:
     """Start one in front of an arena's port, on a port, below a path, with TLS; its own port."""
-    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        assert not os.environ.get("CI"), "nginx is not installed"
-        pytest.skip("nginx is not installed")
-    started: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as stack:
 
-    def start(
-        arena: int, path: str = "/", tls: Files | None = None, port: int = 0
-    ) -> int:
-        port, file = port or free_port(), tmp_path / "nginx.conf"
-        file.write_text(configuration(tmp_path, port, arena, path, tls))
-        words = (program, "-c", str(file), "-p", str(tmp_path), "-e", "stderr")
-        started.append(subprocess.Popen(words))
-        give_up = time.monotonic() + TIMEOUT_S
-        while time.monotonic() < give_up:
-            with (
-                suppress(OSError),
-                closing(socket.create_connection(("127.0.0.1", port))),
-            ):
-                return port
-        raise AssertionError("nginx does not listen")
+        def start(*where: Any) -> int:
+            return stack.enter_context(proxy.nginx(tmp_path, *where))
 
-    yield start
-    for process in started:
-        process.terminate()
-        process.wait()
+        yield start
 
 
 class Proxied(Arena):

@@ -1,21 +1,29 @@
 """The page in windows of many sizes and on paper, and what it does when the arena or a match is gone; in a real Chromium.
 
 One arena, with a class that has played, and a match in every game that goes on. 200 % zoom is a window of half the size.
+With `CARD_ARENA_BEHIND_PROXY=1` the windows are open behind nginx, below a path, with TLS.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.e2e.browser import PHONE, PROJECTOR, Look, browser
 from tests.e2e.playing import sit_down
+from tests.e2e.proxy import nginx
 from tests.e2e.school import GAMES, School
+from tests.e2e.test_tls import make
+from tests.serving import free_port
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, WebSocketRoute
@@ -25,6 +33,14 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the class needs signals"),
 ]
 
+BEHIND_PROXY = "CARD_ARENA_BEHIND_PROXY" in os.environ
+PATH = "/arena/"
+SERVE = """
+open = true
+trusted_proxy = ["127.0.0.1"]
+origin = ["https://127.0.0.1:{port}"]
+base_path = "{path}"
+"""
 SMALL_PHONE, LAPTOP = (360, 640), (1366, 768)
 PLAYED_AT = {
     "a small phone": SMALL_PHONE,
@@ -37,6 +53,7 @@ PLAYED_AT = {
 }
 SHEET = 718  # CSS pixels between the margins of a sheet of A4
 MANY = 40
+AGAIN_MS = 5_000  # until the page asks for a document again
 
 HIDDEN = """() => {
   const wanted = [...document.querySelectorAll(".turn .moves, .turn button, .turn input, .felt .plate")];
@@ -52,11 +69,24 @@ HIDDEN = """() => {
   });
   return [...out, ...covered].map((one) => `${one.className}: ${one.innerText.slice(0, 30)}`).concat(scrollY ? [`scrolled by ${scrollY}`] : []);
 }"""
+CUT_NAMES = """() => [...document.querySelectorAll(".plate .who")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1)
+  .map((one) => one.innerText)
+  .filter((name) => !name.startsWith("Pia"))"""
+OVERLAPPING = """() => {
+  const all = [...document.querySelectorAll(".controls :is(button, input, select)")].map((one) => [one, one.getBoundingClientRect()]);
+  const shown = all.filter(([, { width }]) => width);
+  const name = (one) => one.getAttribute("aria-label") ?? one.innerText ?? one.localName;
+  const on = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const pairs = shown.flatMap(([one, a], at) => shown.slice(at + 1).filter(([, b]) => on(a, b)).map(([other]) => `${name(one)} on ${name(other)}`));
+  return pairs.concat(shown.filter(([, { left, right }]) => left < 0 || right > innerWidth).map(([one]) => `${name(one)} is outside`));
+}"""
 BROKEN = """() => [...document.querySelectorAll(".bar nav a")].filter((one) => {
   const range = document.createRange();
   range.selectNodeContents(one);
   const { left, right } = one.getBoundingClientRect();
-  return range.getClientRects().length !== 1 || left < 0 || right > innerWidth;
+  const nav = one.parentElement.getBoundingClientRect();
+  return range.getClientRects().length !== 1 || left < Math.max(0, nav.left - 1) || right > Math.min(innerWidth, nav.right + 1);
 }).map((one) => one.innerText)"""
 WIDER = """() => [...document.querySelectorAll("main *")]
   .filter((one) => { const { right, width } = one.getBoundingClientRect(); return width && right > innerWidth + 1; })
@@ -73,24 +103,58 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
+def proxy_port() -> int:
+    return free_port()
+
+
+@pytest.fixture(scope="module")
 def school(
-    chromium: Browser, tmp_path_factory: pytest.TempPathFactory
+    chromium: Browser, proxy_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[School]:
-    with School(tmp_path_factory.mktemp("school"), tuple(GAMES)) as it:
+    serve = SERVE.format(port=proxy_port, path=PATH) if BEHIND_PROXY else ""
+    with School(tmp_path_factory.mktemp("school"), tuple(GAMES), serve) as it:
         it.played()
         yield it
+
+
+@pytest.fixture(scope="module")
+def url(
+    school: School, proxy_port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The page's address in the windows: the arena's own, or that of nginx."""
+    if not BEHIND_PROXY:
+        yield school.url
+        return
+    folder, arena = tmp_path_factory.mktemp("nginx"), urlsplit(school.url).port
+    assert arena
+    with nginx(folder, arena, PATH, make(folder, "nginx"), proxy_port):
+        yield f"https://127.0.0.1:{proxy_port}{PATH.rstrip('/')}"
 
 
 Open = Callable[..., Look]
 
 
 @pytest.fixture
-def window(chromium: Browser, school: School) -> Iterator[Open]:
+def window(chromium: Browser, url: str) -> Iterator[Open]:
     """Opens windows that are closed at the end of the test."""
+    with windows(chromium, url) as open_one:
+        yield open_one
+
+
+@pytest.fixture(scope="module")
+def shared(chromium: Browser, url: str) -> Iterator[Open]:
+    """Windows that are opened once for each size; for tests that leave them as they were."""
+    with windows(chromium, url) as open_one:
+        yield cache(open_one)
+
+
+@contextmanager
+def windows(chromium: Browser, url: str) -> Iterator[Open]:
+    """Opens windows that are closed at the end."""
     opened: list[Look] = []
 
     def open_one(size: tuple[int, int] = LAPTOP, **taste: Any) -> Look:
-        opened.append(Look(chromium, school.url, size, **taste))
+        opened.append(Look(chromium, url, size, ignore_https_errors=True, **taste))
         return opened[-1]
 
     yield open_one
@@ -102,17 +166,18 @@ def window(chromium: Browser, school: School) -> Iterator[Open]:
 
 
 @pytest.mark.parametrize("size", [SMALL_PHONE, PHONE, (683, 384)])
-def test_no_word_of_the_navigation_is_broken(
-    window: Open, size: tuple[int, int]
+def test_no_word_of_the_navigation_is_broken_or_cut_off(
+    shared: Open, size: tuple[int, int]
 ) -> None:
-    page = window(size).to("#/")
+    page = shared(size).to("#/")
+    page.locator(".line .live").wait_for(state="attached")
 
     assert page.evaluate(BROKEN) == []
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_live_match_fits_a_laptop(window: Open, school: School, game: str) -> None:
-    page = window(LAPTOP).to(school.route("m", school.at_table()[game]))
+def test_a_live_match_fits_a_laptop(shared: Open, school: School, game: str) -> None:
+    page = shared(LAPTOP).to(school.route("m", school.at_table()[game]))
     page.get_by_role("button", name="Watch live").wait_for()
     page.locator(".felt").wait_for()
 
@@ -120,14 +185,27 @@ def test_a_live_match_fits_a_laptop(window: Open, school: School, game: str) -> 
 
 
 @pytest.mark.parametrize("size", PLAYED_AT.values(), ids=PLAYED_AT)
+def test_no_control_of_a_live_match_lies_on_another(
+    shared: Open, school: School, size: tuple[int, int]
+) -> None:
+    page = shared(size).to(school.route("m", school.at_table()["gin_rummy"]))
+    page.get_by_role("button", name="Watch live").wait_for()
+    page.locator(".felt").wait_for()
+
+    assert page.evaluate(OVERLAPPING) == []
+
+
+@pytest.mark.parametrize("size", PLAYED_AT.values(), ids=PLAYED_AT)
 @pytest.mark.parametrize("game", GAMES)
 def test_who_plays_sees_seat_and_moves_without_scrolling(
-    window: Open, game: str, size: tuple[int, int]
+    shared: Open, game: str, size: tuple[int, int]
 ) -> None:
-    person = sit_down(window(size), game, f"Pia {size[0]} {game}")
+    person = sit_down(shared(size), game, f"Pia {size[0]} {game}")
+    person.page.get_by_label("Pace").select_option("at once")
     seen = 0
     while seen < 4 and person.may_move():
         assert person.page.evaluate(HIDDEN) == []
+        assert person.page.evaluate(CUT_NAMES) == []
         person.move()
         seen += 1
     person.to_the_end_of_the_round()
@@ -358,6 +436,7 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
 
 def test_a_document_that_is_read_once_comes_back(window: Open, school: School) -> None:
     look = window()
+    look.page.clock.install()
     id_ = school.competitions()["gin_rummy-cup"]["id"]
     page = look.to(school.route("c", id_))
     with look.expecting("."):
@@ -365,6 +444,7 @@ def test_a_document_that_is_read_once_comes_back(window: Open, school: School) -
         page.get_by_role("link", name="Cross table").click()
         page.get_by_text("does not answer").wait_for()
         look.offline(False)
+        page.clock.fast_forward(AGAIN_MS)
         page.get_by_role("grid", name="Cross table").wait_for()
 
 

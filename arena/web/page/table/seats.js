@@ -21,7 +21,7 @@ export function Seat({ name, seat, score, unit = "", turn = false, clock, dim = 
       <span class="aside">${aside}</span>
       <div class="plate">
         <${Dot} seat=${seat} />
-        <bdi class="who" title=${name}>${name}</bdi>
+        <bdi class="who" title=${name}>${name.split(/(?<=:)/).map((part, at) => html`${at > 0 && html`<wbr />`}${part}`)}</bdi>
         ${score == null ? null : html`<span class="score">${score}${unit ? html` <small>${unit}</small>` : null}</span>`}
         ${gain === null ? null : html`<${Gain} amount=${gain} />`}
         ${role ? html`<span class="role">${role}</span>` : null}

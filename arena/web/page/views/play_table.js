@@ -102,8 +102,9 @@ function useTold(chair, game, scene, pause, waits) {
     advance(now, events, game, scene);
     draw();
   };
-  const next = events[now.at];
   useEffect(() => {
+    // Not when it was drawn: a key that is pressed before this runs has told one event more.
+    const next = events[now.at];
     if (!next || now.isHeld) return undefined;
     const isEnd = now.state.done && beginsRound(next);
     if (isEnd && waits) {
@@ -122,7 +123,7 @@ function useTold(chair, game, scene, pause, waits) {
     const timer = setTimeout(go, wait);
     return () => clearTimeout(timer);
   });
-  return { ...now, go, isUpToDate: now.at === events.length && !now.isHeld, isLast: next?.event === "over" };
+  return { ...now, go, isUpToDate: now.at === events.length && !now.isHeld, isLast: events[now.at]?.event === "over" };
 }
 
 function advance(now, events, game, scene) {
