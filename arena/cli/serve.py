@@ -409,7 +409,8 @@ def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None
 def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
     board.follow(competition.title, competition)
     count = shared.plural(len(competition.plan.players), "bot")
-    teller.say(f"{competition.title} is played by {count} ({competition.id})")
+    verb = "competes" if len(competition.plan.players) == 1 else "compete"
+    teller.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
 
 def _over(done: Report, board: report.Board, as_json: bool) -> None:

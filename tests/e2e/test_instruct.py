@@ -303,7 +303,7 @@ def test_a_competition_is_started_beside_another_and_the_log_has_it(
     assert "gin_rummy, got 0" in arena.says("start", "gin", status=1)
 
     lines = arena.says("log")["lines"]
-    assert any(f" is played by 3 bots ({ladder})" in line for line in lines)
+    assert any(f"3 bots compete ({ladder})" in line for line in lines)
     arena.says("stop", ladder)
     arena.says("stop")
     assert arena.program is not None

@@ -159,7 +159,7 @@ def test_one_bot_is_counted_as_one(
 
     arena = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
 
-    arena.until(" is played by 1 bot (")
+    arena.until(": 1 bot competes (")
 
 
 def test_a_bot_that_takes_a_name_of_the_roster_from_its_folder_is_told(
