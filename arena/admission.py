@@ -286,19 +286,18 @@ class Admission:
             )
 
     def _check_name(self, name: str, token: str | None, owner: str | None) -> None:
-        if alike(name) in self._ours:
-            raise Unwelcome(
-                "name",
-                f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
-            )
-        present = self._players.get(name)
-        if present is None:
-            return
         another = (
             "choose another name"
             if owner is None
             else f"call this one {owner + '/…'!r}"
         )
+        if alike(name) in self._ours:
+            kept = f"{name!r} is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`"
+            ask = "ask the instructor to rename the [[bot]] in the arena's config that has this name, or "
+            raise Unwelcome("name", f"{kept}; {ask if owner else ''}{another}")
+        present = self._players.get(name)
+        if present is None:
+            return
         if present.connection is not None:
             raise Unwelcome("name", f"a bot named {name!r} is here already; {another}")
         is_other = present.token != token or present.process is not None

@@ -144,11 +144,13 @@ class Wait:
 
     Attributes:
         came: who has come, at the last look.
+        starts_by: when it starts at the latest, while enough have come and it waits for those who come just now; else None.
     """
 
     def __init__(self, run: Run, moment: datetime | None) -> None:
         self.moment = moment
         self.came = attendance(run, (), ())
+        self.starts_by: datetime | None = None
         self._run = run
         self._end: datetime | None = None
         self._said: tuple[str, ...] | None = None
@@ -169,6 +171,9 @@ class Wait:
             least=came.least,
             missing=came.missing[:_LISTED],
             until=None if self._end is None else self._end.timestamp(),
+            own=len(run.house),
+            expected=came.come + len(came.missing) if came.missing else None,
+            starts_by=None if self.starts_by is None else self.starts_by.timestamp(),
         )
 
     def is_over(self, now: datetime) -> bool:
@@ -193,7 +198,12 @@ class Wait:
             return f"{run.name} waits{until}: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
         of = f" of {came.come + len(came.missing)}" if came.missing else ""
         missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""
-        return f"{run.name} waits{until}: {came.come}{of} here, it starts with {came.least}{missing}"
+        own = f" besides {len(run.house)} of its own" if run.house else ""
+        starts = f"with {came.least}{own}"
+        if self.starts_by is not None:
+            zone = run.at.zone if run.at is not None else None
+            starts = f"by {self.starts_by.astimezone(zone):%H:%M:%S}, sooner if nobody else comes"
+        return f"{run.name} waits{until}: {came.come}{of} here, it starts {starts}{missing}"
 
     def line(self, now: datetime) -> str:
         """The same, if people should know it now: when it begins to wait and when others are missing, or every minute of its time."""

@@ -121,6 +121,7 @@ class Connection(asyncio.BufferedProtocol):
         "has_link",
         "is_behind",
         "is_open",
+        "is_secure",
         "peer",
         "useless",
     )
@@ -141,7 +142,7 @@ class Connection(asyncio.BufferedProtocol):
         self.useless = 0
         self.budget = Budget(limits.unanswered)
         self.encoding: Encoding | None = None
-        self.is_open = False
+        self.is_open = self.is_secure = False
         self._owner = owner
         self._limits = limits
         self._buffer = buffer
@@ -569,7 +570,10 @@ class Connection(asyncio.BufferedProtocol):
             elif self._transport is not None and not self._is_held:
                 self._transport.resume_reading()
             return b""
-        address = self._entrance.proxies.origin(self._host, request.headers)
+        proxies = self._entrance.proxies
+        tls = self._transport and self._transport.get_extra_info("ssl_object")
+        self.is_secure = bool(tls) or proxies.is_https(self._host, request.headers)
+        address = proxies.origin(self._host, request.headers)
         if address != self.address and not self._entrance.moved(self, address):
             self._postponed = request
             self._is_served = False

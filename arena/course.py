@@ -167,8 +167,15 @@ class Course:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """For whom runs wait, a line each."""
-        return tuple(wait.text for wait in self._waits.values())
+        """For whom runs wait, or for what time, a line each."""
+        later = [
+            f"{run.name} starts {_said(at)}"
+            for run in self._runs.values()
+            if run.name not in self._waits
+            and run.at is not None
+            and (at := run.at.next_after(_now())) is not None
+        ]
+        return (*(wait.text for wait in self._waits.values()), *later)
 
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
@@ -322,7 +329,7 @@ class Course:
             following = run.at.next_after(_now())
             if following is None:
                 return
-            self._tell(f"{run.name} starts {following:%a %d %b %H:%M}")
+            self._tell(f"{run.name} starts {_said(following)}")
             while (left_s := (following - _now()).total_seconds()) > 0:
                 await asyncio.sleep(min(left_s, _LOOK_S))
 
@@ -348,7 +355,8 @@ class Course:
                 self._tell(f"{run.name} is not played: {why}")
                 return None
             if wait.came.is_enough:
-                await self._gathered(run, wait)
+                await self._gathered(run, wait, names)
+                wait.starts_by = None
                 names, teams = await self._roster()
                 came = wait.came = self._attendance(run, names)
                 if not came.is_enough or self._current.get(run.name) is not before:
@@ -378,17 +386,20 @@ class Course:
             return
         await asyncio.sleep(_CALM_S)
 
-    async def _gathered(self, run: Run, wait: Wait) -> None:
+    async def _gathered(self, run: Run, wait: Wait, names: Sequence[str]) -> None:
         """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
         is_complete = run.who is not Who.CONNECTED and not wait.came.missing
         if run.who is Who.NAMED or is_complete:
             return  # whoever is named and comes later is awaited by its matches
         is_again = wait.moment is not None and wait.moment < self._since
-        up_s = (_now() - self._since).total_seconds()
+        up_s, rejoin_s = (_now() - self._since).total_seconds(), 0.0
         if wait.came.least and (run.who is Who.ROSTER or is_again):
             # The arena may have been started again, and its bots are on their way back.
-            await asyncio.sleep(max(0.0, min(_REJOIN_S, _REJOIN_S - up_s)))
+            rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
+        wait.starts_by = _now() + timedelta(seconds=rejoin_s + _GATHERS * _GATHER_S)
+        await asyncio.sleep(rejoin_s)
         for _ in range(_GATHERS):
+            wait.came = self._attendance(run, names)
             here = self._host.names(run.game)
             await asyncio.sleep(_GATHER_S)
             is_calm = self._host.names(run.game) == here

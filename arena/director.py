@@ -151,6 +151,7 @@ class Competition:
         self._stopped_by: Act | None = None
         self._is_closed = False
         self._excused: set[str] = set()  # house bots whose offence made a match void
+        self.ledger.on_rated = self._reopen  # perhaps without a pause
         self._calls: set[asyncio.Task[None]] = set()
         self._first = 1  # the number of the present stage's first pairing
 
@@ -244,6 +245,7 @@ class Competition:
         ranking: Ranking = ()
         with contextlib.suppress(Stopped):
             ranking = await self._play_all()
+        await self.ledger.rated()
         self.is_over = True
         self.ledger.finished(self._wall(), ranking, self.state, self._stopped_by)
         return Report(

@@ -26,11 +26,21 @@ from arena.sheet import sheet_of
 from arena.store import Store
 from protocol.errors import UsageError
 
-__all__ = ["MANIFEST", "Exported", "Options", "Written", "export"]
+__all__ = [
+    "MANIFEST",
+    "MATCHES",
+    "Exported",
+    "Options",
+    "Written",
+    "export",
+    "manifest_of",
+]
 
 MANIFEST = "export.json"
 """What an export has written, so that it can be told from what others have put beside it."""
 
+MATCHES = "matches.jsonl"
+"""The matches of a competition in its folder, a record in every line."""
 _PAGE = "index.html"
 _UNSAFE = re.compile(r"[^\w.-]+|^\.+")
 
@@ -58,7 +68,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
         id: of the competition.
         folder: its name in the export.
         files: their names in that folder.
-        matches: how many are in `matches.jsonl`.
+        matches: how many are in `MATCHES`.
     """
 
     id: str
@@ -129,6 +139,20 @@ def export(
     return done
 
 
+def manifest_of(folder: Path) -> Exported:
+    """What an export has written into a folder.
+
+    Raises:
+        UsageError: the folder is no export.
+    """
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Exported)
+    except (OSError, msgspec.DecodeError, UnicodeError, RecursionError):
+        raise UsageError(
+            f"expected a folder that arena export has written, {folder} has no {MANIFEST} of one"
+        ) from None
+
+
 # ---- One competition
 
 
@@ -192,8 +216,8 @@ class _Writer:
                     rows.write(spreadsheet.text(spreadsheet.matches(played)))
                     tick()
                 return
-            self._add("matches.jsonl")
-            with open(self._folder / "matches.jsonl", "wb") as lines:
+            self._add(MATCHES)
+            with open(self._folder / MATCHES, "wb") as lines:
                 for played, record in self._store.sealed_matches(self.summary.id):
                     rows.write(spreadsheet.text(spreadsheet.matches(played)))
                     lines.write(sheet_of(played, record).to_json() + b"\n")
@@ -255,9 +279,8 @@ def _check(folder: Path, options: Options) -> None:
 def _ours(folder: Path) -> set[str]:
     """All that an earlier export has written there."""
     try:
-        data = (folder / MANIFEST).read_bytes()
-        earlier = msgspec.json.decode(data, type=Exported)
-    except (OSError, msgspec.DecodeError, UnicodeError):
+        earlier = manifest_of(folder)
+    except UsageError:
         return set()
     ours = set(earlier.files)
     for one in earlier.competitions:

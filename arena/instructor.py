@@ -273,8 +273,6 @@ class Instructor:
             raise UsageError(
                 f"expected a bot that is in a competition, got {name!r}; one that is over has to be named"
             )
-        if any(one.plan.form is Form.LADDER for one in chosen):
-            self._flush()  # its ratings are made anew of what is written
         for competition in chosen:
             text = f"removed by {who}"
             competition.remove(name, self._act(message, who, competition.id, text))

@@ -6,7 +6,8 @@ pairing has one result at most. Taking one back is the instructor's right, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -50,6 +51,7 @@ class Ledger:
         verdicts: every offence with its evidence, forgiven ones too; of a ladder the latest.
         findings: what was found while a bot sat nowhere, and has not ended a match yet.
         pauses: of the owners on a ladder.
+        on_rated: called when a ladder has been rated anew.
     """
 
     def __init__(
@@ -70,6 +72,10 @@ class Ledger:
         # A ladder has no end, and nothing is ever asked of it again: there the database alone keeps what was played.
         self._ladder = {one.id: one.pairing for one in earlier if self._is_ladder}
         self._counted = {one.pairing: one for one in earlier if not self._is_ladder}
+        self._standings = standings_of(plan)
+        self._rating: asyncio.Task[None] | None = None  # of a ladder, anew
+        self.on_rated: Callable[[], None] = lambda: None
+        self._late: list[Played] = []  # what has ended since that began
         matches = {played.id for played in earlier}
         self.verdicts = [one for one in verdicts if one.match in matches]
         acts = tuple(acts)
@@ -168,6 +174,8 @@ class Ledger:
         )
         if self._is_ladder:
             self._ladder[match] = pairing.number
+            if self._rating is not None and not self._rating.done():
+                self._late.append(played)
         else:
             self._counted[pairing.number] = played
         ruled = (*(() if verdict is None else (verdict,)), *others)
@@ -261,10 +269,23 @@ class Ledger:
         """The instructor takes a bot out, as has been written down."""
         ended = Termination(Ending.REMOVED, None, text)
         self._removed.setdefault(name, ended)
-        if self._is_ladder and name in self.ladder():
-            self._recount_ladder()
-        elif self.plan.form is not Form.ELIMINATION:
+        has_played = self._is_ladder and name in self.ladder()
+        if self.plan.form is not Form.ELIMINATION:
             self._strike(name, ended)
+        if has_played:
+            self._recount_ladder()
+
+    async def rated(self) -> None:
+        """Wait until a ladder's ratings are those of what counts, after `remove` and `take_back`.
+
+        Raises:
+            ArenaError: they cannot be made, as the database fails.
+        """
+        while (rating := self._rating) is not None:
+            await asyncio.wait((rating,))
+            if rating is self._rating:  # else it has been begun again
+                rating.result()
+                return
 
     def acted(self, act: Act) -> None:
         """Write down what was done."""
@@ -287,10 +308,34 @@ class Ledger:
     # --- within ---
 
     def _recount_ladder(self) -> None:
-        """Ratings follow from the order of all matches, which the database has; those of today are written by then."""
-        self._recount(
-            one for one in self._store.results(self.id) if one.id in self._ladder
-        )
+        """Ratings follow from the order of all matches, which the database has; what ends while it is read is counted last."""
+        if self._rating is not None:
+            self._rating.cancel()
+        self._late = []
+        known, out = frozenset(self._ladder), dict(self._removed)
+        self._rating = asyncio.create_task(self._rate(known, out))
+
+    async def _rate(
+        self, known: Collection[str], out: Mapping[str, Termination]
+    ) -> None:
+        """Rate anew, in a thread: thousands of matches take seconds."""
+        await self._store.flushed()
+
+        def rate() -> tuple[Ladder, Pauses]:
+            ladder, pauses = Ladder(self.plan.players), Pauses()
+            for name, ended in out.items():
+                ladder.eliminate(name, ended)
+            for one in self._store.results(self.id):
+                if one.id in known:
+                    ladder.add(Outcome(Pairing(one.pairing, one.players), one.result))
+                    pauses.add(one)
+            return ladder, pauses
+
+        ladder, self.pauses = await asyncio.to_thread(rate)
+        self._standings = ladder
+        for played in self._late:
+            self._count(played)
+        self.on_rated()
 
     def _recount(self, counted: Iterable[Played]) -> None:
         """Count everything, in the order in which it happened."""

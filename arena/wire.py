@@ -80,7 +80,13 @@ class Wire(Protocol):
 
 
 class Caller(Wire, Protocol):
-    """Perhaps a WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later."""
+    """Perhaps a WebSocket to be: its peer has sent a request, which gets exactly one answer, now or later.
+
+    Attributes:
+        is_secure: the request came over TLS, to us or to a proxy that we trust.
+    """
+
+    is_secure: bool
 
     def accept(self, request: Request) -> None:
         """Let it become a WebSocket, which `is_open` then, if the request is in order."""

@@ -127,6 +127,14 @@ def command(
         if not quiet:
             print(line, file=sys.stderr, flush=True)
 
+    common: dict[str, Any] = {
+        "token": token,
+        "batch": batch,
+        "wait_s": wait_s,
+        "patience_s": patience_s,
+        "on_event": say,
+        "on_over": lambda match, over: say(_result(match, over)),
+    }
     if bot[0].lstrip().startswith(STDIO):
         if len(bot) > 1:
             raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
@@ -134,19 +142,8 @@ def command(
             raise click.UsageError(
                 "expected no --encoding, --seed or --session with 'stdio: COMMAND': its lines are JSON, and its memory is its own"
             )
-        bridge = Bridge(
-            url,
-            read_command(bot[0]),
-            name=name,
-            token=token,
-            tables=tables,
-            batch=batch,
-            wait_s=wait_s,
-            patience_s=patience_s,
-            on_event=say,
-            on_over=lambda match, over: say(_result(match, over)),
-        )
-        _run(bridge, token)
+        words = read_command(bot[0])
+        _run(Bridge(url, words, name=name, tables=tables, **common), token)
         return
     cls, default_name = _bot(bot)
     name = name or default_name
@@ -159,16 +156,11 @@ def command(
         url,
         name,
         {cls.game: cls},
-        token=token,
         tables=tables or 1,
         encoding=Encoding(encoding),
-        batch=batch,
         seed=seed,
         session_file=session_file,
-        wait_s=wait_s,
-        patience_s=patience_s,
-        on_event=say,
-        on_over=lambda match, over: say(_result(match, over)),
+        **common,
     )
     _run(client, token)
 

@@ -1,8 +1,7 @@
 """Cards as objects, for those who learn to program with them: cards, decks, hands, melds, and three card poker round by round.
 
-`Card.of` makes a card of the two characters by which it travels (`3d`), and `code` gives them back. What cards are worth is asked
-of `protocol`. A bot may put a `Card` or a `Meld` into its answers. What is refused raises `BadDeck`, a `ValueError`, and changes
-nothing. All chance comes from the module `random`.
+`Card.of` makes a card of the two characters by which it travels (`3d`), and `code` gives them back. `protocol` knows their worth.
+A bot may answer with a `Card` or a `Meld`. What is refused raises `BadDeck`, a `ValueError`, and changes nothing. Chance is `random`'s.
 """
 
 from __future__ import annotations
@@ -71,6 +70,9 @@ class Deck:
     def __init__(self) -> None:
         self.cards = [Card.of(code) for code in PACK]
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, vars(self).values()))})"
+
     @property
     def code(self) -> tuple[str, ...]:
         """The cards in two characters each."""
@@ -82,9 +84,7 @@ class Deck:
 
     def pop_cards(self, n: int) -> list[Card]:
         """Take `n` cards off the end, one after another: the last card of the deck comes first."""
-        popped = self._last(n)
-        del self.cards[len(self.cards) - n :]
-        return popped
+        return [self.cards.pop() for _ in self._last(n)]
 
     def add_cards(self, cards: Iterable[Card]) -> None:
         """Add a deep copy of these cards at the end."""

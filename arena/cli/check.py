@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shlex
 import shutil
@@ -28,6 +29,7 @@ from protocol.messages import Limits
 __all__ = ["command", "lines_of", "program_of", "summary_of", "verdict_on"]
 
 _STDIO = "stdio:"
+_INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
 _WORDS = {**{status: status.value for status in Status}, Status.FAILED: "FAILED"}
@@ -136,8 +138,17 @@ def program_of(words: Sequence[str]) -> Program:
     A single word with spaces in it is a whole command, as for `--bot`; a single FILE.py is a strategy, which our client connects.
 
     Raises:
-        UsageError: there is no command in it, or no such program.
+        UsageError: there is no command in it, no such program, or no such script for an interpreter.
     """
+    program = _program_of(words)
+    called, *rest = program.words
+    script = rest[0] if rest and _INTERPRETER.fullmatch(Path(called).name) else "-"
+    if script[:1] != "-" and Path(script).suffix and not Path(script).exists():
+        raise UsageError(f"expected a file with a bot in it, found no file {script}")
+    return program
+
+
+def _program_of(words: Sequence[str]) -> Program:
     if len(words) > 1:
         is_stdio = words[0] == _STDIO
         text = shlex.join(words[is_stdio:])

@@ -225,7 +225,9 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     if as_json:
         shared.print_json({"name": name, "token": token})
     else:
-        click.echo(f"the token of the instructor {name}, shown this once:", err=True)
+        click.echo(
+            f"an instructor's token, under the name {name}, shown this once:", err=True
+        )
         click.echo(token)
 
 

@@ -22,10 +22,11 @@ from arena.cli._stop import Stop
 from arena.config import Config, Serve, example, read_config
 from arena.course import Course, Open
 from arena.director import Competition, Report
-from arena.entry import Entry, named, read_entry
+from arena.entry import Entry, named, read_entry, some
 from arena.games import GAMES, competition_settings, game_named
 from arena.host import Host
 from arena.instructor import Instructor
+from arena.names import alike
 from arena.plan import plan_of
 from arena.program import views
 from arena.roster import Roster
@@ -396,12 +397,20 @@ def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None
             "nobody is on the roster, so nobody can connect but the bots that are launched here; "
             "`arena roster import` puts a class on it, --open lets everybody in"
         )
+    listed = set(map(alike, access.names))
+    ours = [str(bot.name) for bot in evening.ours]
+    if both := [name for name in ours if alike(name) in listed]:
+        teller.say(
+            f"on the roster, and names of bots that are launched here: {some(both)}; those of the roster cannot connect "
+            "under them: give the [[bot]] another `name`"
+        )
 
 
 def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
     board.follow(competition.title, competition)
     count = shared.plural(len(competition.plan.players), "bot")
-    teller.say(f"{competition.title}: {count} compete ({competition.id})")
+    verb = "competes" if len(competition.plan.players) == 1 else "compete"
+    teller.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
 
 def _over(done: Report, board: report.Board, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`arena verify`: whether a database, an exported match or a transcript is what it says, recomputed from the records."""
+"""`arena verify`: whether a database, an export, an exported match or a transcript is what it says, recomputed from the records."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import msgspec
 from arena import examine, follow, sheet, transcript, verify
 from arena.audit import Flaw
 from arena.cli import _shared as shared
+from arena.export import MATCHES, manifest_of
 from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["command"]
@@ -57,7 +58,9 @@ class _Outcome(msgspec.Struct):
 
 
 @click.command(name="verify")
-@click.argument("places", nargs=-1, required=True, metavar="DATABASE|URL|FILE...")
+@click.argument(
+    "places", nargs=-1, required=True, metavar="DATABASE|URL|FOLDER|FILE..."
+)
 @click.option(
     "--competition",
     metavar="ID",
@@ -67,8 +70,8 @@ class _Outcome(msgspec.Struct):
 def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> None:
     """Recompute every deal and every result, and say which match is not what its record says, and why.
 
-    Checks a database (a file or a URL), matches as `arena export` and `arena replay --json` write them, or transcripts as `arena
-    replay --frames` does and as they are in protocol/vectors/transcripts/: that no byte of a match was
+    Checks a database (a file or a URL), a folder that `arena export` has written, matches as it and `arena replay --json` write
+    them, or transcripts as `arena replay --frames` does and as they are in protocol/vectors/transcripts/: that no byte of a match was
     changed since it was written, that the seed is the one that was committed to, that cards and answers make the scores, and, of
     a database, that every competition has the matches that its schedule asks for, each once, and of a transcript, that the bot was told
     what the rules make of the match, message by message.
@@ -79,12 +82,14 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
     """
     outcome = _Outcome()
     for place in places:
-        if _is_json(place):
+        path = Path(place)
+        if path.is_dir() or _is_json(place):
             if competition is not None:
-                raise UsageError("expected a database with --competition, got a match")
-            file = Path(place)
-            check = _transcript if _is_transcript(file) else _documents
-            check(file, outcome, tell=not as_json)
+                raise UsageError(f"expected a database with --competition, got {place}")
+            check = _export if path.is_dir() else _documents
+            if path.is_file() and _is_transcript(path):
+                check = _transcript
+            check(path, outcome, tell=not as_json)
         else:
             _database(place, competition, outcome, tell=not as_json)
     if as_json:
@@ -139,6 +144,23 @@ def _transcript(path: Path, outcome: _Outcome, *, tell: bool) -> None:
         reasons = (str(error),)
     if reasons:
         outcome.flaw(Flaw("", str(path), "; ".join(reasons)), tell=tell)
+
+
+def _export(folder: Path, outcome: _Outcome, *, tell: bool) -> None:
+    """A folder with a file of matches for each competition."""
+    for one in manifest_of(folder).competitions:
+        outcome.competitions += 1
+        if MATCHES not in one.files:
+            text = f"competition {one.id}: the export has no records of its matches"
+            outcome.note(text, tell=tell)
+            continue
+        path, before = folder / one.folder / MATCHES, outcome.matches
+        if path.is_file() and path.stat().st_size:
+            _documents(path, outcome, tell=tell)
+        found = outcome.matches - before
+        if found != one.matches:
+            text = f"expected {shared.plural(one.matches, 'match')} in {path}, found {found}"
+            outcome.flaw(Flaw(one.id, None, text), tell=tell)
 
 
 def _documents(path: Path, outcome: _Outcome, *, tell: bool) -> None:

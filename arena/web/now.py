@@ -92,8 +92,9 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
 class Upcoming(msgspec.Struct, frozen=True):
     """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
 
-    `come` bots have come to one that waits now, and it starts with `least`; `missing` are some of those who have not come, of the roster or of
-    those who are named, and at `until` it is skipped.
+    `come` of the `expected` bots have come to one that waits now, and it starts with `least`, `own` house bots of the run counted in
+    neither; once enough are there it starts by `starts_by`, and sooner if nobody else comes. `missing` are some of those who have not
+    come, of the roster or of those who are named, and at `until` it is skipped.
     """
 
     run: str
@@ -104,6 +105,9 @@ class Upcoming(msgspec.Struct, frozen=True):
     least: int | None = None
     missing: tuple[str, ...] = ()
     until: float | None = None
+    own: int = 0
+    expected: int | None = None
+    starts_by: float | None = None
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):

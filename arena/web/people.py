@@ -68,15 +68,17 @@ def limits_for(limits: Limits) -> Limits:
     )
 
 
-def remembering(browser: str) -> Header:
+def remembering(browser: str, *, is_secure: bool) -> Header:
     """The header that has a browser say who it is from now on, until it is closed.
 
     Tables are counted by it (see `browser_of`), and nothing is shown or allowed for it. Without a path it is for wherever the page is.
 
     Args:
         browser: letters that no other browser has.
+        is_secure: it is said over TLS alone, as the page came.
     """
-    return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax"
+    secure = "; Secure" if is_secure else ""
+    return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax{secure}"
 
 
 def browser_of(headers: Headers) -> str:

@@ -1,7 +1,7 @@
 """Where a request comes from if proxies are in between that the arena's owner trusts: pure.
 
 A proxy adds to `X-Forwarded-For` whoever it was connected by, at the end; what stands before that was said by others, and may be made up. So the
-last address there counts that is no trusted proxy's, and without a trusted proxy nothing there does.
+last address there counts that is no trusted proxy's, and without a trusted proxy nothing there does. Nor does `X-Forwarded-Proto`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ class Proxies:
             if not self._has(address):
                 break
         return _counted(address, host)
+
+    def is_https(self, host: str, headers: Headers) -> bool:
+        """Whether a trusted proxy says that a request came to it over TLS."""
+        address, said = _address(host), headers.get_all("X-Forwarded-Proto")
+        return address is not None and self._has(address) and said == ["https"]
 
     def _has(self, address: _Address) -> bool:
         return any(address in network for network in self._networks)

@@ -85,9 +85,11 @@ class Visitor(Protocol):
 
     Attributes:
         address: where connections of the same origin are counted together.
+        is_secure: its request came over TLS, to us or to a proxy that we trust.
     """
 
     address: str
+    is_secure: bool
 
     def respond(self, status: int, headers: Iterable[Header], body: bytes) -> None:
         """Send the answer; nothing happens if the visitor has gone."""

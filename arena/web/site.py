@@ -180,7 +180,8 @@ class Site:
     def _file(self, visitor: Visitor, path: str, headers: Headers) -> None:
         found = self._files.answer(path, headers)
         if path == "/" and not browser_of(headers):
-            cookie = remembering(secrets.token_urlsafe(16))
+            browser = secrets.token_urlsafe(16)
+            cookie = remembering(browser, is_secure=visitor.is_secure)
             found = msgspec.structs.replace(found, headers=(*found.headers, cookie))
         self._send(visitor, found)
 

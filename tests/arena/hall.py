@@ -150,6 +150,9 @@ class Book:
             self.verdicts += (verdict, *others)
         self.on_match()
 
+    async def flushed(self) -> None:
+        """All of it is there at once."""
+
     def competition_finished(
         self,
         competition: str,

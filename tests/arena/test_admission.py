@@ -191,7 +191,8 @@ def test_a_name_that_is_expected_is_kept(door: Door) -> None:
     door.admission.expect("mine", "secret")
     kept = (
         "name",
-        "'mine' is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`",
+        "'mine' is kept for a bot that the arena has launched, which says its ARENA_TOKEN as `token`; "
+        "choose another name",
     )
 
     assert door.refuses("mine") == kept
@@ -204,6 +205,19 @@ def test_a_name_that_is_expected_is_kept(door: Door) -> None:
     door.admission.forget("mine")
 
     assert door.asks("mine") == ("mine", None)
+
+
+def test_who_is_on_the_roster_is_told_what_to_do_about_a_name_that_is_kept(
+    listed: Door,
+) -> None:
+    listed.admission.expect("ann", "secret")
+    code, said = listed.refuses("ann", token=ANN)
+
+    assert code == "name"
+    assert said.endswith(
+        "; ask the instructor to rename the [[bot]] in the arena's config that has this name, or call this one 'ann/…'"
+    )
+    assert listed.asks("ann/gin", token=ANN)[0] == "ann/gin"
 
 
 def test_who_is_known_by_its_connection_keeps_its_name_without_a_token(

@@ -814,6 +814,43 @@ def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
     run(scenario)
 
 
+def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        evening = Evening(monkeypatch, roster=("ann", "ben"))
+        monkeypatch.setattr(module, "_GATHER_S", 2.0)
+        monkeypatch.setattr(module, "_REJOIN_S", 15.0)
+        halt = asyncio.Event()
+        real = asyncio.sleep
+
+        async def sleep(delay_s: float) -> None:
+            await (halt.wait() if delay_s else real(0))
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        weekly = msgspec.structs.replace(a_class_run("18:00"), name="weekly")
+        task = evening.begins(a_class_run(least=2, house=("simple",)), weekly)
+        await evening.until(lambda: len(evening.lines) > 1)
+        later = "weekly starts Mon 23 Nov 18:00"
+        assert evening.course.waiting == (
+            "cup waits: 0 of 2 here, it starts with 1 besides 1 of its own; missing: ann, ben",
+            later,
+        )
+        [cup, _] = evening.course.upcoming
+        assert (cup.come, cup.expected, cup.least, cup.own) == (0, 2, 1, 1)
+
+        evening.stand.comes("ann")
+        await evening.until(lambda: evening.course.upcoming[0].starts_by)
+        assert evening.course.waiting == (
+            f"cup waits: 1 of 2 here, it starts by {evening.now + timedelta(seconds=45):%H:%M:%S}, "
+            "sooner if nobody else comes; missing: ben",
+            later,
+        )
+        halt.set()
+        await evening.starts(1)
+        await evening.ends(task)
+
+    run(scenario)
+
+
 def test_K5_a_run_that_nobody_came_to_is_not_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -1144,6 +1181,7 @@ def test_K5_the_lobby_shows_for_whom_a_run_waits(
             least=3,
             missing=("ben", "cem", "dan"),
             until=(SIX + timedelta(hours=1)).timestamp(),
+            expected=4,
         )
         assert (whenever.come, whenever.least, whenever.until) == (1, 4, None)
         await evening.ends(task)

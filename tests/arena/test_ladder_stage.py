@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from arena.store import State
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Limits
 from tests.arena.hall import (
+    TIMEOUT_S,
     Hall,
     act,
     first_legal,
@@ -28,6 +30,7 @@ from tests.arena.hall import (
 
 if TYPE_CHECKING:
     from arena.director import Report
+    from arena.written import Played
     from tests.arena.conftest import House
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
@@ -324,6 +327,7 @@ def test_J3_an_offence_that_is_taken_back_has_no_pause(
         hall.plays("rogue", silent)
         assert not house.conduct.tables
         competition.void(offence.id, act("void", match=offence.id))
+        await competition.ledger.rated()
 
         assert len(house.conduct.tables) == 1
         await closed(competition, task)
@@ -551,6 +555,7 @@ def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
         await until(hall, 9)
         met = [row for row in hall.book.results() if "ben" in row.players]
         competition.remove("ben", act("remove", bot="ben"))
+        await competition.ledger.rated()
         rows = {row.name: row for row in competition.ledger.rows}
 
         assert met
@@ -559,6 +564,41 @@ def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
         left = [row for row in hall.book.results() if "ben" not in row.players]
         assert rows["ann"].played == len(left)
         assert competition.played == len(hall.book.results())
+        await closed(competition, task)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("gone", [("ben",), ("ben", "dan")])
+def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
+    house: House, monkeypatch: pytest.MonkeyPatch, gone: tuple[str, ...]
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", "cem", "dan")
+        competition, task = await hall.begin("ann", "ben", "cem", "dan", **LADDER)
+        await until(hall, 12)
+        go, results, read = threading.Event(), hall.book.results, list[bool]()
+
+        def held(*which: str) -> list[Played]:
+            found = results(*which)
+            if threading.current_thread() is not threading.main_thread():
+                read.append(go.wait(TIMEOUT_S))
+            return found
+
+        monkeypatch.setattr(hall.book, "results", held)
+        for name in gone:
+            competition.remove(name, act("remove", bot=name))
+            await until(hall, len(hall.book.matches) + 3)
+        go.set()
+        await competition.ledger.rated()
+        rows = {row.name: row for row in competition.ledger.rows}
+
+        assert any(read)
+        for name in {"ann", "cem", "dan"} - set(gone):
+            left = [row for row in results() if name in row.players]
+            counted = [row for row in left if not set(gone) & set(row.players)]
+            assert rows[name].played == len(counted)
         await closed(competition, task)
 
     run(scenario)

@@ -613,3 +613,25 @@ def test_the_module_stays_short_enough_to_be_read() -> None:
     assert cards.__file__ is not None
     with open(cards.__file__, encoding="utf-8") as module:
         assert len(module.readlines()) <= 250
+
+
+@pytest.mark.parametrize(
+    ("pile", "shown"),
+    [
+        (BlackjackHand("ann"), "BlackjackHand([Card.of('3d'), Card.of('Ts')], 'ann')"),
+        (Hand("ann"), "Hand([Card.of('3d'), Card.of('Ts')], 'ann')"),
+        (Deck(), "Deck([Card.of('3d'), Card.of('Ts')])"),
+    ],
+)
+def test_a_list_of_hands_and_decks_shows_their_cards(pile: Deck, shown: str) -> None:
+    pile.cards = [Card.of("3d"), Card.of("Ts")]
+
+    assert repr([pile]) == f"[{shown}]"
+
+
+def test_what_is_shown_of_a_hand_of_three_cards_makes_it_again() -> None:
+    hand = ThreeCardPokerHand(map(Card.of, ("9s", "9h", "5d")), "ann")
+
+    again = eval(repr(hand))
+
+    assert (again.code, again.get_name()) == (hand.code, "ann")

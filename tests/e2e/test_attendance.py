@@ -200,10 +200,11 @@ def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
         look = Look(chromium, school.url.replace("ws", "http", 1))
         waiting = look.to().get_by_role("region", name="Runs that wait for bots")
         cup = waiting.get_by_role("article").filter(has_text="cup")
-        cup.get_by_text("0 here, starts with 3").wait_for()
+        cup.get_by_text("Waits: 0 of 4 here, it starts with 3").wait_for()
         cup.get_by_text("waits for ann, ben, cem, dan").wait_for()
         for name in ("dan", "ann", "cem"):
             school.comes(name)
+        cup.get_by_text(re.compile("it starts by .*, sooner if nobody else")).wait_for()
         arena.until("cup starts without ben: not there")
         look.sound("the lobby")
 

@@ -340,6 +340,7 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
         page.goto(f"https://{at}")  # without the last slash
         page.wait_for_url(f"https://{at}/")
         page.get_by_text("ann", exact=True).first.wait_for()
+        assert [one.get("secure") for one in page.context.cookies()] == [True]
         look.close()
 
 

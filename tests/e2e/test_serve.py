@@ -150,6 +150,37 @@ def test_a_run_has_a_title_with_spaces_everywhere(
     arena("verify", "arena.db")
 
 
+def test_one_bot_is_counted_as_one(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "class.toml").write_text(
+        "[serve]\nport = 0\n[[run]]\ngame = 'blackjack'\nleast = 1\nhouse = ['counting']"
+    )
+
+    arena = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+
+    arena.until(": 1 bot competes (")
+
+
+def test_a_bot_that_takes_a_name_of_the_roster_from_its_folder_is_told(
+    start: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "class.csv").write_text("name\nann\nben\n")
+    (tmp_path / "class.toml").write_text(
+        "[serve]\nport = 0\n[[bot]]\ncommand = 'python3 Ann/bot.py'\n"
+    )
+    (tmp_path / "Ann").mkdir()
+    (tmp_path / "Ann/bot.py").write_text("input()")
+    roster = start("arena", "roster", "import", "class.csv", cwd=tmp_path)
+    assert roster.ends()[0] == 0
+
+    arena = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
+
+    arena.until(
+        "on the roster, and names of bots that are launched here: Ann; those of the roster cannot"
+    )
+
+
 SLEEPER = f"{INTERPRETER} -c 'import time; time.sleep(600)'"
 SERVICE = [number for number in ("SIGTERM", "SIGHUP") if hasattr(signal, number)]
 

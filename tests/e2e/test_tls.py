@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -164,6 +165,24 @@ def test_who_does_not_encrypt_is_told_that_it_may_have_to(
             assert status == 1
             assert said.startswith(f"arena: no arena answers at {url}: ")
             assert said.endswith("; it may be a wss:// address\n")
+
+    in_arena(scenario)
+
+
+def test_a_request_is_known_to_have_come_over_tls(in_arena: Any) -> None:
+    async def scenario(arena: Secure) -> None:
+        page = Mock()
+        page.answer.side_effect = lambda visitor, _: visitor.cut()
+        arena.gateway.entrance.page = page
+        for port, trust in ((arena.port, arena.trust), (arena.plain, None)):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+            writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            with suppress(OSError):
+                await reader.read()
+            writer.close()
+        said = [call.args[0].is_secure for call in page.answer.call_args_list]
+
+        assert said == [True, False]
 
     in_arena(scenario)
 

@@ -239,6 +239,7 @@ def defines(folder: Path, game: str, *methods: str, more: str = "") -> type[obje
         ("high_low", "on_round_over", "round_over"),
         ("high_low", "hear_bid_made", "bid_made"),
         ("high_low", "sawp", "swap"),
+        ("three_card_poker", "round", "round_over"),  # as bots/README.md says
         ("three_card_poker", "get_ante", "ante"),
         ("three_card_poker", "is_playing", "play"),
         ("blackjack", "do_draw", "draw"),

@@ -49,6 +49,15 @@ def checked(*steps: Outcome, report: Report | None = None) -> Checked:
 # ---- What stands behind --
 
 
+@pytest.fixture
+def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has `bot.py` and `my bot.py`."""
+    for name in ("bot.py", "my bot.py"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("scripts")
 def test_words_are_those_of_a_command() -> None:
     program = program_of([PYTHON, "my bot.py", "--fast"])
 
@@ -56,6 +65,7 @@ def test_words_are_those_of_a_command() -> None:
     assert not program.stdio
 
 
+@pytest.mark.usefixtures("scripts")
 def test_a_single_word_is_a_whole_command() -> None:
     program = program_of([f"stdio: {PYTHON} bot.py"])
 
@@ -84,6 +94,21 @@ def test_a_file_is_a_strategy_that_our_client_connects(
 def test_a_file_that_is_not_there() -> None:
     with pytest.raises(UsageError, match=r"found no file nowhere\.py"):
         program_of(["nowhere.py"])
+
+
+@pytest.mark.parametrize(
+    "words", [[PYTHON, "nowhere.py"], ["stdio:", PYTHON, "nowhere.py", "--fast"]]
+)
+def test_a_script_that_is_not_there(words: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"found no file nowhere\.py"):
+        program_of(words)
+
+
+@pytest.mark.parametrize(
+    "words", [[PYTHON, "-c", "print()", "nowhere.py"], ["env", "nowhere.py"]]
+)
+def test_a_word_that_may_be_no_script_is_left_to_the_program(words: list[str]) -> None:
+    assert program_of(words).words == tuple(words)
 
 
 @pytest.mark.parametrize("words", [(), ("--listen", "--", PYTHON)])

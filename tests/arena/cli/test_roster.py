@@ -316,7 +316,7 @@ def test_an_instructors_token(at: Run, tmp_path: Path) -> None:
     status, out, err = at("instructor")
 
     assert status == 0
-    assert err == "the token of the instructor instructor, shown this once:\n"
+    assert err == "an instructor's token, under the name instructor, shown this once:\n"
     assert hashes(tmp_path, "instructors") == {"instructor": hashed(out.strip())}
 
     made = at("instructor", "prof", "--json").document

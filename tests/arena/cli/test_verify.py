@@ -116,6 +116,74 @@ def test_one_exported_match_that_was_changed(
     ]
 
 
+@pytest.fixture
+def exported(run: Run, file: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "results"
+    ran = run("export", str(folder), "--db", str(file), "--unfinished")
+    assert ran.status == 0
+    return folder
+
+
+def _matches(exported: Path) -> Path:
+    return exported / "three_card_poker-00000001" / "matches.jsonl"
+
+
+def test_a_folder_that_was_exported(run: Run, exported: Path) -> None:
+    ran = run("verify", str(exported))
+
+    assert ran == (0, "7 matches of 2 competitions: all fit\n", "")
+
+
+def test_an_export_whose_match_was_changed(run: Run, exported: Path) -> None:
+    matches = _matches(exported)
+    matches.write_text(matches.read_text().replace('"pairing":', '"pairing":1', 1))
+
+    ran = run("verify", str(exported))
+
+    assert ran.status == 1
+    [line] = ran.out.splitlines()
+    assert "its digest does not fit" in line
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_an_export_that_lacks_matches(run: Run, exported: Path, left: int) -> None:
+    matches = _matches(exported)
+    lines = matches.read_bytes().splitlines(keepends=True)
+    matches.write_bytes(b"".join(lines[:left]))
+
+    ran = run("verify", str(exported))
+
+    assert ran.status == 1
+    assert ran.out == (
+        "competition three_card_poker-00000001: "
+        f"expected {len(lines)} matches in {matches}, found {left}\n"
+    )
+
+
+def test_an_export_without_matches(run: Run, file: Path, tmp_path: Path) -> None:
+    folder = str(tmp_path / "results")
+    run("export", folder, "--db", str(file), "--no-matches")
+
+    ran = run("verify", folder)
+
+    assert ran.status == 0
+    assert ran.out.splitlines()[0] == (
+        "note: competition ace_king_queen-00000000: the export has no records of its matches"
+    )
+
+
+@pytest.mark.parametrize("manifest", [None, b"{", b"[" * 100_000])
+def test_a_folder_that_is_no_export(
+    run: Run, tmp_path: Path, manifest: bytes | None
+) -> None:
+    if manifest is not None:
+        (tmp_path / "export.json").write_bytes(manifest)
+
+    said = run("verify", str(tmp_path)).refusal(2)
+
+    assert "expected a folder that arena export has written" in said
+
+
 def test_a_bare_record(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "record.json"
     path.write_bytes(play("gin_rummy").record.to_json())

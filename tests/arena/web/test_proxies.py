@@ -36,6 +36,28 @@ def test_the_last_address_that_is_not_trusted_counts(
     assert origin("127.0.0.1", *said) == counted
 
 
+@pytest.mark.parametrize(
+    ("peer", "said", "is_https"),
+    [
+        ("127.0.0.1", ["https"], True),
+        ("127.0.0.1", ["http"], False),
+        ("127.0.0.1", [], False),
+        ("127.0.0.1", ["https", "http"], False),
+        ("198.51.100.7", ["https"], False),
+        ("?", ["https"], False),
+    ],
+)
+def test_who_is_trusted_says_whether_it_was_spoken_to_over_tls(
+    peer: str, said: list[str], is_https: bool
+) -> None:
+    proxies, headers = Proxies(), Headers()
+    proxies.trust(("127.0.0.1",))
+    for line in said:
+        headers["X-Forwarded-Proto"] = line
+
+    assert proxies.is_https(peer, headers) is is_https
+
+
 def test_whoever_is_not_trusted_speaks_for_itself_only() -> None:
     assert origin("198.51.100.7", "10.0.0.1") == "198.51.100.7"
     assert origin("127.0.0.1", "10.0.0.1", trusted=()) == "127.0.0.1"

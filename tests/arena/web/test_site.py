@@ -33,6 +33,8 @@ class Found(msgspec.Struct, frozen=True):
 class Visitor:
     """Keeps the one answer that it gets."""
 
+    is_secure = False
+
     def __init__(self) -> None:
         self.address = "10.0.0.1"
         self.status = 0
@@ -452,6 +454,7 @@ def test_whoever_has_a_token_is_told_who_it_is(
 
 def test_the_page_gives_a_browser_a_cookie_once(
     at_site: Callable[[Scenario], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario(get: Get, school: School, site: Site) -> None:
         first, other = await get("/"), await get("/")
@@ -462,6 +465,9 @@ def test_the_page_gives_a_browser_a_cookie_once(
         assert "Set-Cookie" not in again.headers
         odd = await get("/", Cookie="arena-browser=not one of ours")
         assert "Set-Cookie" in odd.headers
+        monkeypatch.setattr(Visitor, "is_secure", True)
+        secure = await get("/")
+        assert secure.headers["Set-Cookie"].endswith("; SameSite=Lax; Secure")
         for path in ("/api/lobby.json", "/healthz", "/nowhere"):
             assert "Set-Cookie" not in (await get(path)).headers
 

@@ -39,6 +39,7 @@ class Socket:
     """A connection that keeps what it is told."""
 
     has_link = True
+    is_secure = False
 
     def __init__(self, door: Door, number: int) -> None:
         self.peer = f"10.0.0.1:{number}"

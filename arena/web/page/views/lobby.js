@@ -69,10 +69,16 @@ function Waiting({ runs }) {
   return html`<section class="going" aria-label="Runs that wait for bots">
     ${runs.map((run) => html`<article class="panel" key=${run.run}>
       <div class="heading"><h2><${Name} name=${run.run} /></h2></div>
-      <p>${number(run.come)} here, starts with ${number(run.least)}${run.until ? `, waits until ${time(run.until)}` : ""}</p>
+      <p>Waits${run.until ? ` until ${time(run.until)}` : ""}: ${number(run.come)}${run.expected ? ` of ${number(run.expected)}` : ""} here, it starts ${starts(run)}</p>
       ${run.missing.length > 0 && html`<${Waits} names=${run.missing} />`}
     </article>`)}
   </section>`;
+}
+
+/** What it still takes until a run starts, in the words of `arena status`. */
+function starts(run) {
+  if (run.starts_by) return `by ${new Date(run.starts_by * 1000).toLocaleTimeString("en-GB")}, sooner if nobody else comes`;
+  return `with ${number(run.least)}${run.own ? ` besides ${number(run.own)} of its own` : ""}`;
 }
 
 /** How long no decision has been made at each table, in seconds, as far as this page has seen it. */
