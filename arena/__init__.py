@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from arena.local import play
-from arena.match import MatchResult, Record, replay
-from arena.odds import odds
+from arena.engine.match import MatchResult, Record, replay
+from arena.lab.in_process import play
+from arena.lab.odds import odds
 from protocol.version import __version__
 
 __all__ = ["MatchResult", "Record", "__version__", "odds", "play", "replay"]

@@ -26,12 +26,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from arena.competitions.arena_host import Host
+from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.launch import read_program
-from arena.plan import plan_of
-from arena.processes import LinuxProcesses
-from arena.store import Store
+from arena.sandbox.launcher import read_program
+from arena.sandbox.process_table import LinuxProcesses
+from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 from tests.rogues import rogue

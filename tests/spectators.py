@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from arena.conduct import Table
+from arena.competitions.arena_host import Host
 from arena.games import GAMES
-from arena.host import Host
-from arena.store import Store
+from arena.referee.referee import Table
+from arena.storage.store import Store
 from protocol.messages import Limits
 
 __all__ = ["Part", "main", "measure"]

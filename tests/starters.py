@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from arena.authoring.starter import ADDRESS, Language
 from arena.games import GAMES
-from arena.starter import ADDRESS, Language
 from protocol.strategy import house_bots
 
 __all__ = ["Failed", "Trial", "main", "missing"]

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple, TypeVar, get_args
 import msgspec
 import pytest
 
-from arena.chance import Stream, commitment, match_key
 from arena.cli import COMMANDS, command_named
-from arena.config import read_config
-from arena.database import COMPETITIONS, MATCHES, SEATS, VERDICTS
-from arena.doctor import examine
+from arena.competitions.config import read_config
+from arena.engine.shuffle import Stream, commitment, match_key
+from arena.engine.verdict import Finding, advice, out_of_time
 from arena.games import GAMES
-from arena.scratch import environment
-from arena.verdict import Finding, advice, out_of_time
+from arena.sandbox.doctor import examine
+from arena.sandbox.workdir import environment
+from arena.storage.schema import COMPETITIONS, MATCHES, SEATS, VERDICTS
 from bots.strategy import BaseStrategy
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
@@ -740,7 +740,7 @@ def test_every_ending_and_close_code_is_there() -> None:
 
 def test_every_field_of_a_record_is_there() -> None:
     record = WIRE.partition("## The record of a match")[2]
-    fields = import_module("arena.match").Record.__struct_fields__
+    fields = import_module("arena.engine.match").Record.__struct_fields__
 
     assert {*fields} <= words(record)
 

@@ -24,7 +24,8 @@ def test_it(number): pass
 
 def test_a_test_stays_with_its_file() -> None:
     assert (
-        lane("tests/arena/test_chair.py::test_a[b::c]") == "tests/arena/test_chair.py"
+        lane("tests/arena/referee/test_seat.py::test_a[b::c]")
+        == "tests/arena/referee/test_seat.py"
     )
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from arena import player
-from arena.admission import Admission, Unwelcome
-from arena.check import TITLES
-from arena.players import Players
+from arena.authoring.conformance import TITLES
+from arena.referee import bot_session
+from arena.referee.sessions import Players
+from arena.server.admission import Admission, Unwelcome
 from protocol.blackjack import Bet
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot
 from protocol.errors import IllegalAnswer, Malformed
@@ -150,7 +150,7 @@ def test_arrays_are_as_long_as_the_arena_makes_them(section: str) -> None:
         r"at most (\d+) KiB,? unless one message", sections(WIRE)[section]
     )
 
-    assert int(kib) * 1024 == player._FRAME_BYTES
+    assert int(kib) * 1024 == bot_session._FRAME_BYTES
 
 
 def test_the_steps_of_the_check_are_those_that_it_takes() -> None:

@@ -25,13 +25,13 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from arena.conduct import Conduct
-from arena.conversation import heading_of, told
+from arena.engine.match import Match, MatchResult
 from arena.games import GAMES
-from arena.gateway import Gateway
-from arena.local import drive
-from arena.match import Match, MatchResult
-from arena.transcript import Event, Line, Side, Transcript, canonical
+from arena.lab.in_process import drive
+from arena.records.seat_transcript import heading_of, told
+from arena.records.transcript import Event, Line, Side, Transcript, canonical
+from arena.referee.referee import Conduct
+from arena.server.gateway import Gateway
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import (
@@ -109,8 +109,8 @@ def known_chance(scene: Scene, seed: bytes) -> Iterator[None]:
         token_hex=lambda size: _hex(scene, "run", 2 * size),
     )
     with (
-        patch("arena.conduct.secrets", secrets),
-        patch("arena.player.new_secret", lambda: next(sessions)),
+        patch("arena.referee.referee.secrets", secrets),
+        patch("arena.referee.bot_session.new_secret", lambda: next(sessions)),
     ):
         yield
 

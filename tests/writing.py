@@ -21,9 +21,9 @@ import click
 import msgspec
 
 import arena
-from arena.match import MatchResult
-from arena.plan import Form, Plan
-from arena.store import Store, new_id
+from arena.engine.match import MatchResult
+from arena.formats.spec import Form, Plan
+from arena.storage.store import Store, new_id
 from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from tests.arena.databases import Server, postgres_server

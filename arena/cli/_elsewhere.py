@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from arena.web.origin import is_loopback
+from arena.server.origin import is_loopback
 from protocol.errors import UsageError
 
 __all__ = ["Door", "elsewhere", "page_at", "tls_of"]
@@ -125,6 +125,6 @@ def tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] 
         return None
     if cert is None or key is None:
         raise UsageError("expected --tls-cert and --tls-key together, got one of them")
-    from arena.tls import Certificate
+    from arena.server.tls import Certificate
 
     return Certificate(cert, key).current

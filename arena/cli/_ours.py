@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
 from arena.cli._report import Board
-from arena.entry import Entry
-from arena.host import Host
+from arena.competitions.arena_host import Host
+from arena.sandbox.bot_spec import Entry
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Ending, Verdict
 

@@ -15,15 +15,15 @@ import click
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
 from arena.cli._stop import stops_at_sigterm
-from arena.crosstable import Offence, Sitting, unit
-from arena.entry import Entry, named
-from arena.program import Program
-from arena.rules import Game
+from arena.engine.rules import Game
+from arena.lab.crosstable import Offence, Sitting, unit
+from arena.sandbox.bot_spec import Entry, named
+from arena.sandbox.command import Program
 from protocol.errors import UsageError, one_line
 from protocol.messages import Limits
 
 if TYPE_CHECKING:
-    from arena.field import Guest
+    from arena.lab.bot_pool import Guest
 
 __all__ = ["check", "guests", "out", "run", "seed_shown", "sittings"]
 
@@ -57,7 +57,7 @@ def guests(
         UnknownBot: a named one is not there, or cannot be loaded.
         UsageError: a command was given a name that another bot has.
     """
-    from arena.field import Guest
+    from arena.lab.bot_pool import Guest
 
     with shared.stdout_for_results():
         for bot in bots:
@@ -82,7 +82,7 @@ def sittings(
     Raises:
         Interrupted: Ctrl-C; all bots are stopped by then.
     """
-    from arena.outside import sittings
+    from arena.lab.launched import sittings
 
     game = planned.game
     return run(

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from arena.bracket import reached
 from arena.cli import _shared as shared
-from arena.director import Competition, Listener, Report
-from arena.entry import some
+from arena.competitions.competition import Competition, Listener, Report
+from arena.engine.match import Result
+from arena.formats.bracket import reached
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
+from arena.formats.standings import measure_for
 from arena.games import game_named
-from arena.match import Result
-from arena.plan import Form
-from arena.schedule import Pairing
-from arena.standings import measure_for
+from arena.sandbox.bot_spec import some
 from protocol import messages
 from protocol.errors import UsageError, one_line
 

@@ -15,11 +15,11 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.config import Serve
-from arena.crosstable import Entrant, Offence, unit
-from arena.entry import Entry, read_entry
+from arena.competitions.config import Serve
+from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
-from arena.rules import Game
+from arena.lab.crosstable import Entrant, Offence, unit
+from arena.sandbox.bot_spec import Entry, read_entry
 from protocol.errors import ArenaError, BadSettings, UsageError
 from protocol.strategy import Strategy, blaming, find
 from protocol.vocabulary import Settings

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from arena.backup import backup
 from arena.cli import _shared as shared
-from arena.store import Store
+from arena.storage.backup import backup
+from arena.storage.store import Store
 from protocol.errors import UsageError
 
 __all__ = ["command"]

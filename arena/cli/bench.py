@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.bench import Bench, bench, idle
 from arena.cli import _shared as shared
-from arena.store import Store
+from arena.lab.bench import Bench, bench, idle
+from arena.storage.store import Store
 from protocol.errors import ArenaError
 
 __all__ = ["command"]

@@ -14,15 +14,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.check import Checked, Outcome, Status
+from arena.authoring.conformance import Checked, Outcome, Status
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.cli._stop import stops_at_sigterm
-from arena.config import Serve
-from arena.entry import Entry, named
+from arena.competitions.config import Serve
 from arena.games import game_named
-from arena.program import Program, bot_command, read_program
+from arena.sandbox.bot_spec import Entry, named
+from arena.sandbox.command import Program, bot_command, read_program
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
@@ -174,9 +174,9 @@ def _run(
     quiet: bool,
 ) -> Checked:
     """Check it, telling of every step as it is done."""
-    from arena.check.bot import Bot
-    from arena.check.run import run
-    from arena.check.table import seed_of
+    from arena.authoring.conformance.bot import Bot
+    from arena.authoring.conformance.run import run
+    from arena.authoring.conformance.table import seed_of
 
     def frame(who: str, text: str) -> None:
         if verbose:

@@ -11,9 +11,9 @@ import msgspec
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
-from arena.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
-from arena.entry import Entry
-from arena.rules import Game
+from arena.engine.rules import Game
+from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
+from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots

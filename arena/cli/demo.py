@@ -12,9 +12,9 @@ import click
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.demo import FIELD, demo
-from arena.director import Competition, Report
-from arena.store import Store
+from arena.competitions.competition import Competition, Report
+from arena.lab.demo import FIELD, demo
+from arena.storage.store import Store
 from protocol.errors import UsageError
 
 __all__ = ["command"]

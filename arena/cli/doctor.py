@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
-from arena.doctor import Report, examine
+from arena.sandbox.doctor import Report, examine
 
 __all__ = ["command"]
 

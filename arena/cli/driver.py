@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from arena.cli import _shared as shared
-from arena.driver import drive
 from arena.games.blackjack import GAME
+from arena.records.blackjack_script import drive
 from protocol.blackjack import NEW_DECK
 from protocol.errors import BadDeck, UsageError
 

@@ -9,9 +9,9 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
-from arena.examine import count
-from arena.export import Exported, Options, export
-from arena.store import Store
+from arena.results.audit_database import count
+from arena.results.export import Exported, Options, export
+from arena.storage.store import Store
 from protocol.errors import ArenaError
 
 __all__ = ["command"]

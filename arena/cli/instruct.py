@@ -12,9 +12,9 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
-from arena.entry import some
-from arena.plan import Form
-from arena.run import MOST_MATCHES
+from arena.competitions.planned_run import MOST_MATCHES
+from arena.formats.spec import Form
+from arena.sandbox.bot_spec import some
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.errors import ArenaError, ProtocolError, Unreachable, UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Progress, Refused

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from arena.authoring.starter import Language, Starter, plain_name, starter
 from arena.cli import _shared as shared
-from arena.rules import Game
-from arena.starter import Language, Starter, plain_name, starter
+from arena.engine.rules import Game
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["command"]

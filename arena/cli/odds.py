@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from arena.cli import _shared as shared
-from arena.odds import exact_counts, odds
-from arena.rules import Game
+from arena.engine.rules import Game
+from arena.lab.odds import exact_counts, odds
 from protocol.errors import UsageError
 
 __all__ = ["command"]

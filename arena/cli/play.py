@@ -10,9 +10,9 @@ import msgspec
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
-from arena.crosstable import Sitting, play_sitting, unit
-from arena.entry import Entry
-from arena.rules import Game
+from arena.engine.rules import Game
+from arena.lab.crosstable import Sitting, play_sitting, unit
+from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
 

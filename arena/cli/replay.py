@@ -12,17 +12,19 @@ import click
 import msgspec
 import sqlalchemy as sa
 
-from arena import examine, sheet, story, wording
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
-from arena.conversation import conversation
-from arena.database import MATCHES
+from arena.engine.match import Record
+from arena.engine.rules import Game
 from arena.games import game_named
-from arena.match import Record
-from arena.program import read_program
-from arena.rules import Game
-from arena.sheet import Sheet
-from arena.store import Store
+from arena.records import document as sheet
+from arena.records import narrative, phrases
+from arena.records.document import Sheet
+from arena.records.seat_transcript import conversation
+from arena.results import audit_database
+from arena.sandbox.command import read_program
+from arena.storage.schema import MATCHES
+from arena.storage.store import Store
 from protocol.errors import (
     ArenaError,
     StoreFailed,
@@ -150,7 +152,7 @@ def _find(match: str, db: str) -> _Found:
         except UsageError as error:
             raise ArenaError(f"{path}: {error}") from None
         return _Found(document)
-    with examine.opened(db) as store:
+    with audit_database.opened(db) as store:
         return _stored(store, match)
 
 
@@ -188,7 +190,7 @@ def _lines(found: _Found, seat: int | None, round_number: int | None) -> Iterato
     """The text."""
     if found.sheet is not None and round_number is None:
         yield f"match {found.name} of {found.sheet.competition}, pairing {found.sheet.pairing}"
-    yield from story.tell(
+    yield from narrative.tell(
         found.record,
         found.players,
         seat=seat,
@@ -239,30 +241,30 @@ def _rehearse(
     found: _Found, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
 ) -> None:
     """Ask the bot, and say what came of it."""
-    from arena import rehearsal
+    from arena.lab import replay_to_bot
 
     players = found.players if len(found.players) == game.seats else _unnamed(game)
     start = _program(game, bot, seed)
 
-    async def ask() -> rehearsal.Rehearsed:
-        return await rehearsal.rehearse(
+    async def ask() -> replay_to_bot.Rehearsed:
+        return await replay_to_bot.rehearse(
             found.record, seat, players, start, found.limits, found.name
         )
 
     done = outside.run(lambda _: ask(), "asking", 1, "bot", "questions")
     ended = done.ended
     if as_json:
-        differs = ended if isinstance(ended, rehearsal.Differs) else None
-        failed = ended if isinstance(ended, rehearsal.Failed) else None
+        differs = ended if isinstance(ended, replay_to_bot.Differs) else None
+        failed = ended if isinstance(ended, replay_to_bot.Failed) else None
         document = {"same": done.same, "differs": differs, "failed": failed}
         shared.print_json(msgspec.to_builtins(document))
     same = shared.plural(done.same, "answer")
-    name = story.seat_names(players, game.seats)[seat]
+    name = narrative.seat_names(players, game.seats)[seat]
     if ended is None:
         if not as_json:
             click.echo(f"{same}, all as recorded")
         return
-    if isinstance(ended, rehearsal.Differs):
+    if isinstance(ended, replay_to_bot.Differs):
         what = f"question {ended.number:,} is answered in another way"
         said = {"recorded": ended.recorded, "given": ended.given}
     else:
@@ -280,8 +282,8 @@ def _explain(
     name: str, number: int, question: Question[Any], said: dict[str, Any]
 ) -> None:
     """A question as text, what is legal, and both answers."""
-    click.echo(f"question {number:,}: {wording.asked(name, question)}")
-    click.echo(f"legal: {wording.legal(question)}")
+    click.echo(f"question {number:,}: {phrases.asked(name, question)}")
+    click.echo(f"legal: {phrases.legal(question)}")
     for whose, answer in said.items():
         text = answer if isinstance(answer, str) else shorten(answer)
         click.echo(f"{whose}: {text}")
@@ -311,13 +313,13 @@ def _program(game: Game, bot: str, seed: str | None) -> Any:
     Raises:
         UsageError: it is neither a house bot nor a file nor a command.
     """
-    from arena import rehearsal
+    from arena.lab import replay_to_bot
     from protocol.strategy import house_bots
 
     if bot in house_bots(game.name) or _is_file(bot):
         with shared.stdout_for_results():
             shared.entrant(game, bot)  # known now if it cannot be loaded
-        return rehearsal.program_of(game.name, bot, seed)
+        return replay_to_bot.program_of(game.name, bot, seed)
     if seed is not None:
         raise UsageError("expected a house bot or a FILE.py with --seed")
     program = read_program(bot)

@@ -12,14 +12,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena import spreadsheet
-from arena.class_list import read_class
 from arena.cli import _shared as shared
-from arena.database import open_database, shown
-from arena.lock import Taken, hold
-from arena.names import spelled
-from arena.roster import Imported, Issued, Member, Roster
-from arena.roster_requests import Request, RosterRequests
+from arena.engine.names import spelled
+from arena.results import csv_tables
+from arena.storage.lock import Taken, hold
+from arena.storage.roster import Imported, Issued, Member, Roster
+from arena.storage.roster_csv import read_class
+from arena.storage.roster_requests import Request, RosterRequests
+from arena.storage.schema import open_database, shown
 from protocol.errors import UsageError
 from protocol.messages import Action
 
@@ -244,7 +244,7 @@ def _into(file: Path) -> Callable[[Sequence[Issued]], None]:
         # With a byte order mark: Excel takes a file without one for another encoding, and `Müller` becomes `MÃ¼ller`.
         with open(fd, "w", encoding="utf-8-sig", newline="") as out:
             rows = map(msgspec.structs.astuple, issued)
-            out.write(spreadsheet.text([Issued.__struct_fields__, *rows]))
+            out.write(csv_tables.text([Issued.__struct_fields__, *rows]))
             out.flush()
             os.fsync(fd)
 

@@ -10,9 +10,9 @@ import click
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
-from arena.entry import Entry
-from arena.ruin import Attempt, Ruin, ruin
-from arena.rules import Game
+from arena.engine.rules import Game
+from arena.lab.ruin import Attempt, Ruin, ruin
+from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy
@@ -145,7 +145,7 @@ def _try_outside(
     as_json: bool,
 ) -> None:
     """Let a process try."""
-    from arena.outside import ruin
+    from arena.lab.launched import ruin
 
     [guest] = outside.guests(attempt.game, (), commands)
     result, offence = outside.run(

@@ -11,7 +11,6 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.access import Access
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
@@ -19,21 +18,22 @@ from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller, launched
 from arena.cli._stop import Stop
-from arena.config import Config, Serve, example, read_config
-from arena.course import Course, Open
-from arena.director import Competition, Report
-from arena.entry import Entry, named, read_entry, some
+from arena.competitions.admin import Instructor
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Competition, Report
+from arena.competitions.config import Config, Serve, example, read_config
+from arena.competitions.planned_run import Run
+from arena.competitions.scheduler import Course, Open
+from arena.engine.names import alike
+from arena.formats.spec import plan_of
 from arena.games import GAMES, competition_settings, game_named
-from arena.host import Host
-from arena.instructor import Instructor
-from arena.names import alike
-from arena.plan import plan_of
-from arena.program import views
-from arena.roster import Roster
-from arena.run import Run
-from arena.store import Store
-from arena.web.origin import Origins, read_base_path
-from arena.web.proxies import Proxies
+from arena.sandbox.bot_spec import Entry, named, read_entry, some
+from arena.sandbox.command import views
+from arena.server.origin import Origins, read_base_path
+from arena.server.proxies import Proxies
+from arena.storage.roster import Roster
+from arena.storage.store import Store
+from arena.storage.tokens import Access
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 

@@ -14,9 +14,9 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.director import Report
-from arena.results import Results
-from arena.store import Competition, Store
+from arena.competitions.competition import Report
+from arena.storage.live_results import Results
+from arena.storage.store import Competition, Store
 from protocol.messages import Progress, Verdict
 
 if TYPE_CHECKING:

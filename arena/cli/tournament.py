@@ -17,15 +17,15 @@ from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller
 from arena.cli._stop import stops_at_sigterm
-from arena.director import Competition, Report
-from arena.entry import Entry, named, unused
-from arena.forms import check_form
-from arena.host import Host
-from arena.plan import HOUSE_TABLES, Bot, Form, Plan
-from arena.program import Program, bot_command, views
-from arena.rules import Game
-from arena.run import Run, plan_for
-from arena.store import Store
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Competition, Report
+from arena.competitions.planned_run import Run, plan_for
+from arena.engine.rules import Game
+from arena.formats.formats import check_form
+from arena.formats.spec import HOUSE_TABLES, Bot, Form, Plan
+from arena.sandbox.bot_spec import Entry, named, unused
+from arena.sandbox.command import Program, bot_command, views
+from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import find

@@ -8,10 +8,12 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena import examine, follow, sheet, transcript, verify
-from arena.audit import Flaw
 from arena.cli import _shared as shared
-from arena.export import MATCHES, manifest_of
+from arena.records import check_transcript, transcript, verify
+from arena.records import document as sheet
+from arena.results import audit_database
+from arena.results.audit import Flaw
+from arena.results.export import MATCHES, manifest_of
 from protocol.errors import ArenaError, UsageError, one_line
 
 __all__ = ["command"]
@@ -111,11 +113,13 @@ def _is_json(place: str) -> bool:
 def _database(
     place: str, competition: str | None, outcome: _Outcome, *, tell: bool
 ) -> None:
-    with examine.opened(place) as store:
-        which = None if competition is None else examine.named(store, competition)
-        total = examine.count(store, which)
+    with audit_database.opened(place) as store:
+        which = (
+            None if competition is None else audit_database.named(store, competition)
+        )
+        total = audit_database.count(store, which)
         with shared.ticking("checking", total) as tick:
-            for found in examine.examine(store, which, tick):
+            for found in audit_database.examine(store, which, tick):
                 outcome.competitions += 1
                 outcome.matches += found.matches
                 for note in found.notes:
@@ -123,7 +127,7 @@ def _database(
                 for flaw in found.flaws:
                     outcome.flaw(flaw, tell=tell)
         known = {flaw.match for flaw in outcome.failed}
-        for flaw in examine.loose_ends(store):
+        for flaw in audit_database.loose_ends(store):
             # A match that does not fit has a line already.
             if which in (None, flaw.competition) and flaw.match not in known - {None}:
                 outcome.flaw(flaw, tell=tell)
@@ -139,7 +143,7 @@ def _transcript(path: Path, outcome: _Outcome, *, tell: bool) -> None:
     outcome.matches += 1
     try:
         with path.open("rb") as file:
-            reasons = follow.check(transcript.read(file))
+            reasons = check_transcript.check(transcript.read(file))
     except UsageError as error:
         reasons = (str(error),)
     if reasons:

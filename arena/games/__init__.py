@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from arena.engine.rules import Game
 from arena.games import (
     ace_king_queen,
     blackjack,
@@ -11,7 +12,6 @@ from arena.games import (
     high_low,
     three_card_poker,
 )
-from arena.rules import Game
 from protocol.blackjack import BlackjackSettings
 from protocol.games import vocabulary_named
 from protocol.three_card_poker import ThreeCardPokerSettings

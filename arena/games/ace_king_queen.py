@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from arena.chance import Stream
-from arena.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.shuffle import Stream
 from protocol.ace_king_queen import (
     CARDS,
     VOCABULARY,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from arena.chance import Stream
-from arena.rules import Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.shuffle import Stream
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,

@@ -7,8 +7,17 @@ from typing import Any
 
 import msgspec
 
-from arena.chance import Stream
-from arena.rules import EVERYONE, Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    Ask,
+    Game,
+    Rules,
+    Scoreboard,
+    Tell,
+    ask,
+    next_deal,
+)
+from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.gin_melds import Layoff, Meld, arrange, best_defence, lay_off, points
 from protocol.gin_rummy import (

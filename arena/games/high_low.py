@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.chance import Stream
-from arena.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck
 from protocol.high_low import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.chance import Stream
-from arena.rules import Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.three_card_poker import (
     FOLDED,

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from statistics import quantiles
 from typing import TypeVar
 
-from arena.archive import Archive
-from arena.match import Record
-from arena.plan import Form
-from arena.sheet import reopened
-from arena.sight import Viewer
-from arena.web import competitions, documents
+from arena.engine.match import Record
+from arena.formats.spec import Form
+from arena.records.document import reopened
+from arena.records.visibility import Viewer
+from arena.storage.models import Played
+from arena.storage.reader import Archive
+from arena.web import competition_pages, documents
+from arena.web.competition_cache import Followed
 from arena.web.documents import Refusal
-from arena.web.followed import Followed
-from arena.written import Played
 from protocol.errors import ArenaError
 
 __all__ = ["MOST_ANSWERS", "Stopwatch", "bot", "thinned"]
@@ -72,7 +72,7 @@ def bot(
         Refusal: it has nothing to do with this competition.
     """
     results, archive = followed.results, followed.archive
-    most = competitions.MOST_MATCHES
+    most = competition_pages.MOST_MATCHES
     found = archive.latest(followed.id, most + 1, bots=(name,))
     plan = results.plan
     if not found and name not in (*plan.players, *plan.not_there):
@@ -82,12 +82,12 @@ def bot(
     return documents.BotPage(
         name=name,
         team=plan.teams.get(name),
-        row=None if row is None else competitions.row_for(followed, row, viewer),
+        row=None if row is None else competition_pages.row_for(followed, row, viewer),
         opponents=_opponents(followed, name),
         curve=thinned(followed.curve(name), _POINTS),
         times=_histogram(stopwatch, name, found),
-        verdicts=competitions.rulings(followed, viewer, name),
-        matches=tuple(map(competitions.outline, found[:most])),
+        verdicts=competition_pages.rulings(followed, viewer, name),
+        matches=tuple(map(competition_pages.outline, found[:most])),
         matches_more=len(found) > most,
     )
 
@@ -108,7 +108,7 @@ def _opponents(followed: Followed, name: str) -> tuple[documents.Opponent, ...]:
         return ()
     cells = followed.cross_table.get(name, {})
     return tuple(
-        competitions.opponent(row.name, cells[row.name])
+        competition_pages.opponent(row.name, cells[row.name])
         for row in followed.standings
         if row.name in cells
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena.bracket import BracketStage, advanced
-from arena.match import Result
-from arena.schedule import Pairing
+from arena.engine.match import Result
+from arena.formats.bracket import BracketStage, advanced
+from arena.formats.schedule import Pairing
+from arena.storage.models import State
 from arena.web import documents
-from arena.web.followed import Followed
-from arena.written import State
+from arena.web.competition_cache import Followed
 
 __all__ = ["bracket"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from arena.written import Act
+from arena.storage.models import Act
 from protocol.messages import Limits, Termination, Verdict
 from protocol.watching import View
 

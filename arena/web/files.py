@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
-from arena.web.reply import (
+from arena.server.reply import (
     NO_CACHE,
     PACKED,
     Header,

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from arena.conduct import Table
+from arena.engine.match import Result
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.match import Result
-from arena.plan import Form
-from arena.player import Player
-from arena.schedule import Pairing
+from arena.referee.bot_session import Player
+from arena.referee.referee import Table
 from arena.web.now import (
     Arena,
     Bot,
@@ -38,8 +38,8 @@ from protocol.strategy import house_bots
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.director import Competition
-    from arena.host import Host
+    from arena.competitions.arena_host import Host
+    from arena.competitions.competition import Competition
 
 __all__ = ["Chronicle", "lobby"]
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from arena.sight import Viewer
+from arena.records.visibility import Viewer
 from arena.web.documents import Refusal
-from arena.web.kept import SatDown
+from arena.web.play.recent import SatDown
 from protocol.errors import one_line
 
 __all__ = ["QUERY", "Query", "Question", "Reply", "Route", "route"]

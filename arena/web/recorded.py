@@ -1,7 +1,7 @@
 """The documents of matches: how one ended, its rounds event by event, its record.
 
 A match is told again once for every kind of viewer, and what came of it is kept, packed, for whoever steps through it. It is told from its
-record alone; the database's rows say who sat there, and `arena/sight.py` what may be seen.
+record alone; the database's rows say who sat there, and `arena/records/visibility.py` what may be seen.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import accumulate
 
 import msgspec
 
-from arena.events import Round
+from arena.engine.match import Record
 from arena.games import game_named
-from arena.match import Record
-from arena.sight import seen
-from arena.unfold import rounds_of
+from arena.records.events import Round
+from arena.records.replay_events import rounds_of
+from arena.records.visibility import seen
 from arena.web.documents import Refusal
 from protocol.errors import ArenaError, in_words
 from protocol.gin_rummy import RoundOver

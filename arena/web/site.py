@@ -17,14 +17,11 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from websockets.http11 import Request
 
-from arena.admission import Unwelcome
-from arena.sight import Viewer
-from arena.web.entrance import send
-from arena.web.files import Files
-from arena.web.metrics import KIND as METRICS
-from arena.web.origin import Origins
-from arena.web.people import browser_of, remembering
-from arena.web.reply import (
+from arena.records.visibility import Viewer
+from arena.server.admission import Unwelcome
+from arena.server.entrance import send
+from arena.server.origin import Origins
+from arena.server.reply import (
     NO_CACHE,
     NO_STORE,
     PACKED,
@@ -39,7 +36,10 @@ from arena.web.reply import (
     text,
     unchanged,
 )
-from arena.web.visitors import Visitors
+from arena.server.visitors import Visitors
+from arena.web.files import Files
+from arena.web.metrics import KIND as METRICS
+from arena.web.play.human_limits import browser_of, remembering
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["Answer", "Site", "Sources"]

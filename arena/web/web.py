@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING
 import msgspec
 from websockets.http11 import Request
 
-from arena.conduct import Table
-from arena.sight import Viewer
-from arena.start import Startable
-from arena.store import Store
+from arena.competitions.start import Startable
+from arena.records.visibility import Viewer
+from arena.referee.referee import Table
+from arena.referee.transport import Caller, Wire
+from arena.server.reply import Visitor, pack
+from arena.storage.store import Store
 from arena.web.files import page_files
-from arena.web.gallery import Gallery
 from arena.web.lobby import Chronicle, lobby
 from arena.web.metrics import Figures, exposition, metrics
 from arena.web.now import Upcoming
-from arena.web.parlour import Parlour
-from arena.web.reading import Answer, Reading
-from arena.web.reply import Visitor, pack
+from arena.web.play.tables import Parlour
+from arena.web.reader_client import Answer, Reading
 from arena.web.site import Site
-from arena.web.viewers import Viewers, Watcher
-from arena.wire import Caller, Wire
+from arena.web.spectators import Gallery
+from arena.web.viewer_socket import Viewers, Watcher
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Instruct
 from protocol.version import __version__
 
 if TYPE_CHECKING:
-    from arena.host import Host
+    from arena.competitions.arena_host import Host
 
 __all__ = ["Web"]
 

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from arena.clock import TICK_S
-from arena.conduct import Conduct, Table
-from arena.connection import Connection
+from arena.engine.match import MatchResult
+from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.match import MatchResult
-from arena.player import Player
-from arena.rules import Game
+from arena.referee.bot_session import Player
+from arena.referee.clock import TICK_S
+from arena.referee.referee import Conduct, Table
+from arena.server.websocket import Connection
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import (
     VERSION,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import arena
+from arena.engine.match import MatchResult
+from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES, competition_settings
-from arena.match import MatchResult
-from arena.plan import Form, Plan, plan_of
-from arena.store import Act, State, Store
+from arena.storage.store import Act, State, Store
 from bots.strategy import RandomMixin
 from protocol.messages import Ending, Limits, Termination, Verdict
 

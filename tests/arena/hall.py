@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from arena.director import Competition, Listener, Report, in_turn
-from arena.forgiveness import FORGIVABLE
+from arena.competitions.competition import Competition, Listener, Report, in_turn
+from arena.competitions.scorebook import Ledger
+from arena.engine.match import MatchResult, Result
+from arena.engine.verdict import Finding
+from arena.formats.forgiveness import FORGIVABLE
+from arena.formats.schedule import Outcome, Pairing
+from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
-from arena.gateway import Gateway
-from arena.ledger import Ledger
-from arena.match import MatchResult, Result
-from arena.plan import Plan, plan_of
-from arena.player import Player
-from arena.players import Players
-from arena.schedule import Outcome, Pairing
-from arena.store import Act, Played, State, Store
-from arena.timers import Timers
-from arena.verdict import Finding
+from arena.referee.bot_session import Player
+from arena.referee.sessions import Players
+from arena.referee.timers import Timers
+from arena.server.gateway import Gateway
+from arena.storage.store import Act, Played, State, Store
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range

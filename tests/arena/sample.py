@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from arena.chance import commitment
-from arena.conduct import FAULT
-from arena.forms import schedule_of
+from arena.engine.match import Match, MatchResult
+from arena.engine.shuffle import commitment
+from arena.formats.formats import schedule_of
+from arena.formats.schedule import Outcome, Pairing
+from arena.formats.spec import Form, Plan, form_of
 from arena.games import GAMES
-from arena.match import Match, MatchResult
-from arena.plan import Form, Plan, form_of
-from arena.schedule import Outcome, Pairing
-from arena.sheet import reopened
-from arena.store import Store
+from arena.records.document import reopened
+from arena.referee.referee import FAULT
+from arena.storage.store import Store
 from bots.strategy import choose
 from protocol.messages import Ending, Limits, Verdict
 

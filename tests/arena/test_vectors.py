@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from arena.chance import Stream, commitment, match_key
+from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES
-from arena.sheet import Sheet, read
-from arena.verify import check
+from arena.records.document import Sheet, read
+from arena.records.verify import check
 
 VECTORS = Path(__file__).parent.parent.parent / "protocol" / "vectors"
 CARDS: list[dict[str, Any]] = json.loads((VECTORS / "cards.json").read_text("utf-8"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arena.local import play
+from arena.lab.in_process import play
 from bots.high_low import (
     Bold,
     Counter,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from arena.local import play
+from arena.lab.in_process import play
 from bots.ace_king_queen import Learner
 from bots.seat import Seat, StrategyFailed
 from bots.strategy import BaseStrategy, RandomMixin

@@ -16,10 +16,10 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from arena.conduct import Conduct, Table
+from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.gateway import Gateway
-from arena.match import MatchResult
+from arena.referee.referee import Conduct, Table
+from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 from tests import serving
 

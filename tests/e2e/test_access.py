@@ -15,14 +15,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.access import Access, hashed
-from arena.admission import TOKEN_NEEDED
-from arena.class_list import Student
-from arena.conduct import Conduct
-from arena.database import open_database
-from arena.gateway import Gateway
-from arena.roster import Roster
-from arena.roster_watch import RosterWatch
+from arena.referee.referee import Conduct
+from arena.server.admission import TOKEN_NEEDED
+from arena.server.gateway import Gateway
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.roster_watch import RosterWatch
+from arena.storage.schema import open_database
+from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import Done, Instruct, Limits, Progress
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena
@@ -493,7 +493,7 @@ def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
 def test_who_waits_in_the_line_is_cut_in_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arena.strangers._TURNS", 0)  # nobody's turn ever comes
+    monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
     async def scenario(arena: Arena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:

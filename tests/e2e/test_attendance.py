@@ -18,13 +18,13 @@ from urllib.request import urlopen
 
 import pytest
 
-from arena import course as course_module
-from arena.class_list import Student
-from arena.config import Config, read_config
-from arena.course import Course
-from arena.host import Host
-from arena.roster import Roster
-from arena.store import Store
+from arena.competitions import scheduler as course_module
+from arena.competitions.arena_host import Host
+from arena.competitions.config import Config, read_config
+from arena.competitions.scheduler import Course
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Store
 from bots.client import Client
 from protocol.strategy import find
 from tests import second_look, serving

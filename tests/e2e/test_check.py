@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from arena.check import HINTS, Hint, Outcome, Status, Step
-from arena.check.bot import Bot
-from arena.check.run import run
-from arena.launch import read_program
+from arena.authoring.conformance import HINTS, Hint, Outcome, Status, Step
+from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance.run import run
+from arena.sandbox.launcher import read_program
 from protocol.messages import Limits
 from tests.rogues import broken
 from tests.rogues.broken import LINES, WAYS

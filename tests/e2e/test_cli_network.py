@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from arena.cli._elsewhere import elsewhere
-from arena.store import State, Store
+from arena.storage.store import State, Store
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Program

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from arena.cli import main
-from arena.demo import Contest, demo
-from arena.director import Competition
+from arena.competitions.competition import Competition
+from arena.engine.match import replay
 from arena.games import GAMES
-from arena.match import replay
-from arena.store import Store
+from arena.lab.demo import Contest, demo
+from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending
 

@@ -26,20 +26,20 @@ from typing import NamedTuple
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from arena.check import Checked, Status
-from arena.check.bot import Bot
-from arena.check.run import run as check_run
-from arena.conduct import Conduct, Table
-from arena.director import Report
+from arena.authoring.conformance import Checked, Status
+from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance.run import run as check_run
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Report
+from arena.engine.match import MatchResult
+from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.gateway import Gateway
-from arena.host import Host
-from arena.launch import bot_command, read_program
-from arena.match import MatchResult
-from arena.plan import plan_of
-from arena.program import Program
-from arena.store import Store
-from arena.tls import Certificate
+from arena.referee.referee import Conduct, Table
+from arena.sandbox.command import Program
+from arena.sandbox.launcher import bot_command, read_program
+from arena.server.gateway import Gateway
+from arena.server.tls import Certificate
+from arena.storage.store import Store
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome
 from protocol.strategy import house_bots

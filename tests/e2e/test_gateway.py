@@ -20,11 +20,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request
 
-from arena.clock import Lag
+from arena.engine.match import replay
+from arena.engine.verdict import Finding
 from arena.games import GAMES
-from arena.match import replay
-from arena.player import Player
-from arena.verdict import Finding
+from arena.referee.bot_session import Player
+from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
 def test_nothing_counts_that_comes_in_a_later_frame_either(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -743,7 +743,7 @@ def test_large_messages_that_come_to_nothing_are_a_flood_sooner(
             assert code == "malformed"
             assert "100 messages a second" in text
 
-    monkeypatch.setattr("arena.budget.ON_END", 3)
+    monkeypatch.setattr("arena.referee.budget.ON_END", 3)
     in_arena(scenario, unanswered=100)
 
 
@@ -1213,8 +1213,8 @@ def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
 
 def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
     """One follows the other without end."""
-    monkeypatch.setattr("arena.player._PING_S", 0.0)
-    monkeypatch.setattr("arena.gateway._PROBE_S", 0.0)
+    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
+    monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
 
 async def polled(holds: Callable[[], bool]) -> None:
@@ -1288,14 +1288,14 @@ def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
         assert kind_of(over) == ("malformed", 0)
         assert "10 messages a second" in over["why"]
 
-    monkeypatch.setattr("arena.budget.ON_END", 1)
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
     in_arena(scenario, unanswered=10)
 
 
 def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.player._SILENCE_S", 0.2)
+    monkeypatch.setattr("arena.referee.bot_session._SILENCE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -1583,7 +1583,7 @@ def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
 
         assert kind_of(over) == ("malformed", 0)
 
-    monkeypatch.setattr("arena.budget.ON_END", 1)
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
     in_arena(scenario, unanswered=10)
 
 
@@ -1739,7 +1739,7 @@ def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
 def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -1947,7 +1947,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
         assert kind_of(over) == ("malformed", 0)
         assert "100 messages a second" in over["why"]
 
-    monkeypatch.setattr("arena.budget.ON_END", 1)
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
     in_arena(scenario, unanswered=100)
 
 

@@ -18,14 +18,14 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.director import Report
-from arena.examine import examine
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Report
+from arena.formats.spec import Bot, Form, plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.plan import Bot, Form, plan_of
-from arena.program import Program
-from arena.results import Results
-from arena.store import Store
+from arena.results.audit_database import examine
+from arena.sandbox.command import Program
+from arena.storage.live_results import Results
+from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
 
@@ -402,7 +402,9 @@ async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> st
 def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.pace._FIRST", 64)  # at once, as it answers nothing
+    monkeypatch.setattr(
+        "arena.formats.eta._FIRST", 64
+    )  # at once, as it answers nothing
     competition = asyncio.run(dropping(tmp_path, 1, drops=1, tables=64))
 
     with Store(tmp_path / "arena.db", create=False) as store:
@@ -420,7 +422,7 @@ def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
 def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.pace._FIRST", 8)
+    monkeypatch.setattr("arena.formats.eta._FIRST", 8)
     competition = asyncio.run(dropping(tmp_path, 1, drops=2, tables=8))
 
     with Store(tmp_path / "arena.db", create=False) as store:

@@ -16,10 +16,10 @@ import msgspec
 import pytest
 from websockets.sync.client import connect
 
-from arena.access import hashed
 from arena.cli.instruct import _ask
-from arena.roster import Roster
-from arena.store import Act, Played, State, Store
+from arena.storage.roster import Roster
+from arena.storage.store import Act, Played, State, Store
+from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Ending, Instruct
 from tests.e2e.test_pipe import PYTHON

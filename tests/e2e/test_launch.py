@@ -17,10 +17,16 @@ from uuid import uuid4
 
 import pytest
 
-from arena import sandbox
-from arena.cgroup import Cgroup
-from arena.launch import Launched, Launcher, Program, bot_command, read_program
-from arena.verdict import Finding
+from arena.engine.verdict import Finding
+from arena.sandbox import bubblewrap
+from arena.sandbox.cgroup import Cgroup
+from arena.sandbox.launcher import (
+    Launched,
+    Launcher,
+    Program,
+    bot_command,
+    read_program,
+)
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
 from tests.serving import below_other_tests
@@ -80,7 +86,7 @@ def needs(tool: str, why: str | None) -> None:
 
 
 def needs_isolation() -> None:
-    needs("bubblewrap", sandbox.probe())
+    needs("bubblewrap", bubblewrap.probe())
 
 
 def living(name: str) -> list[int]:
@@ -285,7 +291,7 @@ def test_what_the_arena_writes_later_is_out_of_sight_too(tmp_path: Path) -> None
 
 
 def test_a_stdio_program_in_a_sandbox_has_no_network(tmp_path: Path) -> None:
-    needs("bubblewrap without a network", sandbox.probe(network=False))
+    needs("bubblewrap without a network", bubblewrap.probe(network=False))
     source = """
 import socket
 input()
@@ -515,7 +521,7 @@ def test_with_a_control_group_the_kernel_has_the_word(
     group.path.mkdir()
     (group.path / "memory.events").write_text("oom 1\noom_kill 1\n")
     (group.path / "cpu.stat").write_text("usage_usec 1500\n")
-    monkeypatch.setattr("arena.cgroup.make", lambda name, limits: group)
+    monkeypatch.setattr("arena.sandbox.cgroup.make", lambda name, limits: group)
     source = "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"
     (tmp_path / "bots").mkdir()
     joined = []
@@ -539,7 +545,7 @@ def test_a_bot_that_cannot_join_its_control_group_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = Cgroup(tmp_path / "gone", Limits())
-    monkeypatch.setattr("arena.cgroup.make", lambda name, limits: group)
+    monkeypatch.setattr("arena.sandbox.cgroup.make", lambda name, limits: group)
 
     async def play() -> None:
         async with arena(tmp_path) as here:
@@ -683,7 +689,7 @@ def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
 ARENA = """
 import asyncio, sys
 from pathlib import Path
-from arena.launch import Launcher, read_program
+from arena.sandbox.bubblewrap.launcher import Launcher, read_program
 from protocol.messages import Limits
 
 async def main():

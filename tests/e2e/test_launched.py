@@ -25,14 +25,14 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from arena import sandbox
-from arena.director import Report
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Report
+from arena.engine.match import Record, replay
+from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.launch import read_program
-from arena.match import Record, replay
-from arena.plan import plan_of
-from arena.store import Played, Store
+from arena.sandbox import bubblewrap
+from arena.sandbox.launcher import read_program
+from arena.storage.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.hogs import bot, spy
 from tests.serving import below_other_tests
@@ -460,7 +460,7 @@ NOT_AS_ANOTHER = {
 
 
 def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
-    needs(sandbox.probe())
+    needs(bubblewrap.probe())
     found, verdict = spied(tmp_path)
 
     assert found == NOT_AS_ANOTHER | {
@@ -481,7 +481,7 @@ def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
 def test_without_one_a_spy_finds_much_but_is_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "probe", lambda *, network=True: "switched off")
+    monkeypatch.setattr(bubblewrap, "probe", lambda *, network=True: "switched off")
     found, verdict = spied(tmp_path)
 
     # So the spy of the test above knows how to look.
@@ -503,10 +503,10 @@ ARENA = """
 import asyncio, sys
 from pathlib import Path
 from arena.games import GAMES
-from arena.host import Host
-from arena.launch import read_program
-from arena.plan import plan_of
-from arena.store import Store
+from arena.competitions.arena_host import Host
+from arena.sandbox.bubblewrap.launcher import read_program
+from arena.formats.spec import plan_of
+from arena.storage.store import Store
 
 async def main(lines, names):
     with Store(Path("arena.db")) as store:

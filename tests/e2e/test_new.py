@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import pytest
 
+from arena.authoring.starter import Language
 from arena.games import GAMES
-from arena.starter import Language
 from tests.starters import Failed, Trial, missing
 
 pytestmark = pytest.mark.e2e

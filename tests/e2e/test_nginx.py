@@ -19,7 +19,7 @@ from websockets.frames import Frame, Opcode
 from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
-from arena.access import Access
+from arena.storage.tokens import Access
 from tests.e2e import proxy
 from tests.e2e.browser import Look, browser
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Program, Raw

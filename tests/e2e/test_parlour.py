@@ -16,14 +16,14 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from arena.class_list import Student
-from arena.connection import Connection
+from arena.competitions.arena_host import Host
+from arena.engine.match import replay
+from arena.formats.spec import Form, plan_of
 from arena.games import GAMES, game_named
-from arena.host import Host
-from arena.match import replay
-from arena.plan import Form, plan_of
-from arena.roster import Roster
-from arena.store import Store
+from arena.server.websocket import Connection
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 from tests.e2e.conftest import Message, Raw
@@ -357,8 +357,8 @@ def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
         rest(connection, until)
 
     monkeypatch.setattr(Connection, "rest", counted)
-    monkeypatch.setattr("arena.web.parlour._SAVED_EACH_S", 0.0)
-    monkeypatch.setattr("arena.web.parlour._SHARE_EACH", 0.5)
+    monkeypatch.setattr("arena.web.play.tables._SAVED_EACH_S", 0.0)
+    monkeypatch.setattr("arena.web.play.tables._SHARE_EACH", 0.5)
 
     async def test(place: Place) -> None:
         bob = await place.bot("bob")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.pipe import Pipe
+from arena.server.stdio import Pipe
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Arena

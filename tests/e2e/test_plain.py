@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.plain import PlainProcess
+from arena.sandbox.windows import PlainProcess
 from protocol.errors import ArenaError, UsageError
 
 pytestmark = pytest.mark.e2e

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from arena.store import Act, Store
+from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
 from tests.arena.databases import Server, needed, rows
 
@@ -92,7 +92,7 @@ def test_a_database_that_cannot_hold_all_names_is_refused(server: Server) -> Non
 def test_without_psycopg_one_line_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from arena.store import Store\n"
+        "from arena.storage.store import Store\n"
         "from protocol.errors import UsageError\n"
         "try:\n    Store('postgresql+psycopg://arena@/base')\n"
         "except UsageError as error:\n    print(error)"
@@ -128,7 +128,7 @@ def test_J5_nothing_is_lost_while_the_server_is_away(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("arena.writer.RETRY_S", 0.02)
+    monkeypatch.setattr("arena.storage.writer.RETRY_S", 0.02)
     tried = threading.Event()
     with Store(url, exclusive=True) as store:
         store.acted(FLAG)

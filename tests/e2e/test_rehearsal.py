@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import arena
-from arena.match import Record
-from arena.program import Program
-from arena.rehearsal import Differs, Failed, Rehearsed, program_of, rehearse
+from arena.engine.match import Record
+from arena.lab.replay_to_bot import Differs, Failed, Rehearsed, program_of, rehearse
+from arena.sandbox.command import Program
 from protocol.messages import Limits
 from protocol.strategy import find
 

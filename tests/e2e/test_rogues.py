@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from arena.director import Report
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Report
+from arena.engine.match import MatchResult, Record, replay
+from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.launch import read_program
-from arena.match import MatchResult, Record, replay
-from arena.plan import Form, plan_of
-from arena.store import Played, Store
+from arena.sandbox.launcher import read_program
+from arena.storage.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
 from tests.rogues import rogue

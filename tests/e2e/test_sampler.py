@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
-from arena import processes, sandbox
-from arena.processes import LinuxProcesses, Processes, PsutilProcesses
-from arena.sampler import MIB, Sampler, tree_of
-from arena.verdict import Finding
+from arena.engine.verdict import Finding
+from arena.sandbox import bubblewrap, process_table
+from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcesses
+from arena.sandbox.sampler import MIB, Sampler, tree_of
 from protocol.messages import Limits
 
 pytestmark = [
@@ -271,7 +271,7 @@ async def holds_too_much(bot: Kept, referee: Referee, least: int = 320) -> None:
 
 
 def need_bubblewrap() -> None:
-    if (why := sandbox.probe()) is not None:
+    if (why := bubblewrap.probe()) is not None:
         assert not os.environ.get("CI"), why
         pytest.skip(why)
 
@@ -364,7 +364,7 @@ def test_what_is_written_to_memfds_is_found_in_bubblewrap(
 ) -> None:
     need_bubblewrap()
     program = [sys.executable, "-c", HOARD]
-    run(holds_too_much, keep(sandbox.wrap(program, scratch=tmp_path)))
+    run(holds_too_much, keep(bubblewrap.wrap(program, scratch=tmp_path)))
 
 
 LOOK = """
@@ -396,7 +396,7 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     done = subprocess.run(
         [
             *(tool("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"),
-            *(system, "-c", Path(processes.__file__).read_text() + LOOK),
+            *(system, "-c", Path(process_table.__file__).read_text() + LOOK),
             *(tool("bwrap"), *wrapped.split(), "--", system, "-c", program),
         ],
         capture_output=True,

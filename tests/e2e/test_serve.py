@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.store import State, Store
+from arena.storage.store import State, Store
 from tests.e2e.test_pipe import PYTHON
 from tests.e2e.test_tls import make
 from tests.serving import ROOT, Running, alive, below, run

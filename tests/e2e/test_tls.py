@@ -19,9 +19,9 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from arena.conduct import Conduct
-from arena.gateway import Gateway
-from arena.tls import Certificate, context, offer
+from arena.referee.referee import Conduct
+from arena.server.gateway import Gateway
+from arena.server.tls import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
@@ -221,8 +221,8 @@ def test_a_lost_connection_comes_back(in_arena: Any) -> None:
 def test_J4_the_link_is_measured_as_without(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.player._PING_S", 0.0)
-    monkeypatch.setattr("arena.gateway._PROBE_S", 0.0)
+    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
+    monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
     async def scenario(arena: Secure) -> None:
         async with arena.bot("ann") as ann:
@@ -258,8 +258,8 @@ def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Any) -> None:
 def test_a_flood_of_what_means_nothing_is_malformed(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.connection._CLOSE_S", 0.2)
-    monkeypatch.setattr("arena.budget.ON_END", 1)
+    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
 
     async def scenario(arena: Secure) -> None:
         async with arena.bot("ann") as ann:
@@ -502,7 +502,7 @@ def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
 def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.strangers._STEPS", 1)
+    monkeypatch.setattr("arena.server.throttle._STEPS", 1)
 
     async def scenario(arena: Secure) -> None:
         async with AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.store import State, Store
+from arena.storage.store import State, Store
 from protocol.messages import Ending
 from tests.e2e.test_pipe import PYTHON
 

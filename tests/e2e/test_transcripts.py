@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from arena.conversation import conversation
-from arena.follow import check
+from arena.competitions.arena_host import Host
+from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.plan import plan_of
-from arena.store import Store
-from arena.transcript import Side
+from arena.records.check_transcript import check
+from arena.records.seat_transcript import conversation
+from arena.records.transcript import Side
+from arena.storage.store import Store
 from protocol.messages import Limits
 from tests.arena.sample import SHORT
 from tests.scenes import SCENES

@@ -20,15 +20,15 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.class_list import Student
-from arena.conduct import Table
+from arena.competitions.arena_host import Host
+from arena.engine.match import Match, MatchResult, Record
+from arena.engine.rules import EVERYONE
+from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.host import Host
-from arena.match import Match, MatchResult, Record
-from arena.plan import plan_of
-from arena.roster import Roster
-from arena.rules import EVERYONE
-from arena.store import Store
+from arena.referee.referee import Table
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Store
 from protocol.messages import Limits
 
 pytestmark = pytest.mark.e2e

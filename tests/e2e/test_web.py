@@ -19,13 +19,13 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-import arena.web.viewers
-from arena.access import Access, hashed
-from arena.connection import Connection
-from arena.host import Host
-from arena.store import Store
-from arena.tls import Certificate
-from arena.web.reply import pack, text
+import arena.web.viewer_socket
+from arena.competitions.arena_host import Host
+from arena.server.reply import pack, text
+from arena.server.tls import Certificate
+from arena.server.websocket import Connection
+from arena.storage.store import Store
+from arena.storage.tokens import Access, hashed
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, Arena, Raw
@@ -273,7 +273,7 @@ def test_the_lobby_is_packed_once_until_it_changes(
         return pack(body, effort)
 
     monkeypatch.setattr("arena.web.web.pack", counting)
-    monkeypatch.setattr("arena.web.reply._TINY_BYTES", 100)
+    monkeypatch.setattr("arena.server.reply._TINY_BYTES", 100)
     monkeypatch.setattr("arena.web.web._LOBBY_S", 0.0)
 
     async def scenario(house: House) -> None:
@@ -602,8 +602,8 @@ def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
 def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arena.web.viewers, "_BEHIND_S", 0.1)
-    monkeypatch.setattr(arena.web.viewers, "_LOOK_S", 0.05)
+    monkeypatch.setattr(arena.web.viewer_socket, "_BEHIND_S", 0.1)
+    monkeypatch.setattr(arena.web.viewer_socket, "_LOOK_S", 0.05)
 
     async def scenario(house: House) -> None:
         writer = await deaf(house)
@@ -709,8 +709,8 @@ def test_a_flood_of_requests_harms_no_match(in_house: Run, path: str) -> None:
 def test_whoever_asks_without_end_is_put_off_and_others_play(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.strangers._ASKS", 100)
-    monkeypatch.setattr("arena.strangers._ASKS_PER_S", 1)
+    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
+    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
 
     async def scenario(house: House) -> None:
         await floods(house, lambda: house.get("/"))
@@ -751,7 +751,7 @@ def test_those_who_guess_tokens_stand_in_line_and_good_ones_get_in(
 def test_there_is_an_end_to_visitors_that_do_not_read(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.visitors._MOST", 10)
+    monkeypatch.setattr("arena.server.visitors._MOST", 10)
 
     async def scenario(house: House) -> None:
         writers = []
@@ -944,7 +944,7 @@ def test_a_connection_that_has_fetched_may_become_a_websocket(in_house: Run) -> 
 def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     in_house: Run, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.connection._IDLE_S", 0.01)
+    monkeypatch.setattr("arena.server.websocket._IDLE_S", 0.01)
     size = 16_000_000
 
     async def scenario(house: House) -> None:
@@ -972,7 +972,7 @@ def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
 def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.visitors._MOST_IDLE_NEAR", 5)
+    monkeypatch.setattr("arena.server.visitors._MOST_IDLE_NEAR", 5)
 
     async def scenario(house: House) -> None:
         async with AsyncExitStack() as stack:
@@ -994,7 +994,7 @@ def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
 def test_who_is_idle_for_long_is_closed(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.connection._IDLE_S", 0.05)
+    monkeypatch.setattr("arena.server.websocket._IDLE_S", 0.05)
 
     async def scenario(house: House) -> None:
         async with peer(house) as one:
@@ -1010,8 +1010,8 @@ def test_who_is_idle_for_long_is_closed(
 def test_who_asks_without_end_over_one_connection_stands_in_line(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.strangers._ASKS", 100)
-    monkeypatch.setattr("arena.strangers._ASKS_PER_S", 1)
+    monkeypatch.setattr("arena.server.throttle._ASKS", 100)
+    monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
 
     async def scenario(house: House) -> None:
         strangers = house.gateway.reception.strangers

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena.engine.match import Match as MatchInProgress
 from arena.games import GAMES
-from arena.match import Match as MatchInProgress
 from bots.strategy import choose
 from protocol.cards import Coded
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode, join

@@ -27,10 +27,10 @@ from typing import Any
 
 from websockets.asyncio.client import connect
 
-from arena.access import Access, hashed
-from arena.conduct import Conduct
 from arena.games import GAMES
-from arena.gateway import Gateway
+from arena.referee.referee import Conduct
+from arena.server.gateway import Gateway
+from arena.storage.tokens import Access, hashed
 from protocol.messages import Limits
 
 __all__ = ["attack", "main"]

@@ -34,12 +34,12 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from arena.conduct import Table
+from arena.competitions.arena_host import Host
+from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.host import Host
-from arena.match import MatchResult
-from arena.player import Player
-from arena.store import Store
+from arena.referee.bot_session import Player
+from arena.referee.referee import Table
+from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from tests.rogues import rogue
 from tests.rogues.rogue import KINDS, step_back

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.conversation import Told
+from arena.records.seat_transcript import Told
 from bots.ace_king_queen import Bluffer, Honest, Random
 from tests.scenes.scene import PAIR, Says, Scene, Twist, asked, news
 

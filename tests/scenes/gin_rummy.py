@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.conversation import Told
+from arena.records.seat_transcript import Told
 from bots import gin_rummy
 from protocol.cards import Card
 from protocol.gin_melds import Meld, arrange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.conversation import Told
+from arena.records.seat_transcript import Told
 from bots import high_low
 from tests.scenes.scene import FOUR, Says, Scene, Twist, news, questions
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from arena.conversation import Told
+from arena.records.seat_transcript import Told
 from protocol.messages import Limits
 from protocol.vocabulary import News
 

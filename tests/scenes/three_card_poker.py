@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.conversation import Told
+from arena.records.seat_transcript import Told
 from bots import three_card_poker
 from protocol.three_card_poker import compare
 from tests.scenes.scene import ALONE, Says, Scene, news

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arena.store import Store
+from arena.storage.store import Store
 
 Run = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.bench import Bench, Idle, InProcess, Network
+from arena.lab.bench import Bench, Idle, InProcess, Network
 
 Run = Callable[..., Any]
 

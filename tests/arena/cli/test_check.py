@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from arena.check import HINTS, Checked, Hint, Outcome, Report, Status, Step
+from arena.authoring.conformance import (
+    HINTS,
+    Checked,
+    Hint,
+    Outcome,
+    Report,
+    Status,
+    Step,
+)
 from arena.cli.check import lines_of, program_of, summary_of, verdict_on
 from protocol.errors import UsageError
 from protocol.messages import Limits

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from arena import sandbox
+from arena.sandbox import bubblewrap
 
 
 def test_every_layer_is_shown_with_why_not(
     run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "probe", lambda: "bubblewrap is not installed")
+    monkeypatch.setattr(bubblewrap, "probe", lambda: "bubblewrap is not installed")
     ran = run("doctor")
 
     assert (ran.status, ran.err) == (0, "")

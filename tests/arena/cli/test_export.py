@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from arena.export import export
-from arena.plan import Form
-from arena.store import Store
+from arena.formats.spec import Form
+from arena.results.export import export
+from arena.storage.store import Store
 from tests.arena.course import Course, plan, play
 
 Run = Callable[..., Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from arena.starter import Language
+from arena.authoring.starter import Language
 
 Run = Callable[..., Any]
 

@@ -11,9 +11,9 @@ import pytest
 from arena.cli import Interrupted
 from arena.cli import _outside as outside
 from arena.cli import _shared as shared
-from arena.entry import read_entry
 from arena.games import GAMES
-from arena.tally import Offence
+from arena.lab.series import Offence
+from arena.sandbox.bot_spec import read_entry
 from protocol.errors import UnknownBot
 from protocol.messages import Ending, Limits
 

@@ -16,7 +16,7 @@ import pytest
 
 import arena
 from arena.cli import replay
-from arena.sheet import Sheet
+from arena.records.document import Sheet
 from bots.ace_king_queen import Honest
 from tests.arena.sample import play, write
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from arena.access import hashed
-from arena.store import Store
+from arena.storage.store import Store
+from arena.storage.tokens import hashed
 from tests.arena.databases import rows
 
 Run = Callable[..., Any]
@@ -299,7 +299,7 @@ def test_an_arena_that_runs_and_does_not_answer_is_told_and_nothing_has_changed(
 ) -> None:
     at("import", class_csv)
     before = hashes(tmp_path)
-    monkeypatch.setattr("arena.roster_requests._PATIENCE_S", 0.0)
+    monkeypatch.setattr("arena.storage.roster_requests._PATIENCE_S", 0.0)
     with Store(tmp_path / "arena.db", exclusive=True):
         line = at("remove", "ann").refusal(1)
 

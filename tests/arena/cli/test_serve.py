@@ -11,7 +11,7 @@ import pytest
 
 from arena.cli import serve
 from arena.cli._ours import Teller
-from arena.store import Store
+from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Verdict
 
 Run = Callable[..., Any]

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from arena.cli import standings
-from arena.forms import schedule_of
-from arena.plan import Form
-from arena.results import Results
-from arena.store import Store
+from arena.formats.formats import schedule_of
+from arena.formats.spec import Form
+from arena.storage.live_results import Results
+from arena.storage.store import Store
 from protocol.messages import Ending
 from tests.arena.course import Course, names, offence, plan
 

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from arena.cli import tournament
-from arena.director import Report
-from arena.plan import Form, Plan
-from arena.schedule import Placed
-from arena.standings import Row
-from arena.store import State, Store
+from arena.competitions.competition import Report
+from arena.formats.schedule import Placed
+from arena.formats.spec import Form, Plan
+from arena.formats.standings import Row
+from arena.storage.store import State, Store
 from protocol.messages import Ending, Limits, Verdict
 
 Run = Callable[..., Any]

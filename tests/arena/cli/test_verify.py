@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.sheet import sheet_of
-from arena.store import Store
+from arena.records.document import sheet_of
+from arena.storage.store import Store
 from tests.arena.sample import play, write
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"

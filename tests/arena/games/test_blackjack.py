@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arena
-from arena.chance import Stream, seed_from_int
+from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.shuffle import Stream, seed_from_int
 from arena.games.blackjack import GAME, Deck
-from arena.match import Match, MatchResult, Record, replay
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,

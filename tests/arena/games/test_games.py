@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from arena.engine.rules import Game
 from arena.games import GAMES, competition_settings, game_named
-from arena.rules import Game
 from protocol.errors import BadSettings, UnknownGame
 from protocol.games import VOCABULARIES
 

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.rules import EVERYONE, Tell
 from arena.games.high_low import GAME, advancing, payoffs, survivors
-from arena.local import play
-from arena.match import Match, MatchResult, Record, replay
-from arena.rules import EVERYONE, Tell
+from arena.lab.in_process import play
 from bots.high_low import Random
 from protocol.cards import PACK
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arena
-from arena.chance import Stream
+from arena.engine.match import Match, Record, replay
+from arena.engine.shuffle import Stream
 from arena.games import game_named
 from arena.games.three_card_poker import GAME, deals, stacked
-from arena.match import Match, Record, replay
 from bots.strategy import choose
 from protocol.cards import PACK
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from arena.sight import Kind, Viewer
-from arena.web.answering import Answering
-from arena.web.kept import SatDown
+from arena.records.visibility import Kind, Viewer
+from arena.web.answers import Answering
+from arena.web.play.recent import SatDown
 from arena.web.questions import Question, Reply
 
 __all__ = ["INSTRUCTOR", "PUBLIC", "Library", "owner"]

@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.forms import schedule_of
+from arena.formats.formats import schedule_of
+from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.plan import Form
-from arena.results import Results
-from arena.sheet import sheet_of
-from arena.sight import seen
-from arena.store import Act, State, Store
-from arena.unfold import rounds_of
+from arena.records.document import sheet_of
+from arena.records.replay_events import rounds_of
+from arena.records.visibility import seen
+from arena.storage.live_results import Results
+from arena.storage.store import Act, State, Store
 from arena.web import recorded
 from arena.web.bot import thinned
-from arena.web.competitions import MOST_MATCHES
-from arena.web.followed import Followed
-from arena.web.kept import SatDown
+from arena.web.competition_cache import Followed
+from arena.web.competition_pages import MOST_MATCHES
+from arena.web.play.recent import SatDown
 from arena.web.questions import Question
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
@@ -312,7 +312,7 @@ def test_the_log_has_what_is_wrong_once(tmp_path: Path) -> None:
 def test_only_so_many_competitions_are_followed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.answering._COMPETITIONS", 2)
+    monkeypatch.setattr("arena.web.answers._COMPETITIONS", 2)
     library = Library(write(tmp_path / "arena.db"))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game

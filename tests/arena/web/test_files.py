@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from websockets.datastructures import Headers
 
+from arena.server.reply import Reply
 from arena.web.files import Files, page_files
-from arena.web.reply import Reply
 
 SCRIPT = b"export const wide = 1;\n" * 100
 CONTENTS = {

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import msgspec
 
+from arena.competitions.arena_host import Host
+from arena.engine.match import Result
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.host import Host
-from arena.match import Result
-from arena.plan import Form
-from arena.schedule import Pairing
 from arena.web import lobby as module
 from arena.web.lobby import Chronicle, lobby
 from arena.web.now import Latest, Upcoming

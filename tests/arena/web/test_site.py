@@ -12,12 +12,12 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
-from arena.admission import Unwelcome
-from arena.sight import Kind, Viewer
+from arena.records.visibility import Kind, Viewer
+from arena.server.admission import Unwelcome
+from arena.server.origin import Origins
+from arena.server.visitors import Visitors
 from arena.web.files import Files
-from arena.web.origin import Origins
 from arena.web.site import Site
-from arena.web.visitors import Visitors
 from protocol.errors import StoreFailed, UsageError
 
 LOBBY = b'{"bots":[]}'
@@ -412,7 +412,7 @@ def test_there_is_an_end_to_what_waits_for_them() -> None:
 def test_what_a_site_sends_is_on_the_account(
     at_site: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.visitors._MOST_BYTES", 150_000)
+    monkeypatch.setattr("arena.server.visitors._MOST_BYTES", 150_000)
 
     async def scenario(get: Get, school: School, site: Site) -> None:
         school.found = Found(200, bytes(100_000))

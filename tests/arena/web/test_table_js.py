@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from arena.engine.match import Match, Record
 from arena.games import game_named
-from arena.match import Match, Record
-from arena.sight import seen
-from arena.unfold import rounds_of
+from arena.records.replay_events import rounds_of
+from arena.records.visibility import seen
 from protocol.cards import PACK
 from protocol.gin_melds import arrange, points
 from protocol.messages import Ending

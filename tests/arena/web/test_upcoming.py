@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from arena.competitions.planned_run import Run
+from arena.formats.spec import Form, plan_of
+from arena.formats.timetable import parse
 from arena.games import GAMES
-from arena.plan import Form, plan_of
-from arena.run import Run
-from arena.store import State
-from arena.timetable import parse
+from arena.storage.store import State
 from arena.web.now import Upcoming
 from protocol.ace_king_queen import AceKingQueenSettings
-from tests.arena.test_course import SIX, Evening, run, written
+from tests.arena.competitions.test_scheduler import SIX, Evening, run, written
 
 
 def run_of(name: str, game: str, **more: Any) -> Run:

@@ -1,0 +1,1 @@
+"""For authors of bots: starters, and the conformance test behind `arena check`."""

@@ -1,0 +1,185 @@
+"""What is wrong with what a bot of `arena check` has said, and which hint fits: pure, so that every hint has its test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.authoring.conformance import Hint
+from arena.engine.verdict import Finding
+from protocol.errors import IllegalAnswer, Oversize, ProtocolError, one_line
+from protocol.games import VOCABULARIES
+from protocol.gin_rummy import Melds, Turn
+from protocol.messages import VERSION, Answer, ArenaMessage, BotMessage, Ending, Hello
+from protocol.vocabulary import Question
+
+__all__ = [
+    "GENERIC",
+    "blame_of_answer",
+    "blame_of_frame",
+    "blame_of_hello",
+    "blame_of_process",
+    "blame_of_turn",
+    "fault_of",
+    "in_a_line",
+    "is_garbled",
+    "last_lines",
+    "messages_of",
+]
+
+LINE = 300  # of what is shown of a frame
+_LAST_LINES = 5  # Java, Perl and Ruby say the cause first
+
+GENERIC = frozenset(
+    {
+        Hint.SILENT,
+        Hint.CRASHED,
+        Hint.LEFT,
+        Hint.NOT_READY,
+        Hint.ILLEGAL,
+        Hint.WRONG_ASK,
+        Hint.OUT_OF_TURN,
+        Hint.NO_MESSAGE,
+        Hint.NOT_BACK,
+    }
+)
+"""Hints that only say how something went wrong: a step that has provoked it knows better why."""
+
+
+def in_a_line(message: BotMessage | ArenaMessage | bytes) -> str:
+    """A message or a frame, cut to a line."""
+    if isinstance(message, bytes):
+        return one_line(message.decode(errors="replace"), LINE)
+    return one_line(msgspec.json.encode(message).decode(), LINE)
+
+
+def messages_of(frame: bytes, count: int) -> Sequence[bytes]:
+    """The messages of a frame in JSON that holds so many, each as it came."""
+    if frame.lstrip()[:1] != b"[":
+        return [frame]
+    parts = msgspec.json.decode(frame, type=list[msgspec.Raw])
+    assert len(parts) == count, "it was read before"
+    return [bytes(part) for part in parts]
+
+
+def blame_of_frame(error: ProtocolError, frame: bytes, *, is_stdio: bool) -> Hint:
+    """Why a frame cannot be read."""
+    text = str(error)
+    if isinstance(error, Oversize):
+        return Hint.OVERSIZE
+    if is_stdio and frame.lstrip()[:1] not in (b"{", b"["):
+        return Hint.PRINTS
+    if "got `float`" in text:
+        return Hint.NUMBERS
+    if "unknown field" in text:
+        return Hint.UNKNOWN_TO_US
+    if "`$.games" in text:
+        return Hint.GAMES
+    return Hint.NO_MESSAGE
+
+
+def blame_of_hello(
+    hello: Hello, *, token: str | None, before: Hello | None
+) -> tuple[str, Hint] | None:
+    """What a `hello` should have said, and why it did not; None if it is fine.
+
+    Args:
+        hello: what came.
+        token: what it was given; None if it was given none.
+        before: the one of its last connection, if it had one.
+    """
+    if hello.protocol != VERSION:
+        return f'"protocol":{VERSION}', Hint.VERSION
+    if unknown := [game for game in hello.games if game not in VOCABULARIES]:
+        return f"games that there are, and not {unknown[0]!r}", Hint.GAMES
+    if token is not None and hello.token != token:
+        return 'the "token" that ARENA_TOKEN says', Hint.TOKEN
+    if before is not None and hello.name != before.name:
+        return f'"name":"{before.name}", as before', Hint.SAME_NAME
+    return None
+
+
+def is_garbled(said: str, name: str, *, is_utf8: bool) -> bool:
+    """Whether a bot has said the name that it was given with its letters beyond ASCII encoded twice, or wrongly, or lost.
+
+    Args:
+        said: what it calls itself; its own name is none of our business.
+        name: what it was given.
+        is_utf8: whether it was started where programs know that the environment is in UTF-8: elsewhere many cannot read it.
+    """
+    if said == name or _plain(said) != _plain(name):
+        return False
+    letters = {letter for letter in said if not letter.isascii() or letter == "?"}
+    return is_utf8 or not letters <= _UNREADABLE
+
+
+_UNREADABLE = frozenset("?\N{REPLACEMENT CHARACTER}")
+
+
+def _plain(name: str) -> str:
+    return "".join(char for char in name if char.isascii() and char != "?")
+
+
+def blame_of_turn(message: BotMessage) -> Hint:
+    """Why a message may not be sent now."""
+    return Hint.WRONG_ASK if isinstance(message, Answer) else Hint.OUT_OF_TURN
+
+
+def blame_of_answer(question: Question[Any], value: object) -> Hint:
+    """Why an answer is not legal: 4.0, "4" and true instead of 4 are of the wrong type, anything else is another answer.
+
+    Melds that a player of gin rummy declares have rules of their own.
+    """
+    illegal = Hint.ILLEGAL if fault_of(question, value) is None else Hint.MELDS
+    meant = value
+    if isinstance(value, Mapping):
+        meant = {key: _TRUTH.get(str(field), field) for key, field in value.items()}
+    elif isinstance(value, str):
+        try:
+            meant = msgspec.json.decode(value)
+        except (ValueError, RecursionError):
+            return illegal
+    elif isinstance(value, bool):
+        meant = int(value)
+    if isinstance(meant, float) and meant.is_integer():
+        meant = int(meant)
+    try:
+        question.check(meant)
+    except IllegalAnswer:
+        return illegal
+    return Hint.NUMBERS if isinstance(value, float) else Hint.STRINGS
+
+
+def fault_of(question: Question[Any], value: object) -> str | None:
+    """What is wrong with melds that were declared, in words."""
+    return question.fault(value) if isinstance(question, Melds | Turn) else None
+
+
+_TRUTH: Mapping[str, bool | None] = {
+    "true": True,
+    "True": True,
+    "1": True,
+    "false": False,
+    "False": False,
+    "0": False,
+    "null": None,
+    "None": None,
+}
+"""What texts and numbers in an answer's map stand for in languages that have no truth values, or write them as texts."""
+
+
+def blame_of_process(
+    finding: Finding, usual: Hint = Hint.CRASHED
+) -> tuple[str, Hint, str]:
+    """What became of a process, why, and the end of what it wrote."""
+    hint = {Ending.MEMORY: Hint.MEMORY, Ending.PROCESSES: Hint.PROCESSES}
+    said = last_lines(finding.stderr or "")
+    return f"its process: {finding.text}", hint.get(finding.kind, usual), said
+
+
+def last_lines(stderr: str) -> str:
+    """The last five lines of what a program wrote that are not empty."""
+    lines = [line.rstrip() for line in stderr.splitlines() if line.strip()]
+    return "\n".join(lines[-_LAST_LINES:])

@@ -1,0 +1,276 @@
+"""A match of `arena check`: the real rules, the bot in one seat, strategies in this process in the others.
+
+Pure but for what strategies do: `Table` says what is to be sent next, and takes what came. When, and over what, is the business of
+`arena/authoring/conformance/bot.py` and the steps. The cards come from a seed and the seats' nonces as in every match of an arena, so a bot may check the
+commitment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import Match
+from arena.engine.rules import EVERYONE, Game
+from arena.engine.shuffle import Stream, commitment, match_key
+from protocol import messages
+from protocol.errors import ArenaError, IllegalAnswer
+from protocol.messages import Ask, Ending, Limits, Over, Past, Reveal, Termination
+from protocol.session import ask_id
+from protocol.strategy import Strategy, find, house_bots
+from protocol.vocabulary import News, Question, Range
+
+__all__ = ["AnyLegal", "Table", "house", "seed_of"]
+
+_TRIES = 10_000  # one gin hand in 1,250 may knock at once; half a second at most
+_LISTED = 1_000_000  # a bet beyond that ends most matches
+
+
+class AnyLegal:
+    """Answers by chance, whatever the game; stands in where no house bots are installed, and steers matches to rare questions.
+
+    Args:
+        rng: where its chance comes from.
+        prefer: given the legal answers, those to choose from.
+    """
+
+    def __init__(
+        self,
+        rng: random.Random,
+        prefer: Callable[[Sequence[Any]], Sequence[Any]] = lambda legal: legal,
+    ) -> None:
+        self._rng = rng
+        self._prefer = prefer
+
+    def decide(self, question: Question[Any]) -> object:
+        """Any of the answers that it prefers."""
+        legal = question.choices
+        if isinstance(legal, Range):
+            return self._rng.randint(legal.min, min(legal.max, legal.min + _LISTED))
+        return self._rng.choice(self._prefer(legal) or legal)
+
+    def hear(self, news: News) -> None:
+        """It does not listen."""
+
+    def reset(self) -> None:
+        """It has nothing to forget."""
+
+
+def house(game: str, number: int, rng: random.Random) -> tuple[str, Strategy]:
+    """The house bot of that number, and what it is called; a game without house bots has one that plays by chance.
+
+    Raises:
+        UnknownBot: it cannot be loaded.
+    """
+    bots = _bots(game)
+    if not bots:
+        return "chance", AnyLegal(rng)
+    name, cls = bots[number % len(bots)]
+    strategy: Strategy = cls()
+    if callable(seeding := getattr(strategy, "seed", None)):
+        seeding(str(rng.getrandbits(64)))
+    return name, strategy
+
+
+@cache
+def _bots(game: str) -> tuple[tuple[str, type[Any]], ...]:
+    """The house bots of a game; looking for them takes longer than many a match."""
+    return tuple((name, find(game, name)) for name in house_bots(game))
+
+
+class Table:
+    """One match, from its invitation to its end.
+
+    Args:
+        number: of the match in this check; its id is made of it.
+        game: what is played.
+        settings: of the match.
+        seat: where the bot sits.
+        name: what the bot is called.
+        limits: what the match announces.
+        rng: where the seed, the other seats' nonces and their chance come from.
+        others: makes the strategies in the other seats; house bots sit there if it is None.
+        wanted: whether the first deal will do, given the bot's seat; any does if it is None.
+        run: what the ids begin with, as in an arena that has started; drawn if it is None.
+
+    Attributes:
+        run, id: what the id begins with; of the bot's chair.
+        ask: the question that waits for the bot; None if none does.
+        asked: how many questions there were.
+        rounds: how many rounds are over.
+        bank_ms: what is left in the bot's bank.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        game: Game,
+        settings: Mapping[str, object],
+        seat: int,
+        name: str,
+        limits: Limits,
+        rng: random.Random,
+        others: Callable[[random.Random], Strategy] | None = None,
+        wanted: Callable[[Any, int], bool] | None = None,
+        run: str | None = None,
+    ) -> None:
+        self.run = rng.randbytes(4).hex() if run is None else run
+        self.id = f"{self.run}-{number}.{seat}"
+        self.game, self.seat, self.limits = game, seat, limits
+        self.settings = game.vocabulary.read_settings(settings)
+        self.ask: Ask | None = None
+        self.asked = self.rounds = 0
+        self.bank_ms = float(limits.bank_ms)
+        self._rng = rng
+        self._seed = rng.randbytes(32)
+        self._wanted = wanted
+        self._others: dict[int, Strategy] = {}
+        names = [name] * game.seats
+        for chair in range(game.seats):
+            if chair == seat:
+                continue
+            if others is None:
+                found = house(game.name, number + chair, rng)
+                names[chair], self._others[chair] = found
+            else:
+                names[chair], self._others[chair] = "chance", others(rng)
+        self._names = tuple(names)
+        self._match: Match | None = None
+        self._nonces: tuple[str, ...] = ()
+        self._news: list[News] = []
+
+    @property
+    def invitation(self) -> messages.Match:
+        """What the bot is told first; the same every time."""
+        return messages.Match(
+            match=self.id,
+            game=self.game.name,
+            seat=self.seat,
+            seats=self._names,
+            settings=msgspec.to_builtins(self.settings),
+            limits=self.limits,
+            commitment=commitment(self._seed),
+        )
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the bot has said `ready`: the first nonce stands."""
+        return self._match is not None
+
+    def waits_for(self, ask: str) -> bool:
+        """Whether that is the question that waits."""
+        return self.ask is not None and self.ask.ask == ask
+
+    def begin(self, nonce: str) -> None:
+        """The bot is ready: deal."""
+        if self.is_begun:
+            return
+        for _ in range(_TRIES):
+            self._nonces = tuple(
+                nonce if chair == self.seat else self._rng.randbytes(16).hex()
+                for chair in range(self.game.seats)
+            )
+            if self._wanted is None or self._wanted(self._first_deal(), self.seat):
+                break
+        for strategy in self._others.values():
+            strategy.reset()
+        self._match = Match(
+            self.game, self.settings, seed=self._seed, nonces=self._nonces
+        )
+
+    def next(self) -> Ask | Over:
+        """What the bot is sent now: its next question, or that the match is over."""
+        match = self._running
+        while True:
+            self._tell(match)
+            pending = match.pending
+            if pending is None:
+                return self._over(match)
+            if pending.seat == self.seat:
+                break
+            value = self._others[pending.seat].decide(pending.question)
+            try:
+                match.answer(value)
+            except IllegalAnswer as error:  # ours, not the bot's
+                raise ArenaError(f"a house bot failed: {error}") from None
+        self.asked += 1
+        self.ask = Ask(
+            self.id,
+            ask_id(self.id, self.asked),
+            pending.question,
+            tuple(self._news),
+            max(0, int(self.bank_ms)),
+            self.limits.decision_ms,
+        )
+        self._news = []
+        return self.ask
+
+    def take(self, value: object) -> None:
+        """The bot's answer to the question that waits.
+
+        Raises:
+            IllegalAnswer: it is not legal; the question still waits.
+        """
+        assert self.ask is not None, "an answer follows a question"
+        legal = self.ask.question.check(value)
+        self.ask = None
+        self._running.answer(legal)
+
+    def past(self, first: int) -> list[Past]:
+        """What the bot has been asked and has answered, but for the first so many."""
+        told = list(self._running.past(self.seat))
+        return [
+            Past(self.id, ask_id(self.id, number), question, news, answer)
+            for number, (question, news, answer) in enumerate(told, start=1)
+            if number > first
+        ]
+
+    def instead(self) -> None:
+        """Go on with any legal answer in the place of the bot's."""
+        assert self.ask is not None, "an answer follows a question"
+        self.take(AnyLegal(self._rng).decide(self.ask.question))
+
+    def end(self, kind: Ending, seat: int | None, text: str = "") -> Over:
+        """End the match early: void, or by another seat's offence."""
+        match = self._running
+        match.end(kind, seat, text)
+        self.ask = None
+        self._tell(match)
+        return self._over(match)
+
+    def _first_deal(self) -> Any:
+        key = match_key(self._seed, self._nonces)
+        return next(self.game.deals(self.settings, Stream(key)))
+
+    @property
+    def _running(self) -> Match:
+        assert self._match is not None, "the bot has said `ready`"
+        return self._match
+
+    def _tell(self, match: Match) -> None:
+        for tell in match.take_news():
+            if tell.seat in (self.seat, EVERYONE):
+                self._news.append(tell.news)
+                self.rounds += tell.news.kind in ("hand_over", "round_over")
+            for chair, strategy in self._others.items():
+                if tell.seat in (chair, EVERYONE):
+                    strategy.hear(tell.news)
+
+    def _over(self, match: Match) -> Over:
+        ended = match.termination
+        assert ended is not None, "there is no question left"
+        if ended.is_offence:  # another seat's: that is all that is told
+            ended = Termination(ended.kind, ended.seat)
+        reveal = Reveal(self._seed.hex(), self._nonces)
+        news, self._news = tuple(self._news), []
+        return Over(self.id, news, match.scores, ended, reveal)
+
+
+def seed_of(seed: int) -> random.Random:
+    """The chance of a check that is to be repeated."""
+    return random.Random(hashlib.sha256(str(seed).encode()).digest())

@@ -1,0 +1,176 @@
+"""What a question or news says, for a comment in a starter: read off the types and their docstrings, so that it is never out of date."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import inspect as types
+
+from arena.authoring.template import Values
+from protocol.schema.docstrings import of_class
+from protocol.vocabulary import News, Question, Range
+
+__all__ = ["Field", "Kind", "answers", "fields", "go_type", "is_range", "part"]
+
+Kind: TypeAlias = type[Question[Any]] | type[News]
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field: its name on the wire, what it holds in words, and its type."""
+
+    name: str
+    what: str
+    type: types.Type
+
+
+_COMMENT = 80  # columns
+
+
+def part(kind: str, cls: Kind) -> Values:
+    """What a template can say of a kind of question or news.
+
+    Its `notes` are the lines of a comment; `columns` are the fields of a struct in Go, as gofmt sets them.
+    """
+    return {
+        "kind": kind,
+        "camel": _camel(kind),
+        "range": is_range(cls),
+        # gofmt has a tab before what is not to be wrapped.
+        "notes": [
+            {"note": line, "go_note": re.sub("^ {3}", "\t", f" {line}")}
+            for line in _notes(cls)
+        ],
+        "columns": [{"column": column} for column in _columns(cls)],
+    }
+
+
+def _notes(cls: Kind) -> Iterator[str]:
+    """All that is to be said of a question or news, line by line."""
+    yield from wrap(of_class(cls).summary, _COMMENT)
+    listed = fields(cls)
+    if listed:
+        yield ""
+    width = max((len(field.name) for field in listed), default=0) + 4
+    for field in listed:
+        first = f"  {field.name}".ljust(width)
+        yield from wrap(
+            field.what, _COMMENT, initial_indent=first, subsequent_indent=" " * width
+        )
+    if issubclass(cls, Question):
+        yield ""
+        yield from wrap(f"Answer: {answers(cls)}.", _COMMENT)
+
+
+def _columns(cls: Kind) -> Iterator[str]:
+    rows = [
+        (_camel(f"_{field.name}"), go_type(field.type), f'`json:"{field.name}"`')
+        for field in fields(cls)
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        yield " ".join(cells)
+
+
+def _camel(kind: str) -> str:
+    """`handOver` of `hand_over`, `HandOver` of `_hand_over`."""
+    return re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
+
+
+def fields(kind: Kind) -> list[Field]:
+    """All fields but `legal`, the words of a closed set with them."""
+    described = of_class(kind)
+    return [
+        Field(
+            field.encode_name,
+            _with_values(described.of(field.encode_name), field.type),
+            field.type,
+        )
+        for field in _fields(kind)
+        if field.name != "legal"
+    ]
+
+
+def answers(kind: type[Question[Any]]) -> str:
+    """What a question can be answered with."""
+    [legal] = [field for field in _fields(kind) if field.name == "legal"]
+    said = of_class(kind).fields.get("legal", "").removesuffix(".")
+    if is_range(kind):
+        return f"a whole number from `legal.min` to `legal.max`: {said}"
+    if said or not isinstance(legal.type, types.VarTupleType):
+        return said
+    if isinstance(legal.default, tuple):
+        return _one_of(legal.default)
+    return f"one of `legal`, which has some of {_one_of(_values(legal.type.item_type), 'and')}"
+
+
+def is_range(kind: Kind) -> bool:
+    """Whether `legal` is a range of whole numbers, not a list."""
+    return any(
+        isinstance(field.type, types.StructType) and field.type.cls is Range
+        for field in _fields(kind)
+    )
+
+
+def go_type(kind: types.Type) -> str:
+    """The type that reads it in Go; a text that may be null is empty then, a number is a pointer, as zero means something."""
+    match kind:
+        case types.Metadata():
+            return go_type(kind.type)
+        case types.IntType():
+            return "int"
+        case types.BoolType():
+            return "bool"
+        case types.StrType():
+            return "string"
+        case types.LiteralType():
+            return "string" if all(isinstance(v, str) for v in kind.values) else "any"
+        case types.VarTupleType():
+            return f"[]{go_type(kind.item_type)}"
+        case types.TupleType():
+            each = {go_type(item) for item in kind.item_types}
+            return f"[]{each.pop() if len(each) == 1 else 'any'}"
+        case types.UnionType():
+            [some] = [
+                part for part in kind.types if not isinstance(part, types.NoneType)
+            ]
+            return "*int" if go_type(some) == "int" else go_type(some)
+    raise AssertionError(f"no field of a question or news is {kind}")
+
+
+def _fields(kind: Kind) -> tuple[types.Field, ...]:
+    info = types.type_info(kind)
+    assert isinstance(info, types.StructType), "questions and news are structs"
+    return info.fields
+
+
+def _with_values(said: str, kind: types.Type) -> str:
+    """What is said of a field, and the words that it may be if that does not name them."""
+    said = said.removesuffix(".")
+    values = _values(kind)
+    if values and not all(json.dumps(value) in said for value in values):
+        return f"{said}: {_one_of(values)}"
+    return said
+
+
+def _values(kind: types.Type) -> Sequence[object]:
+    """Of a closed set, alone or within something, its members."""
+    match kind:
+        case types.LiteralType():
+            return kind.values
+        case types.UnionType():
+            return [value for part in kind.types for value in _values(part)]
+        case types.TupleType():
+            return _values(kind.item_types[0])
+    return ()
+
+
+def _one_of(values: Sequence[object], joined: str = "or") -> str:
+    """`"bet" or "check"`, in JSON."""
+    *rest, last = map(json.dumps, values)
+    return f"{', '.join(rest)} {joined} {last}" if rest else last

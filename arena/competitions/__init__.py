@@ -1,0 +1,1 @@
+"""Competitions on a live arena: configuration, scheduling, stages, and what instructors do."""

@@ -1,0 +1,419 @@
+"""Settings from a TOML file, read once into frozen structs.
+
+A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them optional, whose fields are those
+of the structs here, of `Limits` and of the games' settings; `class.example.toml` beside this module shows them all. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
+What is wrong is one line that says where it stands, what was expected and what came. Paths are from the file's own folder, so that it
+means the same wherever the arena is started. Flags are the business of `arena/cli`, which lets them win.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct, inspect
+
+from arena.competitions.planned_run import (
+    LIMITS,
+    MOST_MATCHES,
+    PAUSE_S,
+    Run,
+    Who,
+    check,
+    check_title,
+)
+from arena.engine.names import spelled
+from arena.formats.spec import WAIT_S, Form, form_of
+from arena.formats.timetable import Times, parse
+from arena.games import competition_settings, game_named
+from arena.sandbox.bot_spec import Entry, check_name
+from arena.sandbox.command import read_program
+from arena.server.origin import Origins, read_base_path
+from arena.server.proxies import Proxies
+from protocol.errors import ArenaError, UsageError, one_line
+from protocol.messages import Limits
+
+__all__ = ["Config", "Serve", "example", "read_config"]
+
+_A_DAY_S = 86_400.0
+
+_TABLES = {
+    "serve": "[serve]",
+    "limits": "[limits]",
+    "games": "[games.<game>]",
+    "bot": "[[bot]]",
+    "run": "[[run]]",
+}
+
+
+class Serve(Struct, frozen=True, kw_only=True):
+    """What `arena serve` does; the one place where its defaults stand.
+
+    Attributes:
+        host: the interface.
+        port: the port; 0 takes a free one.
+        db: the database.
+        players: how many bots of a game start its competition; as many as it has seats if None.
+        matches: how often each two meet, or each bot the dealer.
+        once: to stop after one competition in each game.
+        practice: to refuse illegal answers, and put nobody out for them.
+        open: to let in whoever can reach the machine.
+        page: to show browsers what is played.
+        origin: whose pages may open WebSockets here besides our own: the addresses of a proxy in front.
+        trusted_proxy: the addresses or networks of proxies in front, which say who connects; everybody needs a token then.
+        base_path: below which browsers find the page, if a proxy in front has other pages too.
+        tls_cert: the certificate that clients are shown, with those that vouch for it, in a file; None speaks without TLS.
+        tls_key: the file with its key.
+        log: a file to which a line is added for every match, or `-` for stderr; None for none.
+    """
+
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 7700
+    db: Annotated[str, Meta(min_length=1)] = "arena.db"
+    players: Annotated[int, Meta(ge=1)] | None = None
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    once: bool = False
+    practice: bool = False
+    open: bool = False
+    page: bool = True
+    origin: list[str] = []
+    trusted_proxy: list[str] = []
+    base_path: str = "/"
+    tls_cert: Annotated[str, Meta(min_length=1)] | None = None
+    tls_key: Annotated[str, Meta(min_length=1)] | None = None
+    log: Annotated[str, Meta(min_length=1)] | None = None
+
+
+class _Bot(Struct, frozen=True, kw_only=True):
+    """A bot that the arena launches."""
+
+    command: str
+    name: str | None = None
+    game: str | None = None
+
+
+class _Run(Struct, frozen=True, kw_only=True):
+    """A run as it stands in the file; what its fields mean is said in `arena/competitions/planned_run.py`."""
+
+    game: str
+    name: str | None = None
+    form: str | None = None
+    at: Any = None
+    until: Any = None
+    players: list[str] | Literal["roster"] | None = None
+    least: Annotated[int, Meta(ge=1)] | None = None
+    matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
+    with_itself: bool | None = None
+    wait_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = WAIT_S
+    pause_s: Annotated[float, Meta(ge=0, le=_A_DAY_S)] = PAUSE_S
+    forgive: Annotated[int, Meta(ge=0, le=MOST_MATCHES)] = 0
+    house: list[str] = []
+    settings: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """All that a file says, and the defaults for what it does not.
+
+    Attributes:
+        serve: how the arena is run.
+        limits: of time and space.
+        games: settings by game, as with `--set`.
+        bots: those that the arena launches.
+        runs: the competitions that are planned, in the order of the file.
+        files: where it was read, for nobody else to see.
+    """
+
+    serve: Serve = Serve()
+    limits: Limits = Limits()
+    games: Mapping[str, Mapping[str, object]] = {}
+    bots: tuple[Entry, ...] = ()
+    runs: tuple[Run, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+Table = TypeVar("Table", bound=Struct)
+
+
+def read_config(path: Path) -> Config:
+    """Read a file.
+
+    Raises:
+        UsageError: it cannot be read, is not TOML, or says something that it cannot.
+    """
+    try:
+        config = _config(_load(path), path.resolve().parent)
+        return msgspec.structs.replace(config, files=(path,))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+
+
+def example() -> str:
+    """The text of a file for a whole course, to be read and changed by people."""
+    return files("arena").joinpath("class.example.toml").read_text(encoding="utf-8")
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror or error}") from None
+    except RecursionError:
+        raise UsageError("expected TOML, got values nested too deeply") from None
+    except ValueError as error:  # not TOML, not UTF-8, or a number of too many digits
+        text = one_line(str(error))
+        raise UsageError(f"expected TOML: {text[:1].lower()}{text[1:]}") from None
+
+
+def _config(document: Mapping[str, object], folder: Path) -> Config:
+    for name in document:
+        if name not in _TABLES:
+            raise UsageError(_unknown("table", name, tuple(_TABLES.values())))
+    config = Config(
+        serve=_serve(_table("[serve]", document.get("serve", {})), folder),
+        limits=_read(Limits, "[limits]", document.get("limits", {})),
+        games=_games(_table("[games]", document.get("games", {}))),
+        bots=_bots(document.get("bot", []), folder),
+    )
+    runs = _runs(document.get("run", []), config)
+    return msgspec.structs.replace(config, runs=runs)
+
+
+def _serve(table: Mapping[str, object], folder: Path) -> Serve:
+    serve = _read(Serve, "[serve]", table)
+    if (serve.tls_cert is None) != (serve.tls_key is None):
+        missing = "tls_key" if serve.tls_key is None else "tls_cert"
+        raise UsageError(f"[serve] {missing}: expected it beside its other half")
+    with _field("[serve] origin"):
+        Origins().allow(serve.origin)
+    with _field("[serve] trusted_proxy"):
+        Proxies().trust(serve.trusted_proxy)
+    with _field("[serve] base_path"):
+        read_base_path(serve.base_path)
+    paths = {
+        name: os.path.join(folder, getattr(serve, name))
+        for name in ("db", "tls_cert", "tls_key", "log")
+        if name in table and not _is_address(getattr(serve, name))
+    }
+    return msgspec.structs.replace(serve, **paths)
+
+
+def _is_address(where: str) -> bool:
+    """Whether it is a database elsewhere, or `-` for a stream of ours, and no path."""
+    return "://" in where or where == "-"
+
+
+def _games(tables: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+    games: dict[str, Mapping[str, object]] = {}
+    for name, table in tables.items():
+        where = f"[games.{name}]"
+        try:
+            game = game_named(name)
+            values = _table(where, table)
+            _read(game.vocabulary.settings, where, values)
+            competition_settings(game, values)
+        except ArenaError as error:
+            said = str(error)
+            raise UsageError(
+                said if said.startswith(where) else f"{where}: {said}"
+            ) from None
+        if game.name in games:
+            raise UsageError(f"{where}: the settings of {game.name} are given twice")
+        games[game.name] = values
+    return games
+
+
+def _bots(tables: object, folder: Path) -> tuple[Entry, ...]:
+    if not isinstance(tables, list):
+        raise UsageError(f"bot: expected tables [[bot]], got {_shown(tables)}")
+    entries = []
+    for number, table in enumerate(tables, 1):
+        where = f"[[bot]] {number}"
+        bot = _read(_Bot, where, table)
+        field = "command"
+        try:
+            program = read_program(bot.command, folder)
+            field = "name"
+            name = None if bot.name is None else check_name(bot.name)
+            field = "game"
+            game = None if bot.game is None else game_named(bot.game).name
+        except UsageError as error:
+            raise UsageError(f"{where} {field}: {error}") from None
+        entries.append(Entry(program, name, game))
+    return tuple(entries)
+
+
+def _runs(tables: object, config: Config) -> tuple[Run, ...]:
+    if not isinstance(tables, list):
+        raise UsageError(f"run: expected tables [[run]], got {_shown(tables)}")
+    runs: list[Run] = []
+    for number, table in enumerate(tables, 1):
+        where = f"[[run]] {number}"
+        read = _read(_Run, where, table)
+        try:
+            run = _run(read, where)
+            check(run, config.limits, config.games)
+        except ArenaError as error:
+            said = str(error)
+            raise UsageError(
+                said if said.startswith(where) else f"{where} {said}"
+            ) from None
+        names = [other.name for other in runs]
+        if (other := spelled(run.name, names)) in names:
+            again = "again" if other == run.name else f"which looks like {other!r}"
+            raise UsageError(
+                f"{where} name: expected another for every run, got {run.name!r} {again}"
+            )
+        runs.append(run)
+    return tuple(runs)
+
+
+def _run(read: _Run, where: str) -> Run:
+    with _field("game"):
+        game = game_named(read.game)
+    with _field("name"):
+        name = game.name if read.name is None else check_title(read.name)
+    with _field("at"):
+        at = _times(read.at)
+    with _field("until"):
+        until = _times(read.until)
+    form = form_of(game) if read.form is None else _form(read.form)
+    itself = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
+    match read.players:
+        case None:
+            who, players = Who.CONNECTED, tuple[str, ...]()
+        case str():
+            who, players = Who.ROSTER, ()
+        case names:
+            who, players = Who.NAMED, tuple(names)
+    _read(game.vocabulary.settings, f"{where} settings", read.settings)
+    _read(Limits, f"{where} limits", read.limits)
+    for limit in read.limits:
+        if limit not in LIMITS:
+            raise UsageError(
+                f"limits {limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
+            )
+    return Run(
+        name=name,
+        game=game.name,
+        form=form,
+        least=game.seats if read.least is None and who is Who.CONNECTED else read.least,
+        at=at,
+        until=until,
+        who=who,
+        players=players,
+        matches=read.matches,
+        split=read.split,
+        with_itself=itself if read.with_itself is None else read.with_itself,
+        settings=read.settings,
+        limits=read.limits,
+        wait_s=read.wait_s,
+        pause_s=read.pause_s,
+        forgive=read.forgive,
+        house=tuple(read.house),
+    )
+
+
+def _times(value: object) -> Times | None:
+    return None if value is None else parse(value)
+
+
+def _form(word: str) -> Form:
+    try:
+        return Form(word)
+    except ValueError:
+        known = ", ".join(Form)
+        raise UsageError(
+            f"form: expected one of: {known}, got {_shown(word)}"
+        ) from None
+
+
+@contextmanager
+def _field(name: str) -> Iterator[None]:
+    """Put the field's name in front of what is wrong with it."""
+    try:
+        yield
+    except ArenaError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+# ---- Tables and fields
+
+
+def _table(where: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: expected a table, got {_shown(value)}")
+    return value
+
+
+def _read(kind: type[Table], where: str, value: object) -> Table:
+    """A struct from a table, field by field, so that whatever is wrong has its place."""
+    table = _table(where, value)
+    hints = get_type_hints(kind, include_extras=True)
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    for name, given in table.items():
+        if name not in fields:
+            raise UsageError(f"{where} {_unknown('field', name, tuple(fields))}")
+        try:
+            msgspec.convert(given, hints[name])
+        except (msgspec.ValidationError, OverflowError):
+            expected = _in_words(inspect.type_info(hints[name]))
+            raise UsageError(
+                f"{where} {name}: expected {expected}, got {_shown(given)}"
+            ) from None
+    for name, field in fields.items():
+        if field.required and name not in table:
+            expected = _in_words(inspect.type_info(hints[name]))
+            raise UsageError(f"{where} {name}: expected {expected}, got nothing")
+    return msgspec.convert(table, kind)
+
+
+def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
+    return f"{name}: unknown {what}; expected some of: {', '.join(known)}"
+
+
+def _shown(value: object) -> str:
+    """A value as it stands in the file, or nearly."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, str | int | float):
+        return one_line(repr(value), 60)
+    return one_line(str(value), 60)  # dates and times
+
+
+def _in_words(kind: inspect.Type) -> str:
+    """What a field takes, for people; there is no null in TOML."""
+    match kind:
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType(ge=least, le=most):
+            if least is not None and most is not None:
+                return f"an integer from {least} to {most}"
+            return "an integer" + ("" if least is None else f" of at least {least}")
+        case inspect.StrType(min_length=least):
+            return "text" if not least else "text that is not empty"
+        case inspect.FloatType(ge=least, le=most):
+            return f"a number from {least:g} to {most:g}"
+        case inspect.ListType():
+            return "a list of names"
+        case inspect.DictType():
+            return "a table"
+        case inspect.LiteralType(values=values):
+            return " or ".join(map(repr, values))
+        case inspect.UnionType(types=types):
+            kinds = (one for one in types if not isinstance(one, inspect.NoneType))
+            return " or ".join(map(_in_words, kinds))
+        case _:
+            return "something else"

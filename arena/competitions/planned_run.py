@@ -1,0 +1,289 @@
+"""One `[[run]]` of a file: a competition that is planned before anybody has come, and the `Plan` that is made of it then.
+
+What a run says is checked when its file is read, as if its bots were there: nothing is found wrong on the evening when it is due.
+Nothing here reads a clock or a file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from arena.engine.names import spelled
+from arena.engine.rules import Game
+from arena.formats.formats import check_form
+from arena.formats.spec import WAIT_S, WITH_MATCHES, Bot, Form, Plan, limits_of, plan_of
+from arena.formats.timetable import Times
+from arena.games import competition_settings, game_named
+from arena.sandbox.bot_spec import unused
+from arena.storage.tokens import stem
+from protocol.ace_king_queen import AceKingQueenSettings
+from protocol.errors import UsageError, one_line
+from protocol.gin_rummy import GinRummySettings
+from protocol.messages import Limits
+from protocol.strategy import house_bots
+from protocol.vocabulary import Settings
+
+__all__ = [
+    "LIMITS",
+    "MOST_MATCHES",
+    "PAUSE_S",
+    "Run",
+    "Who",
+    "check",
+    "check_title",
+    "guests_of",
+    "plan_for",
+    "teams_of",
+]
+
+PAUSE_S = 5.0
+"""How long a bot on a ladder rests between two matches, if nobody says otherwise."""
+MOST_MATCHES = 100_000
+"""Of the same bots, in one competition."""
+_LONGEST_TITLE = 64
+LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms")
+"""The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
+
+
+class Who(StrEnum):
+    """Who takes part in a run."""
+
+    CONNECTED = "connected"
+    ROSTER = "roster"
+    NAMED = "named"
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """A competition that is to be.
+
+    Attributes:
+        name: its title, of its own in its file; it may have spaces.
+        game: the game's whole name.
+        form: round robin, elimination, league or ladder.
+        least: how many bots must be there, those of its own among them; None if nobody says: see `arena/competitions/attendance.py`.
+        at: from when on it waits for them, or None: once, as soon as they are there.
+        until: when it ends, for a ladder that does not go on until somebody stops it.
+        who: those who are connected when it starts, those of the roster who are, or those in `players`.
+        players: their names, if they are named.
+        matches: how often each two meet, or each bot the dealer; `split` comes on top.
+        split: in how many matches a match is split (A9).
+        with_itself: whether each bot also meets another instance of itself (A10).
+        settings: those of its own, over `[games.<game>]`.
+        limits: those of its own, over `[limits]`.
+        wait_s: how long a bot that is away is waited for.
+        pause_s: on a ladder, how long a bot rests between two matches.
+        forgive: in a round robin or a league, how many events of a bot cost it only the matches that they end (J3).
+        house: which house bots are launched into it, the same one as often as it is listed.
+    """
+
+    name: str
+    game: str
+    form: Form
+    least: int | None = None
+    at: Times | None = None
+    until: Times | None = None
+    who: Who = Who.CONNECTED
+    players: tuple[str, ...] = ()
+    matches: int = 1
+    split: int = 1
+    with_itself: bool = False
+    settings: Mapping[str, object] = {}
+    limits: Mapping[str, int] = {}
+    wait_s: float = WAIT_S
+    pause_s: float = PAUSE_S
+    forgive: int = 0
+    house: tuple[str, ...] = ()
+
+    @property
+    def rules(self) -> Game:
+        """The game itself."""
+        return game_named(self.game)
+
+    @property
+    def at_least(self) -> int:
+        """How many bots must be there: as many as the game has seats, if nobody says."""
+        return self.rules.seats if self.least is None else self.least
+
+
+def plan_for(
+    run: Run,
+    limits: Limits,
+    games: Mapping[str, Mapping[str, object]],
+    players: tuple[str, ...],
+    teams: Mapping[str, str] | None = None,
+    *,
+    due_at: float | None = None,
+    bots: tuple[Bot, ...] = (),
+    not_there: tuple[str, ...] = (),
+) -> Plan:
+    """The plan of a run whose bots are known; `seed` and `house` are the host's to fill in.
+
+    Args:
+        run: what is to be played.
+        limits: the file's, or what options made of them; the run's own come on top.
+        games: the file's settings, by game; the run's own come on top.
+        players: who takes part, in the order of entry.
+        teams: by name, of these and of others.
+        due_at: the moment it was due at, in Unix seconds; None if it had none.
+        bots: those of them that the arena launches.
+        not_there: those of the roster who have not come.
+
+    Raises:
+        UsageError: settings that do not go together, or cannot be split so, or a form in which nothing is forgiven.
+    """
+    if run.forgive and run.form not in (Form.ROUND_ROBIN, Form.LEAGUE):
+        form = run.form.value.replace("_", " ")
+        raise UsageError(f"forgive: expected a round robin or a league, got {form}")
+    chosen = {**games.get(run.game, {}), **run.settings}
+    settings = competition_settings(run.rules, chosen)
+    return plan_of(
+        run.rules,
+        _split(run, settings),
+        players,
+        run.form,
+        matches=run.matches * run.split,
+        with_itself=run.with_itself,
+        limits=limits_of(run.form, limits, run.limits),
+        wait_s=run.wait_s,
+        pause_s=run.pause_s if run.form is Form.LADDER else 0.0,
+        forgive=run.forgive,
+        teams=teams_of(players, teams or {}),
+        run=run.name,
+        due_at=due_at,
+        bots=bots,
+        not_there=not_there,
+    )
+
+
+def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]:
+    """The teams of these players, of those who have one (K2).
+
+    Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves, `ann/`.
+    """
+    players = tuple(players)
+    owners = Counter(map(stem, players))
+    own = {owner: f"{owner}/" for owner, count in owners.items() if count > 1}
+    teams = own | dict(teams)
+    return {name: teams[stem(name)] for name in players if stem(name) in teams}
+
+
+def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:
+    """The house bots that take part, at so many tables at once, each by a name that nobody has."""
+    names = set(taken)
+    guests = []
+    for house in run.house:
+        name = unused(house, names)
+        names.add(name)
+        guests.append(Bot(name=name, house=house, tables=tables))
+    return tuple(guests)
+
+
+def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
+    """See that it can be played by those who are named, or by as many as must be there.
+
+    Args:
+        run: what is to be played.
+        limits: the file's.
+        games: the file's settings, by game.
+
+    Raises:
+        UsageError: it cannot; the text starts with the field that is wrong.
+    """
+    _check_players(run)
+    _check_form(run)
+    known = house_bots(run.game)
+    for bot in run.house:
+        if bot not in known:
+            names = ", ".join(known) or "none is installed"
+            raise UsageError(
+                f"house: no house bot {bot!r} for {run.game}; expected some of: {names}"
+            )
+    players = run.players or tuple(f"bot-{n}" for n in range(1, run.at_least + 1))
+    plan_for(run, limits, games, players)
+
+
+def check_title(title: str) -> str:
+    """The title of a run, if it can be one; people type it in a shell and read it in tables of one line.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    if not (
+        0 < len(title) <= _LONGEST_TITLE
+        and title.isprintable()
+        and title == " ".join(title.split())
+    ):
+        raise UsageError(
+            f"expected a title of 1 to {_LONGEST_TITLE} printable letters with single spaces, got {one_line(repr(title), 80)}"
+        )
+    return title
+
+
+def _check_players(run: Run) -> None:
+    names = run.players
+    for name in names:
+        if not (0 < len(name) <= 64 and name.isprintable() and name == name.strip()):
+            raise UsageError(
+                f"players: expected names of 1 to 64 printable letters, got {name!r}"
+            )
+    for place, name in enumerate(names):
+        other = spelled(name, names[:place])
+        if other in names[:place]:
+            got = f"{other!r} and {name!r}, which look alike"
+            got = f"{name!r} twice" if other == name else got
+            raise UsageError(f"players: expected every bot once, got {got}")
+    if names and run.at_least > len(names):
+        raise UsageError(
+            f"least: expected at most the {len(names)} that players names, got {run.at_least}"
+        )
+
+
+def _check_form(run: Run) -> None:
+    """The form, and the fields that only some forms have."""
+    try:
+        check_form(run.rules, run.form)
+    except UsageError as error:
+        raise UsageError(f"form: {error}") from None
+    form = run.form.value.replace("_", " ")
+    is_round_robin = run.form is Form.ROUND_ROBIN
+    if run.matches > 1 and run.form not in WITH_MATCHES:
+        raise UsageError(
+            f"matches: expected a round robin or a league, got a form without them: {form}"
+        )
+    if run.split > 1 and not is_round_robin:
+        raise UsageError(f"split: expected a round robin, got {form}")
+    if run.with_itself and not is_round_robin:
+        raise UsageError(f"with_itself: expected a round robin, got {form}")
+    if run.until is not None and run.form is not Form.LADDER:
+        raise UsageError(f"until: expected a ladder, got {form}")
+    if is_round_robin and run.least == 1 and not run.with_itself:
+        raise UsageError(f"least: expected at least 2 for a {form}, got {run.least}")
+    if run.matches * run.split > MOST_MATCHES:
+        raise UsageError(
+            f"matches: expected at most {MOST_MATCHES} with those of split, got {run.matches * run.split}"
+        )
+
+
+def _split(run: Run, settings: Settings) -> Settings:
+    """The settings of one of the matches into which a match is split."""
+    n = run.split
+    if n == 1:
+        return settings
+    match settings:
+        case AceKingQueenSettings(hands=count):
+            field = "hands"
+        case GinRummySettings(games=count):
+            field = "games"
+        case _:
+            raise AssertionError("no other game is played as a round robin")
+    if count % n or not count:
+        raise UsageError(
+            f"split: expected a number that divides the {field}, {count}, got {n}"
+        )
+    changes: dict[str, Any] = {field: count // n}
+    return msgspec.structs.replace(settings, **changes)

@@ -1,0 +1,524 @@
+"""What an arena has before it: competitions that were interrupted, runs that are due, and games for whoever comes.
+
+Each is a task of its own, so that one that cannot go on stops no other. A database that cannot be written stops all: what would be
+played then would not count. Time is looked at again and again instead of slept through, as laptops sleep and clocks are set.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from arena.competitions.arena_host import Host
+from arena.competitions.attendance import SHOWN, Attendance, Wait, attendance
+from arena.competitions.competition import Competition, Report
+from arena.competitions.config import Config
+from arena.competitions.planned_run import Run, Who, guests_of, plan_for, teams_of
+from arena.competitions.start import Startable, plan_by_hand, startable
+from arena.engine.names import alike
+from arena.formats.spec import HOUSE_TABLES, Form, Plan
+from arena.formats.timetable import due
+from arena.games import GAMES, game_named
+from arena.sandbox.bot_spec import some
+from arena.storage.store import Competition as Written
+from arena.storage.store import State, Store
+from arena.storage.tokens import stem
+from arena.web.now import Upcoming
+from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
+from protocol.messages import Ending
+
+__all__ = ["Course", "Open"]
+
+_GATHER_S = 2.0  # a class that starts together should be in one competition together
+_GATHERS = 15  # and then it starts, whoever may still come
+_REJOIN_S = 15.0  # a bot looks at least so often whether the arena is there again
+_LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
+_SOON = timedelta(
+    hours=1
+)  # for a run that is due by then bots look out for an arena that was stopped
+_CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
+
+
+class Open(msgspec.Struct, frozen=True):
+    """A game for whoever comes: its competition starts again when somebody new is there.
+
+    Attributes:
+        plan: what is played; its players are filled in.
+        least: how many must be there.
+    """
+
+    plan: Plan
+    least: int
+
+
+class Course:
+    """Has everything played that is to be played.
+
+    Args:
+        host: the arena, which is open.
+        store: its database.
+        config: limits and settings, for the runs.
+        on_start: told of every competition as it starts or goes on.
+        on_report: told how one ended.
+        tell: told what people should know, a line each.
+        teams: by name, from the roster; read when a run starts.
+        names: all on the roster; read when a run starts, and again and again while it waits.
+        once: whether to end when nothing more is to come.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: Store,
+        config: Config,
+        *,
+        on_start: Callable[[Competition], None],
+        on_report: Callable[[Report], None],
+        tell: Callable[[str], None],
+        teams: Callable[[], Mapping[str, str]] = dict,
+        names: Callable[[], Sequence[str]] = lambda: (),
+        once: bool = False,
+    ) -> None:
+        self._host = host
+        self._store = store
+        self._config = config
+        self._on_start = on_start
+        self._on_report = on_report
+        self._tell = tell
+        self._teams = teams
+        self._names = names
+        self._once = once
+        self._runs: Mapping[str, Run] = {}
+        self._games: Mapping[str, Plan] = {}
+        self._current: dict[str, Competition] = {}  # the latest of every run
+        self._past: set[str] = set()  # runs that were played before, once and for all
+        self._waits: dict[str, Wait] = {}  # by run, those that wait for bots
+        self._since = _now()  # when the arena was started
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.has_failed = False
+
+    async def run(self, runs: Sequence[Run], games: Sequence[Open]) -> None:
+        """Play on what was interrupted, then what comes; with `once` until all is done, else for ever.
+
+        Raises:
+            StoreFailed: the database cannot be written any more.
+        """
+        before: dict[str, asyncio.Task[None]] = {}
+        self._runs = ends = {run.name: run for run in runs}
+        self._games = {game.plan.game: game.plan for game in games}
+        for written in self._host.unfinished():
+            try:
+                competition = self._resumed(written)
+            except ArenaError as error:
+                self.has_failed = True
+                self._tell(f"{written.id} cannot go on: {error}")
+                continue
+            played = self.play(competition)
+            if not written.plan.run:
+                before[written.plan.game] = played
+            if written.plan.run in ends:
+                run = ends[written.plan.run]
+                self._current[run.name] = competition
+                self._until(run, competition, written.started_at)
+        for run in runs:
+            self._spawn(self._repeat(run))
+        for game in games:
+            self._spawn(self._open(game, before.get(game.plan.game)))
+        if not self._tasks and self._once:
+            return
+        try:
+            await self._end
+        finally:
+            soon = (_now() + _SOON).timestamp()
+            if self._waits or any(
+                0 < (one.next_at or 0) < soon for one in self.upcoming
+            ):
+                self._host.will_go_on()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def upcoming(self) -> tuple[Upcoming, ...]:
+        """What is to be played: the runs that wait for their time, or for bots."""
+        coming = []
+        for run in self._runs.values():
+            wait = self._waits.get(run.name)
+            following = None if run.at is None else run.at.next_after(_now())
+            is_done = run.name in self._past or run.name in self._current
+            if wait is not None:
+                coming.append(wait.upcoming)
+            elif following is not None or (run.at is None and not is_done):
+                at = None if following is None else following.timestamp()
+                coming.append(Upcoming(run.name, run.game, run.form.value, at))
+        return tuple(coming)
+
+    def awaiting(self, name: str) -> str | None:
+        """The run that is still to be played and names somebody, or one of somebody's bots, among its players."""
+        for run in (self._runs[one.run] for one in self.upcoming):
+            if alike(name) in (alike(stem(player)) for player in run.players):
+                return run.name
+        return None
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """For whom runs wait, or for what time, a line each."""
+        later = [
+            f"{run.name} starts {_said(at)}"
+            for run in self._runs.values()
+            if run.name not in self._waits
+            and run.at is not None
+            and (at := run.at.next_after(_now())) is not None
+        ]
+        return (*(wait.text for wait in self._waits.values()), *later)
+
+    def play(self, competition: Competition) -> asyncio.Task[None]:
+        """Have a competition played beside the others."""
+        return self._spawn(self._play(competition))
+
+    @property
+    def startable(self) -> tuple[Startable, ...]:
+        """What can be chosen for each game, if it is started by hand."""
+        return tuple(
+            startable(game, self._config, self._games.get(name))
+            for name, game in GAMES.items()
+        )
+
+    async def start(
+        self,
+        name: str,
+        *,
+        form: str | None = None,
+        matches: int | None = None,
+        settings: Mapping[str, object] | None = None,
+    ) -> Competition:
+        """Have a run played now, whatever its time is, or a game by all who are connected and play it.
+
+        Args:
+            name: of the run, or of the game.
+            form: of a game, if not the usual one.
+            matches: of a game, how often each two meet, or each bot the dealer.
+            settings: of a game, if not the usual ones.
+
+        Raises:
+            UsageError: there is none of that name, it is on, too few are there, or it is not played so; nothing is written.
+        """
+        run = self._runs.get(name)
+        if run is None:
+            competition = await self._start_game(name, form, matches, settings)
+        elif form is None and matches is None and settings is None:
+            competition = await self._start_run(run)
+        else:
+            raise UsageError(
+                f"expected form, matches and settings with a game only, {name} is a run of the file"
+            )
+        self.play(competition)
+        return competition
+
+    # --- within ---
+
+    async def _start_run(self, run: Run) -> Competition:
+        names, teams = await self._roster()
+        last = self._current.get(run.name)
+        if last is not None and not last.is_over:
+            raise UsageError(
+                f"expected a run that is not being played, {run.name} is: {last.id}"
+            )
+        came = self._attendance(run, names)
+        if came.come < came.fewest:
+            of = "of the roster " if run.who is Who.ROSTER else ""
+            raise UsageError(
+                f"expected at least {came.fewest} bots {of}that play {run.game} for {run.name}, {came.come} are connected"
+            )
+        wait = self._waits.get(run.name)
+        return self._set_up(run, came, teams, None if wait is None else wait.moment)
+
+    async def _start_game(
+        self,
+        name: str,
+        form: str | None,
+        matches: int | None,
+        settings: Mapping[str, object] | None,
+    ) -> Competition:
+        try:
+            game = game_named(name)
+        except UnknownGame as error:
+            known = ", ".join(self._runs) or "none is in its file"
+            raise UsageError(f"{error}; or a run: {known}") from None
+        _, teams = await self._roster()
+        usual = self._games.get(game.name)
+        plan = plan_by_hand(game, self._config, usual, form, matches, settings)
+        names = self._host.names(game.name)
+        least = 1 if plan.form is Form.LEAGUE else 2
+        if len(names) < least:
+            raise UsageError(
+                f"expected at least {least} connected bots that play {game.name}, got {len(names)}"
+            )
+        return self._host.compete(
+            msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
+        )
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if self._end.done() or task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            self._end.set_exception(error)
+        elif self._once and not self._tasks:
+            self._end.set_result(None)
+
+    async def _play(self, competition: Competition) -> None:
+        """Play it and tell what came of it; if it cannot go on, the others do."""
+        self._on_start(competition)
+        try:
+            self._on_report(await self._host.play(competition))
+        except StoreFailed:
+            raise
+        except ArenaError as error:
+            self.has_failed = True
+            self._tell(f"{competition.id} cannot go on: {error}")
+
+    def _resumed(self, written: Written) -> Competition:
+        competition = self._host.resume(written)
+        competition.started_at = written.started_at
+        state = " (paused)" if competition.is_paused else ""
+        progress = competition.progress
+        self._tell(
+            f"{written.id} goes on: {competition.title}, {competition.played:,} of {progress.scheduled or 'ever more'} matches played{state}"
+        )
+        return competition
+
+    # --- runs ---
+
+    async def _repeat(self, run: Run) -> None:
+        """All competitions of one run, each at its time."""
+        if run.at is None:
+            earlier = self._earlier(run)
+            if earlier and earlier[-1].finished_at is None:
+                return  # it goes on
+            if earlier and self._was_played(earlier[-1]):
+                self._past.add(run.name)
+                self._tell(
+                    f"{run.name} is not played again: it was {earlier[-1].id}; give it a time, `at`, or another name"
+                )
+            else:
+                await self._play_run(run, None)
+            return
+        tried: set[float] = set()  # also those that came to nothing, or were left out
+        while True:
+            moments = due(run.at, _now(), self._moments(run) | tried)
+            for skipped in moments.skipped:
+                tried.add(skipped.timestamp())
+                self._tell(f"{run.name} was not played at {_said(skipped)}")
+            if moments.start is not None:
+                tried.add(moments.start.timestamp())
+                await self._play_run(run, moments.start)
+                continue
+            following = run.at.next_after(_now())
+            if following is None:
+                return
+            self._tell(f"{run.name} starts {_said(following)}")
+            while (left_s := (following - _now()).total_seconds()) > 0:
+                await asyncio.sleep(min(left_s, _LOOK_S))
+
+    async def _play_run(self, run: Run, moment: datetime | None) -> None:
+        wait = self._waits[run.name] = Wait(run, moment)
+        try:
+            competition = await self._awaited(run, wait)
+        finally:
+            del self._waits[run.name]
+        if competition is not None:
+            await self._play(competition)
+
+    async def _awaited(self, run: Run, wait: Wait) -> Competition | None:
+        """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
+        before, refusal = self._current.get(run.name), ""
+        names, _ = await self._roster()
+        read_at = _now()
+        while self._current.get(run.name) is before:  # else the instructor was quicker
+            wait.came = self._attendance(run, names)
+            if wait.is_over(_now()):
+                came = wait.came
+                why = came.refusal if not came.is_enough else refusal or came.refusal
+                self._tell(f"{run.name} is not played: {why}")
+                return None
+            if wait.came.is_enough:
+                await self._gathered(run, wait, names)
+                wait.starts_by = None
+                names, teams = await self._roster()
+                came = wait.came = self._attendance(run, names)
+                if not came.is_enough or self._current.get(run.name) is not before:
+                    continue  # somebody has gone meanwhile, say
+                try:
+                    return self._set_up(run, came, teams, wait.moment)
+                except UsageError as error:
+                    self.has_failed = True
+                    if str(error) != refusal:
+                        refusal = str(error)
+                        self._tell(f"{run.name} cannot be played: {error}")
+            elif line := wait.line(_now()):
+                self._tell(line)
+            await self._changed(wait)
+            is_old = abs((_now() - read_at).total_seconds()) >= _LOOK_S
+            if is_old and run.who is Who.ROSTER:
+                names, _ = await self._roster()
+                read_at = _now()
+        return None
+
+    async def _changed(self, wait: Wait) -> None:
+        """Wait until a bot has come or gone, but not for long."""
+        try:
+            async with asyncio.timeout(min(_LOOK_S, wait.left_s(_now()))):
+                await self._host.wait_for_change()
+        except TimeoutError:
+            return
+        await asyncio.sleep(_CALM_S)
+
+    async def _gathered(self, run: Run, wait: Wait, names: Sequence[str]) -> None:
+        """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
+        is_complete = run.who is not Who.CONNECTED and not wait.came.missing
+        if run.who is Who.NAMED or is_complete:
+            return  # whoever is named and comes later is awaited by its matches
+        is_again = wait.moment is not None and wait.moment < self._since
+        up_s, rejoin_s = (_now() - self._since).total_seconds(), 0.0
+        if wait.came.least and (run.who is Who.ROSTER or is_again):
+            # The arena may have been started again, and its bots are on their way back.
+            rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
+        wait.starts_by = _now() + timedelta(seconds=rejoin_s + _GATHERS * _GATHER_S)
+        await asyncio.sleep(rejoin_s)
+        for _ in range(_GATHERS):
+            wait.came = self._attendance(run, names)
+            here = self._host.names(run.game)
+            await asyncio.sleep(_GATHER_S)
+            is_calm = self._host.names(run.game) == here
+            if is_calm and not self._host.is_awaiting(run.game):
+                return
+
+    def _set_up(
+        self,
+        run: Run,
+        came: Attendance,
+        teams: Mapping[str, str],
+        moment: datetime | None,
+    ) -> Competition:
+        """A run's competition, with who takes part now.
+
+        Raises:
+            UsageError: it cannot be played by them.
+        """
+        tables = min(HOUSE_TABLES, self._config.limits.tables)
+        guests = guests_of(run, {*came.players, *self._host.taken}, tables)
+        is_settled = run.who is Who.ROSTER and run.form is not Form.LADDER
+        not_there = came.missing if is_settled else ()
+        plan = plan_for(
+            run,
+            self._config.limits,
+            self._config.games,
+            (*came.players, *(bot.name for bot in guests)),
+            teams,
+            due_at=None if moment is None else moment.timestamp(),
+            bots=guests,
+            not_there=not_there,
+        )
+        competition = self._host.compete(plan)
+        self._current[run.name] = competition
+        self._until(run, competition, _now().timestamp())
+        if not_there:
+            self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
+        return competition
+
+    def _attendance(self, run: Run, roster: Sequence[str]) -> Attendance:
+        return attendance(run, self._host.names(run.game), roster)
+
+    def _was_played(self, written: Written) -> bool:
+        """Whether it was more than a competition to which nobody came."""
+        return written.state is State.STOPPED or any(
+            one.result.termination.kind is not Ending.ABSENT
+            for one in self._store.results(written.id)
+        )
+
+    async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
+        """Who is on it now, and in which team."""
+        return await asyncio.to_thread(lambda: (self._names(), self._teams()))
+
+    def _until(self, run: Run, competition: Competition, began: float) -> None:
+        """Close a ladder when its time is over."""
+        if run.until is not None and competition.plan.form is Form.LADDER:
+            end = run.until.next_after(datetime.fromtimestamp(began, UTC))
+            if end is not None:
+                self._spawn(_close(competition, end))
+
+    def _earlier(self, run: Run) -> list[Written]:
+        return [one for one in self._store.competitions() if one.plan.run == run.name]
+
+    def _moments(self, run: Run) -> set[float]:
+        moments = (one.plan.due_at for one in self._earlier(run))
+        return {moment for moment in moments if moment is not None}
+
+    # --- games for whoever comes ---
+
+    async def _open(self, game: Open, before: asyncio.Task[None] | None) -> None:
+        """One game's competitions, one after another; first the one that was interrupted."""
+        name = game.plan.game
+        if before is not None:
+            await asyncio.wait([before])
+            if self._once:
+                return
+            self._host.saw(name, self._host.names(name))
+        while True:
+            while not self._is_worth(game):
+                await self._host.wait_for_change()
+            await asyncio.sleep(_GATHER_S)
+            _, teams = await self._roster()
+            names = self._host.names(name)
+            if len(names) < game.least:
+                continue
+            self._host.saw(name, names)
+            plan = msgspec.structs.replace(
+                game.plan, players=names, teams=teams_of(names, teams)
+            )
+            try:
+                competition = self._host.compete(plan)
+            except UsageError as error:  # these are too few, say
+                self.has_failed = True
+                self._tell(f"{name} cannot be played: {error}")
+            else:
+                await self._play(competition)
+            if self._once:
+                return
+
+    def _is_worth(self, game: Open) -> bool:
+        """Whether enough bots are there, and one of them has not competed yet."""
+        name = game.plan.game
+        return self._host.count(name) >= game.least and self._host.has_new(name)
+
+
+async def _close(competition: Competition, end: datetime) -> None:
+    while not competition.is_over:
+        left_s = (end - _now()).total_seconds()
+        if left_s <= 0:
+            competition.close()
+            return
+        await asyncio.sleep(min(left_s, _LOOK_S))
+
+
+def _said(moment: datetime) -> str:
+    """A moment for people; its year is said if it is not this one, as it may be a slip of the pen then."""
+    year = "" if moment.year == _now().year else " %Y"
+    return moment.strftime(f"%a %d %b{year} %H:%M")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).astimezone()

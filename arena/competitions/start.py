@@ -1,0 +1,173 @@
+"""A game that the instructor starts by hand: what can be chosen, and the plan of its competition, but for who plays in it. Pure.
+
+`startable` describes a game for a form that somebody fills in: which forms it has, and its settings with their bounds, as the vocabulary
+has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import msgspec
+from msgspec import inspect
+
+from arena.competitions.config import Config
+from arena.competitions.planned_run import PAUSE_S
+from arena.engine.rules import Game
+from arena.formats.formats import check_form, forms_for
+from arena.formats.spec import WITH_MATCHES, Form, Plan, form_of, limits_of, plan_of
+from arena.games import competition_settings
+from protocol.errors import UsageError
+from protocol.schema.docstrings import of_class
+from protocol.vocabulary import Settings
+
+__all__ = ["FormChoice", "Setting", "Startable", "plan_by_hand", "startable"]
+
+
+class FormChoice(msgspec.Struct, frozen=True):
+    """A form that a game can be played in; `matches` is how often each two meet in it if nobody says, or `null` if that cannot be said."""
+
+    form: str
+    matches: int | None
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting of a game.
+
+    Attributes:
+        name: as the rulebook and `settings` have it.
+        about: what it is, in a sentence.
+        kind: `integer`, `switch` (true or false) or `choice`.
+        default: what is played if nobody says.
+        optional: whether it may be left out altogether; then the arena finds a value itself, or does without.
+        least, most: of an integer.
+        choices: of a choice.
+    """
+
+    name: str
+    about: str
+    kind: Literal["integer", "switch", "choice"]
+    default: int | str | None = None
+    optional: bool = False
+    least: int | None = None
+    most: int | None = None
+    choices: tuple[int | str, ...] = ()
+
+
+class Startable(msgspec.Struct, frozen=True):
+    """A game as it can be started: its forms, the usual one first, and its settings with what is played if nobody says."""
+
+    name: str
+    title: str
+    forms: tuple[FormChoice, ...]
+    settings: tuple[Setting, ...]
+
+
+def startable(game: Game, config: Config, usual: Plan | None = None) -> Startable:
+    """What can be chosen for a game that is started by hand.
+
+    Args:
+        game: which.
+        config: the file's settings.
+        usual: what is played when enough bots come, if the arena does that.
+    """
+    plan = plan_by_hand(game, config, usual)
+    forms = (
+        FormChoice(form.value, plan.matches if form in WITH_MATCHES else None)
+        for form in forms_for(game)
+    )
+    settings = (
+        one
+        if one.optional
+        else msgspec.structs.replace(one, default=plan.settings[one.name])
+        for one in _settings(game.vocabulary.settings)
+    )
+    return Startable(game.name, game.vocabulary.title, tuple(forms), tuple(settings))
+
+
+@cache
+def _settings(kind: type[Settings]) -> tuple[Setting, ...]:
+    """Those of a game, without the arena's own defaults."""
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType), "settings are a struct"
+    about = of_class(kind)
+    return tuple(
+        _setting(one.name, about.of(one.name), one.type) for one in info.fields
+    )
+
+
+def _setting(name: str, about: str, kind: inspect.Type) -> Setting:
+    match kind:
+        case inspect.BoolType():
+            return Setting(name=name, about=about, kind="switch")
+        case inspect.IntType(ge=least, le=most):
+            return Setting(
+                name=name, about=about, kind="integer", least=least, most=most
+            )
+        case inspect.LiteralType(values=values):
+            choices = tuple(value for value in values if value is not None)
+            return Setting(name=name, about=about, kind="choice", choices=choices)
+        case inspect.UnionType(types=types):
+            [some] = (one for one in types if not isinstance(one, inspect.NoneType))
+            return msgspec.structs.replace(_setting(name, about, some), optional=True)
+    raise AssertionError(f"no setting is {kind}")
+
+
+def plan_by_hand(
+    game: Game,
+    config: Config,
+    usual: Plan | None = None,
+    form: str | None = None,
+    matches: int | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Plan:
+    """What is played: as it is for whoever comes, but for what is said.
+
+    Args:
+        game: what.
+        config: the file's limits and settings.
+        usual: what is played when enough bots come, if the arena does that.
+        form: one that is not the game's usual one.
+        matches: how often each two meet, or each bot the dealer.
+        settings: over those of the file; without any they are the usual ones.
+
+    Raises:
+        UsageError: the game is not played so.
+    """
+    chosen = form_of(game) if form is None else _form(form)
+    check_form(game, chosen)
+    has_matches = chosen in WITH_MATCHES
+    if matches is not None and not has_matches:
+        raise UsageError(
+            f"expected matches with a round robin or a league, got {chosen.value}"
+        )
+    if settings is None and usual is not None:
+        rules = usual.read_settings()
+    else:
+        own = config.games.get(game.name, {})
+        rules = competition_settings(game, {**own, **(settings or {})})
+    is_round_robin = chosen is Form.ROUND_ROBIN
+    return plan_of(
+        game,
+        rules,
+        (),
+        chosen,
+        matches=matches or (usual.matches if usual else config.serve.matches)
+        if has_matches
+        else 1,
+        with_itself=is_round_robin and game.name == "ace_king_queen",
+        limits=limits_of(chosen, config.limits),
+        pause_s=PAUSE_S if chosen is Form.LADDER else 0.0,
+    )
+
+
+def _form(word: str) -> Form:
+    try:
+        return Form(word)
+    except ValueError:
+        known = ", ".join(form.value for form in Form)
+        raise UsageError(
+            f"expected a form that is one of: {known}; got {word!r}"
+        ) from None

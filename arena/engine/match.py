@@ -1,0 +1,349 @@
+"""One match in progress, without I/O: its seats, its scores, why it stopped, its record.
+
+`Match` runs a game's rules until they need an answer. Every driver (in process, over the network, replay, tests) is a
+few lines around it: look at `pending`, get an answer from somewhere, `answer()` it, pass on `take_news()`.
+Nothing here knows time, sockets or randomness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from arena.engine.rules import EVERYONE, Ask, Game, Scoreboard, Tell
+from arena.engine.shuffle import Stream, match_key
+from arena.games import game_named
+from protocol.errors import IllegalAnswer, UsageError
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import News, Question, Settings
+
+__all__ = ["Match", "MatchResult", "Record", "Result", "end", "replay"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a match depended on and all that came of it; no prose (design §6).
+
+    Attributes:
+        game: its name.
+        settings: all of them, defaults included.
+        seed: in hex, or None if decks were given.
+        commitment: what the seats were told of the seed before they chose their nonces (J6); None in process.
+        nonces: by seat; empty in process.
+        enforced: by seat, which limits that bot was held to, and by what: only time for one that connected by itself; empty
+            in process.
+        decks: what was dealt, if decks were given.
+        answers: in order; whose they are follows from the rules.
+        times_ms: how long each answer took on the arena's clock, from its question, in whole milliseconds; empty in process.
+        notes: (number of the answer, note) for the answers that came with one.
+        scores, points, termination, also_out: the result; the last only where there is any.
+        events: after an offence, which event it was of the offender, and of each in `also_out`; see `Verdict`.
+    """
+
+    game: str
+    settings: dict[str, Any]
+    seed: str | None
+    commitment: str | None = None
+    nonces: tuple[str, ...]
+    enforced: tuple[str, ...] = ()
+    decks: tuple[Any, ...] | None
+    answers: tuple[Any, ...]
+    times_ms: tuple[int, ...] = ()
+    notes: tuple[tuple[int, str], ...] = ()
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+    also_out: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    events: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    def to_json(self) -> bytes:
+        """The record as one JSON document; the same match gives the same bytes."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Record:
+        """Read what `to_json` wrote.
+
+        Raises:
+            msgspec.DecodeError: it is no record.
+        """
+        return msgspec.json.decode(data, type=cls)
+
+
+class Result(msgspec.Struct, frozen=True):
+    """How a match ended.
+
+    Attributes:
+        scores: by seat, in the unit of the rulebook's "Scores" paragraph.
+        points: by seat; gin's points beside its games (G15), else zeros.
+        termination: why it stopped: `kind`, `seat`, `text`.
+        also_out: seats beside the offender's that are out with it, as they did not come either.
+    """
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+    also_out: tuple[int, ...] = ()
+
+    @property
+    def out(self) -> tuple[int, ...]:
+        """The seats that are out by this match (J3)."""
+        return () if self.offender is None else (self.offender, *self.also_out)
+
+    @property
+    def offender(self) -> int | None:
+        """The seat whose offence ended the match (J2); None if it ended otherwise."""
+        return self.termination.seat if self.termination.is_offence else None
+
+    @property
+    def winner(self) -> int | None:
+        """The seat that won a match of two: the other one after an offence (J3); None if drawn or void."""
+        if len(self.scores) != 2 or self.termination.kind is Ending.VOID:
+            return None
+        if self.offender is not None:
+            return 1 - self.offender
+        if self.scores[0] == self.scores[1]:
+            return None
+        return 0 if self.scores[0] > self.scores[1] else 1
+
+
+class MatchResult(Result, frozen=True, kw_only=True):
+    """How a match ended, with what it takes to replay it."""
+
+    record: Record
+
+
+class Match:
+    """A game's rules in progress.
+
+    `pending` is the question that the rules wait with, and None once `termination` is there.
+    Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is dealt and all that can
+    be done is to `end` it: a match that never got going has a result and a record, too.
+
+    Raises:
+        BadDeck: a stacked deck is none, or there are too few (also from `answer`).
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        settings: Settings,
+        *,
+        seed: bytes | None = None,
+        nonces: tuple[str, ...] = (),
+        decks: Iterable[Any] | None = None,
+        start: bool = True,
+        enforced: tuple[str, ...] = (),
+        commitment: str | None = None,
+    ) -> None:
+        assert (seed is None) != (decks is None), "a seed or decks, never both"
+        self.game = game
+        self.settings = settings
+        self.enforced = enforced
+        self.commitment = commitment
+        self.pending: Ask | None = None
+        self.news: list[Tell] = []
+        self.answers: list[Any] = []
+        self.times_ms: list[int] = []
+        self.notes: list[tuple[int, str]] = []
+        self.termination: Termination | None = None
+        self.also_out: tuple[int, ...] = ()
+        self._events: tuple[str, ...] = ()
+        self._seed, self._nonces = seed, nonces
+        self._dealt: list[Any] | None = None
+        self._board = Scoreboard(game.seats)
+        if seed is not None:
+            deals = game.deals(settings, Stream(match_key(seed, nonces)))
+        else:
+            assert decks is not None, "checked above"
+            self._dealt = []
+            deals = self._noting(game.stacked(settings, decks))
+        self._rules = game.rules(settings, deals, self._board)
+        self._send = self._rules.send
+        if start:
+            self.start()
+
+    def start(self) -> None:
+        """Deal; only for a match that was set up with `start=False`.
+
+        Raises:
+            BadDeck: the first stacked deck is none or missing.
+        """
+        self._advance(None)
+
+    def answer(
+        self, value: object, note: str | None = None, took_ms: int | None = None
+    ) -> None:
+        """Give the pending question its answer.
+
+        Args:
+            value: the answer.
+            note: its author's own words.
+            took_ms: how long it took, if there is a clock.
+
+        Raises:
+            IllegalAnswer: it is not legal; nothing has changed.
+            BadDeck: the next stacked deck is none or missing.
+        """
+        asked = self.pending
+        assert asked is not None, "the match is over"
+        try:
+            legal = asked.question.check(value)
+        except IllegalAnswer as error:
+            raise IllegalAnswer(f"seat {asked.seat + 1} {error}") from None
+        self.answers.append(legal)
+        if took_ms is not None:
+            self.times_ms.append(took_ms)
+        if note is not None:
+            self.notes.append((len(self.answers) - 1, note))
+        self._advance(legal)
+
+    def take_news(self) -> list[Tell]:
+        """What has been told since the last call, in order."""
+        news, self.news = self.news, []
+        return news
+
+    def end(
+        self,
+        kind: Ending,
+        seat: int | None,
+        text: str,
+        also_out: tuple[int, ...] = (),
+        events: tuple[str, ...] = (),
+    ) -> None:
+        """Stop before the rules are done: an offence of `seat`, with whom others may be out, or void.
+
+        `events` says of each of them which event it was, the offender first.
+        """
+        if self.termination is not None:
+            return  # only the first offence received ends a match (J2)
+        self.pending = None
+        self.termination = Termination(kind, seat, text)
+        self.also_out = also_out
+        self._events = events
+        self._rules.close()
+        if self.game.stake is not None and self.termination.is_offence:
+            self._board.scores[0] = -self.game.stake(self.settings)
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """By seat, as they stand."""
+        return tuple(self._board.scores)
+
+    def result(self) -> MatchResult:
+        """The result and the record, once `termination` is there."""
+        assert self.termination is not None, "the match is still going on"
+        points = tuple(self._board.points)
+        record = Record(
+            game=self.game.name,
+            settings=msgspec.to_builtins(self.settings),
+            seed=None if self._seed is None else self._seed.hex(),
+            commitment=self.commitment,
+            nonces=self._nonces,
+            enforced=self.enforced,
+            decks=None if self._dealt is None else tuple(self._dealt),
+            answers=tuple(self.answers),
+            times_ms=tuple(self.times_ms),
+            notes=tuple(self.notes),
+            scores=self.scores,
+            points=points,
+            termination=self.termination,
+            also_out=self.also_out or msgspec.UNSET,
+            events=self._events or msgspec.UNSET,
+        )
+        return MatchResult(
+            self.scores, points, self.termination, self.also_out, record=record
+        )
+
+    def past(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
+        """All that a seat has been asked and has answered so far: questions, the news before each, answers.
+
+        Played again from the cards and the answers, a step at a time, so that nothing need be kept for it.
+        """
+        assert self._seed is not None, "only matches over a network are told again"
+        again = Match(self.game, self.settings, seed=self._seed, nonces=self._nonces)
+        heard: list[News] = []
+        for value in tuple(self.answers):
+            for tell in again.take_news():
+                if tell.seat in (seat, EVERYONE):
+                    heard.append(tell.news)
+            asked = again.pending
+            assert asked is not None, "it was answered the first time"
+            if asked.seat == seat:
+                yield asked.question, tuple(heard), value
+                heard = []
+            again.answer(value)
+
+    def _noting(self, deals: Iterator[Any]) -> Iterator[Any]:
+        assert self._dealt is not None, "only called with stacked decks"
+        for deal in deals:
+            self._dealt.append(deal)
+            yield deal
+
+    def _advance(self, answer: object) -> None:
+        send = self._send
+        try:
+            step = send(answer)
+            while type(step) is Tell:
+                self.news.append(step)
+                step = send(None)
+            assert type(step) is Ask, "rules yield Ask and Tell only"
+            self.pending = step
+        except StopIteration:
+            self.pending = None
+            self.termination = Termination(Ending.COMPLETED)
+        except Exception:
+            self.pending = None  # a generator that has raised cannot go on
+            raise
+
+
+def replay(record: Record) -> MatchResult:
+    """Play a record again from its cards and answers alone.
+
+    The offence of a match that ended by one is taken from the record, as it lies outside the rules.
+
+    Raises:
+        IllegalAnswer: an answer in the record is not legal where it stands, or answers are missing.
+        ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    """
+    if (record.seed is None) == (record.decks is None):
+        raise UsageError("expected a record with a seed or decks")
+    game = game_named(record.game)
+    settings: Mapping[str, object] = record.settings
+    match = Match(
+        game,
+        game.vocabulary.read_settings(settings),
+        seed=None if record.seed is None else bytes.fromhex(record.seed),
+        nonces=record.nonces,
+        decks=record.decks,
+        enforced=record.enforced,
+        commitment=record.commitment,
+    )
+    match.times_ms.extend(record.times_ms)
+    notes = dict(record.notes)
+    for number, value in enumerate(record.answers):
+        if match.pending is None:
+            raise IllegalAnswer(
+                f"answer {number + 1} of the record comes after the end"
+            )
+        match.answer(value, notes.get(number))
+    if match.termination is None:
+        if record.termination.kind is Ending.COMPLETED:
+            raise IllegalAnswer(
+                f"the record says completed, but has only {len(record.answers)} answers"
+            )
+        end(match, record)
+    return match.result()
+
+
+def end(match: Match, record: Record) -> None:
+    """End a match that is played again as the record says that it ended."""
+    ended = record.termination
+    match.end(
+        ended.kind,
+        ended.seat,
+        ended.text,
+        record.also_out or (),
+        record.events or (),
+    )

@@ -1,0 +1,156 @@
+"""What a plan's form comes to: its schedule, its standings, how many matches it will have.
+
+Four forms (rules K): a round robin, an elimination and a league have a schedule, which says all pairings as their outcomes come;
+a ladder has none, as it pairs whoever is free (`arena/formats/ladder.py`). Standings are kept of all but an elimination, whose
+schedule returns a ranking. `check_form` says when a game is not played in a form; it is asked before anything is written
+down. Pure: a plan holds all that these need.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from arena.engine.rules import Game
+from arena.engine.shuffle import Stream
+from arena.formats.ladder import Ladder
+from arena.formats.schedule import Schedule, elimination, league, round_robin
+from arena.formats.spec import Form, Plan, form_of
+from arena.formats.standings import MEASURES, League, RoundRobin, measure_for
+from protocol.errors import UsageError
+from protocol.high_low import SEATS
+from protocol.high_low import VOCABULARY as HIGH_LOW
+
+__all__ = [
+    "Standings",
+    "check_form",
+    "expected_matches",
+    "fewest",
+    "forms_for",
+    "schedule_of",
+    "standings_of",
+]
+
+Standings: TypeAlias = RoundRobin | League | Ladder
+
+
+def check_form(game: Game, form: Form) -> None:
+    """See that the game can be played in that form.
+
+    Raises:
+        UsageError: a round robin that is not of two seats, a league without a dealer, an elimination of another game than
+            high-low, a ladder of one seat.
+    """
+    fits, needs = _fits(game, form)
+    if not fits:
+        words = form.value.replace("_", " ")
+        article = "an" if form is Form.ELIMINATION else "a"
+        instead = "; against the dealer it is a league" if game.seats == 1 else ""
+        raise UsageError(
+            f"expected {needs} for {article} {words}, got {game.name}{instead}"
+        )
+
+
+def forms_for(game: Game) -> tuple[Form, ...]:
+    """The forms in which a game can be played, its usual one first."""
+    usual = form_of(game)
+    others = (form for form in Form if form is not usual and _fits(game, form)[0])
+    return (usual, *others)
+
+
+def fewest(form: Form) -> int:
+    """How many bots a competition needs at least to make sense; a ladder is open for those who come later."""
+    return {Form.LADDER: 0, Form.LEAGUE: 1}.get(form, 2)
+
+
+def schedule_of(plan: Plan) -> Schedule:
+    """Who plays whom in the competition, from its first stage on; the same for the same plan and outcomes.
+
+    Raises:
+        UsageError: the game is not played in this form, a ladder (it has no schedule), too few bots, a bot twice, fewer than
+            one match; for an elimination also no seed, or fewer than three house names.
+    """
+    check_form(plan.rules, plan.form)
+    match plan.form:
+        case Form.ROUND_ROBIN:
+            return round_robin(plan.players, plan.matches, plan.with_itself)
+        case Form.LEAGUE:
+            return league(plan.players, plan.matches)
+        case Form.ELIMINATION:
+            return elimination(plan.players, _stream(plan), plan.house, plan.teams)
+        case Form.LADDER:
+            raise UsageError(
+                "expected a form with a schedule, got a ladder, which pairs whoever is free"
+            )
+
+
+def standings_of(plan: Plan) -> Standings | None:
+    """Empty standings for the competition; None for an elimination, which has a ranking at its end.
+
+    Raises:
+        UsageError: the game is not played in this form.
+    """
+    check_form(plan.rules, plan.form)
+    match plan.form:
+        case Form.ROUND_ROBIN:
+            return RoundRobin(plan.players, plan.not_there)
+        case Form.LEAGUE:
+            measure = measure_for(plan.rules.name)
+            return League(plan.players, measure, plan.settings, plan.not_there)
+        case Form.LADDER:
+            return Ladder(plan.players)
+        case Form.ELIMINATION:
+            return None
+
+
+def expected_matches(plan: Plan) -> int | None:
+    """How many matches the competition will have in all; None for a ladder, which is open for ever.
+
+    Of an elimination it is the number if two drop out at every table: ties and offences, where fewer do, make it more, and a
+    stage that eliminates nobody makes it less.
+    """
+    bots = len(plan.players)
+    match plan.form:
+        case Form.ROUND_ROBIN:
+            meetings = bots * (bots - 1) // 2 + (bots if plan.with_itself else 0)
+            return meetings * plan.matches
+        case Form.LEAGUE:
+            return bots * plan.matches
+        case Form.ELIMINATION:
+            return expected_tables(bots)
+        case Form.LADDER:
+            return None
+
+
+def expected_tables(bots: int) -> int:
+    """How many tables an elimination of so many has, if two drop out at every one before the final."""
+    tables = 1
+    while bots > SEATS:
+        tables += bots // SEATS
+        bots -= bots // SEATS * (SEATS // 2)
+    return tables
+
+
+def _fits(game: Game, form: Form) -> tuple[bool, str]:
+    """Whether the game can be played in that form, and which games can."""
+    match form:
+        case Form.ROUND_ROBIN:
+            return game.seats == 2, "a game for 2"
+        case Form.ELIMINATION:
+            return game.name == HIGH_LOW.name, HIGH_LOW.name
+        case Form.LEAGUE:
+            return game.name in MEASURES, " or ".join(MEASURES)
+        case Form.LADDER:
+            return game.seats > 1, "a game for 2 or 4"
+
+
+def _stream(plan: Plan) -> Stream:
+    """What an elimination's tables are drawn from; without a seed anybody could tell them beforehand."""
+    try:
+        seed = bytes.fromhex(plan.seed)
+    except ValueError:
+        raise UsageError(
+            f"expected the seed of an elimination in hex, got {plan.seed!r}"
+        ) from None
+    if not seed:
+        raise UsageError("expected an elimination with a seed, got none")
+    return Stream(seed)

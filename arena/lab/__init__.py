@@ -1,0 +1,1 @@
+"""Experiments on this machine: matches in process, cross tables, odds, benchmarks."""

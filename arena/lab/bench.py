@@ -1,0 +1,429 @@
+"""What this machine and this arena can do, as ratios measured in one run.
+
+Each figure over the network is taken in rounds, turn and turn about with a bare `websockets` echo of the same message size, and the
+ratio of each round counts, so that a machine that slows down for a while slows down both. What idle bots cost is seen from outside, at an
+`arena serve` in a process of its own: what it holds has then nothing to do with what was measured here before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from websockets.asyncio.server import ServerConnection, serve
+
+from arena.competitions.arena_host import Host
+from arena.engine.match import MatchResult
+from arena.games import GAMES, game_named
+from arena.lab.in_process import play
+from arena.referee.referee import Table
+from arena.sandbox.process_table import Processes, probe, reader
+from arena.storage.store import Store
+from protocol.codec import Encoding
+from protocol.errors import ArenaError
+from protocol.messages import Ending, Limits, Verdict
+from protocol.strategy import find
+
+__all__ = ["Bench", "Idle", "InProcess", "Network", "bench", "idle", "in_process"]
+
+ROUNDS = 5  # enough for a median; each takes about two seconds
+TABLES = 64
+_GAME = "ace_king_queen"
+_PLAYER = (
+    "bluffer"  # has next to nothing to think about: the arena is measured, not the bot
+)
+_MESSAGE_BYTES = 190  # of an `ask` of this game with a hand's news, in JSON
+_SECONDS = 1.0  # of one measurement in process
+_CONNECT_S = 30.0
+IDLE = 500  # connections: a large class
+_IDLE_FIRST = 20  # of them, for what the first ones bring about once and for all
+_IDLE_S = 20.0  # what is between the pings to an idle bot in the end
+_SETTLE_S = 2.0  # for the pings that measure the links
+_CONNECTS_PER_S = 50  # at least, on a machine that has other work, too
+_JOIN = 4
+"""One bot more for so many that are there is timed: then what a join brings about now and then, as a collection of garbage, is in it once."""
+
+_SETTINGS: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20_000},
+    "gin_rummy": {"games": 20},
+    "high_low": {"gap": 10**9, "max_shuffles": 50},
+    "three_card_poker": {"rounds": 10_000, "stake": 10**9},
+    "blackjack": {"hands": 10_000, "bankroll": 10**9},
+}
+"""Matches that do not end before they are long enough to be timed."""
+
+_BOTS = {"blackjack": "simple"}
+"""Who plays; elsewhere the random bot, which costs next to nothing beside the rules."""
+
+_ECHO = """
+import asyncio, sys
+from websockets.asyncio.client import connect
+
+async def main():
+    async with connect(sys.argv[1], compression=None) as websocket:
+        async for message in websocket:
+            await websocket.send(message)
+
+asyncio.run(main())
+"""
+"""A bare client that sends back what it gets, as a program of its own."""
+
+
+_TWO_BOTS = """
+import asyncio, sys
+from bots.ace_king_queen import Bluffer
+from bots.client import Client
+from protocol.codec import Encoding
+
+async def main(url, encoding, tables):
+    options = {"encoding": Encoding(encoding), "tables": int(tables)}
+    bots = [Client(url, name, {Bluffer.game: Bluffer}, **options) for name in ("one", "two")]
+    await asyncio.gather(*(bot.run() for bot in bots))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""Two bots, each over its connection, as one program of its own: like the echo, one process on either side of the wire.
+They have next to nothing to think about, as the arena is measured, not the bots."""
+
+
+_CROWD = """
+import asyncio, json, sys
+from contextlib import suppress
+from websockets.asyncio.client import connect
+
+async def idle(door, url, number, games):
+    hello = {"type": "hello", "protocol": 1, "name": f"idle {number}", "games": games}
+    async with door:
+        websocket = await connect(url, compression=None)
+        await websocket.send(json.dumps(hello))
+        assert json.loads(await websocket.recv())["type"] == "welcome"
+        print("welcome", flush=True)
+    async for message in websocket:
+        pass
+
+async def main(url, first, count, *games):
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    door = asyncio.Semaphore(20)
+    numbers = range(int(first), int(first) + int(count))
+    await asyncio.gather(*(idle(door, url, number, games) for number in numbers))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+"""Bots that are connected and do nothing, but answer pings as `websockets` does; it prints a line for every one that is welcome."""
+
+
+class InProcess(msgspec.Struct, frozen=True):
+    """(a) One game without a network: deals per second of CPU."""
+
+    game: str
+    bot: str
+    rounds_per_s: float
+    decisions_per_s: float
+
+
+class Network(msgspec.Struct, frozen=True, kw_only=True):
+    """(b, c, d) Matches of Ace-King-Queen over two connections.
+
+    `ratio` is decisions per second over the echo's round trips per second, the median of all rounds; the rates are
+    medians, too.
+    """
+
+    tables: int
+    encoding: str
+    decisions_per_s: float
+    echo_per_s: float
+    ratio: float
+    server_us: float
+
+
+class Idle(msgspec.Struct, frozen=True, kw_only=True):
+    """(e) Bots that are connected over WebSocket and wait for a match.
+
+    Attributes:
+        connections: how many.
+        kib_each: how much more memory the server holds for one more of them, in KiB.
+        cpu_percent: what the server needs to have them all there, per cent of a core.
+        join_ms: what it needs for one more to come in, from the opened connection to `welcome`, in ms of CPU.
+    """
+
+    connections: int
+    kib_each: float
+    cpu_percent: float
+    join_ms: float
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """All that `arena bench` measures; `idle` is None where other processes cannot be looked at."""
+
+    in_process: tuple[InProcess, ...]
+    network: tuple[Network, ...]
+    idle: Idle | None
+
+
+def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> Bench:
+    """Measure everything; takes a minute or two.
+
+    Args:
+        store: a database that nobody minds.
+        on_step: told what is measured next.
+
+    Raises:
+        ArenaError: a bot that is measured did not come or did not play.
+    """
+    local = []
+    for game in GAMES:
+        on_step(f"{game} in process")
+        local.append(in_process(game))
+    network = asyncio.run(_network(store, on_step))
+    on_step(f"an arena with {IDLE} idle connections")
+    return Bench(tuple(local), network, asyncio.run(idle()))
+
+
+def in_process(game: str, seconds: float = _SECONDS) -> InProcess:
+    """How many deals of a game the rules, the referee and quick strategies do in a second of CPU."""
+    bot = _BOTS.get(game, "random")
+    cls = find(game, bot)
+    seats = game_named(game).seats
+    deals = decisions = matches = 0
+    started = time.process_time()
+    while (spent := time.process_time() - started) < seconds:
+        strategies = [cls() for _ in range(seats)]
+        for seat, strategy in enumerate(strategies):
+            strategy.seed(f"{matches}:{seat}")
+        counter = strategies[0] = _CountingDeals(strategies[0])
+        result = play(game, strategies, settings=_SETTINGS[game], seed=matches)
+        if result.termination.kind is not Ending.COMPLETED:
+            raise ArenaError(f"{game} was to be timed: {result.termination.text}")
+        deals += counter.deals
+        decisions += len(result.record.answers)
+        matches += 1
+    return InProcess(game, bot, deals / spent, decisions / spent)
+
+
+class _CountingDeals:
+    """Counts the deals of a match from the news that ends each."""
+
+    _ENDS = frozenset({"HandOver", "RoundOver"})
+
+    def __init__(self, strategy: object) -> None:
+        self.deals = 0
+        self._hear = strategy.hear  # type: ignore[attr-defined]
+        self.decide = strategy.decide  # type: ignore[attr-defined]
+        self.reset = strategy.reset  # type: ignore[attr-defined]
+
+    def hear(self, news: object) -> None:
+        """Pass the news on."""
+        if type(news).__name__ in self._ENDS:
+            self.deals += 1
+        self._hear(news)
+
+
+async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Network, ...]:
+    figures = []
+    for encoding in Encoding:
+        async with Host(store, limits=Limits()) as host:
+            bots = await _program(_TWO_BOTS, host.url, encoding.value, str(TABLES))
+            async with asyncio.timeout(_CONNECT_S):
+                while len(host.names(_GAME)) < 2:
+                    await host.wait_for_change()
+            async with _Echo() as echo:
+                for tables, hands in ((1, 3_000), (TABLES, 800)):
+                    on_step(
+                        f"{tables} matches over WebSocket in {encoding.value}, and an echo"
+                    )
+                    figures.append(await _compare(host, echo, encoding, tables, hands))
+        await bots.wait()  # they leave when the arena has closed
+    return tuple(figures)
+
+
+async def idle(connections: int = IDLE, seconds: float = _IDLE_S) -> Idle | None:
+    """What bots cost that are connected and have nothing to do; None where other processes cannot be looked at.
+
+    Args:
+        connections: how many; more than 20.
+        seconds: for how long the server's CPU time is measured.
+
+    Raises:
+        ArenaError: the arena or the bots did not start.
+    """
+    if probe() is not None:
+        return None
+    look = reader()
+    more = connections - _IDLE_FIRST
+    async with _arena() as (server, url), _crowd(url, 0, _IDLE_FIRST):
+        before = _rss_bytes(look, server)
+        async with _crowd(url, _IDLE_FIRST, more):
+            held = _rss_bytes(look, server) - before
+            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+            await asyncio.sleep(seconds)
+            share = (_cpu_ms(look, server) - cpu_ms) / (time.perf_counter() - started)
+            started, cpu_ms = time.perf_counter(), _cpu_ms(look, server)
+            async with _crowd(url, connections, connections // _JOIN, settle_s=0.0):
+                joins_ms = _cpu_ms(look, server) - cpu_ms
+                joins_ms -= share * (time.perf_counter() - started)
+    return Idle(
+        connections=connections,
+        kib_each=held / more / 1024,
+        cpu_percent=share / 10,  # of ms per s
+        join_ms=max(0.0, joins_ms / (connections // _JOIN)),
+    )
+
+
+@asynccontextmanager
+async def _arena() -> AsyncIterator[tuple[int, str]]:
+    """An `arena serve` that never has enough bots to begin: its process id and address."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--port", "0", "--players", "1000000", "--per-address", "1000000"]
+        server = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "arena", "serve", *words),
+            *("--db", str(Path(folder) / "idle.db")),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert server.stderr is not None, "it is a pipe"
+            line = await asyncio.wait_for(server.stderr.readline(), _CONNECT_S)
+            [url] = [word for word in line.decode().split() if "://" in word] or [""]
+            if not url:
+                raise ArenaError(f"expected an arena's address, got {line!r}")
+            yield server.pid, url
+        finally:
+            with suppress(ProcessLookupError):
+                server.terminate()
+            await server.wait()
+
+
+@asynccontextmanager
+async def _crowd(
+    url: str, first: int, count: int, settle_s: float = _SETTLE_S
+) -> AsyncIterator[None]:
+    """So many idle bots, from the moment when all of them are welcome and have been left alone for a while."""
+    crowd = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _CROWD, url, str(first), str(count), *GAMES),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert crowd.stdout is not None, "it is a pipe"
+        async with asyncio.timeout(_CONNECT_S + count / _CONNECTS_PER_S):
+            for number in range(count):
+                if not await crowd.stdout.readline():
+                    raise ArenaError(f"expected {count} connections, got {number}")
+        await asyncio.sleep(settle_s)
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            crowd.kill()
+        await crowd.wait()
+
+
+def _rss_bytes(look: Processes, pid: int) -> int:
+    memory = look.memory(pid)
+    if memory is None:
+        raise ArenaError("the arena that was to be measured has ended")
+    return memory.rss_bytes
+
+
+def _cpu_ms(look: Processes, pid: int) -> float:
+    cpu = look.cpu(pid)
+    if cpu is None:
+        raise ArenaError("the arena that was to be measured has ended")
+    return cpu.own_ms
+
+
+async def _program(source: str, *words: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", source, *words)
+
+
+async def _compare(
+    host: Host, echo: _Echo, encoding: Encoding, tables: int, hands: int
+) -> Network:
+    """Turn and turn about: the echo, then the matches."""
+    await _matches(host, tables, max(1, hands // 10))
+    rates, echoes, costs = [], [], []
+    for _ in range(ROUNDS):
+        echoes.append(await echo.rate())
+        rate, cost = await _matches(host, tables, hands)
+        rates.append(rate)
+        costs.append(cost)
+    ratios = [rate / beside for rate, beside in zip(rates, echoes, strict=True)]
+    return Network(
+        tables=tables,
+        encoding=encoding.value,
+        decisions_per_s=statistics.median(rates),
+        echo_per_s=statistics.median(echoes),
+        ratio=statistics.median(ratios),
+        server_us=statistics.median(costs),
+    )
+
+
+async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
+    """Play so many matches at once: decisions per second, and microseconds of this process's CPU for each."""
+    game = game_named(_GAME)
+    settings = game.vocabulary.read_settings({"hands": hands})
+    players = [host.gateway.players[name] for name in host.names(_GAME)]
+    done = asyncio.get_running_loop().create_future()
+    left = tables
+
+    def on_over(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
+        nonlocal left
+        left -= 1
+        if verdict is not None and not done.done():
+            done.set_exception(
+                ArenaError(f"{verdict.bot} was to be timed: {verdict.text}")
+            )
+        elif left == 0 and not done.done():
+            done.set_result(None)
+
+    before = host.conduct.decisions
+    started, cpu = time.perf_counter(), time.process_time()
+    for _ in range(tables):
+        host.conduct.open(game, settings, players, host.limits, on_over)
+    await done
+    elapsed, cpu = time.perf_counter() - started, time.process_time() - cpu
+    decisions = host.conduct.decisions - before
+    return decisions / elapsed, cpu / decisions * 1e6
+
+
+class _Echo:
+    """A bare `websockets` server in this process and a bare client in another, which sends back what it gets."""
+
+    TRIPS = 3_000
+
+    async def __aenter__(self) -> _Echo:
+        peer: asyncio.Future[ServerConnection] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._over = asyncio.Event()
+
+        async def serve_one(websocket: ServerConnection) -> None:
+            peer.set_result(websocket)
+            await self._over.wait()
+
+        self._server = await serve(serve_one, "127.0.0.1", 0, compression=None)
+        port = next(iter(self._server.sockets)).getsockname()[1]
+        self._client = await _program(_ECHO, f"ws://127.0.0.1:{port}")
+        self._websocket = await asyncio.wait_for(peer, _CONNECT_S)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._over.set()
+        self._server.close()
+        await self._client.wait()
+
+    async def rate(self) -> float:
+        """Round trips per second."""
+        message = "x" * _MESSAGE_BYTES
+        started = time.perf_counter()
+        for _ in range(self.TRIPS):
+            await self._websocket.send(message)
+            await self._websocket.recv()
+        return self.TRIPS / (time.perf_counter() - started)

@@ -1,0 +1,155 @@
+"""A small class competition in all five games between processes that connect over WebSocket, three of which misbehave.
+
+The field is part of the demo, nothing else is: the same host, director and store that a class uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from arena.competitions.arena_host import Host
+from arena.competitions.competition import Competition, Report
+from arena.formats.spec import plan_of
+from arena.games import competition_settings, game_named
+from arena.storage.store import Store
+from protocol.codec import Encoding
+from protocol.errors import ArenaError
+from protocol.messages import Limits
+
+__all__ = ["FIELD", "Contest", "demo"]
+
+LIMITS = Limits(
+    decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000
+)
+"""Short enough that nobody waits long for the bot that never answers, long enough for a busy laptop."""
+
+_CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
+
+
+class Contest(msgspec.Struct, frozen=True, kw_only=True):
+    """One game of the demo: its bots by house name, in order, and what is played.
+
+    A name that is there twice makes two bots; `many` tables are for all but every third bot, which plays at few.
+    """
+
+    game: str
+    bots: tuple[str, ...]
+    settings: dict[str, object]
+    matches: int = 1
+    with_itself: bool = False
+    few: int = 1
+    many: int = 16
+
+
+FIELD: tuple[Contest, ...] = (
+    Contest(
+        game="ace_king_queen",
+        bots=("random", "honest", "bluffer", "nash", "learner", "rogue-illegal"),
+        settings={"hands": 1000},
+        with_itself=True,
+        few=2,  # to sit at both sides of its table
+    ),
+    Contest(
+        game="gin_rummy",
+        bots=("random", "simple", "patient", "expert", "rogue-crash"),
+        settings={},
+        matches=20,
+    ),
+    Contest(
+        game="high_low",
+        bots=(
+            *("random", "timid", "bold", "counter") * 2,
+            "rogue-stall",
+        ),
+        settings={"gap": 40, "max_shuffles": 20},
+    ),
+    Contest(
+        game="three_card_poker",
+        bots=("random", "always", "q64", "doubler"),
+        settings={"stake": 200},
+        matches=25,
+    ),
+    Contest(
+        game="blackjack",
+        bots=("simple", "counting", "competitor"),
+        settings={"hands": 200},
+        matches=25,
+    ),
+)
+
+
+async def demo(
+    store: Store,
+    field: Sequence[Contest] = FIELD,
+    on_start: Callable[[str, Competition], None] = lambda title, competition: None,
+) -> list[Report]:
+    """Start the bots, play the five competitions one after another, and stop the bots.
+
+    Args:
+        store: where results go as they happen.
+        field: what to play, and who.
+        on_start: told of every competition as it starts, to watch its progress.
+
+    Raises:
+        ArenaError: the bots did not connect, or a competition could not be finished.
+    """
+    async with Host(store, limits=LIMITS) as host:
+        for contest in field:
+            await _launch(host, contest)
+        reports = []
+        for contest in field:
+            names = tuple(name for name, _ in _entries(contest))
+            await _connected(host, contest.game, names)
+            game = game_named(contest.game)
+            competition = host.compete(
+                plan_of(
+                    game,
+                    competition_settings(game, contest.settings),
+                    names,
+                    matches=contest.matches,
+                    with_itself=contest.with_itself,
+                    limits=LIMITS,
+                )
+            )
+            on_start(game.vocabulary.title, competition)
+            reports.append(await host.play(competition))
+        await asyncio.to_thread(store.flush)
+        return reports
+
+
+def _entries(contest: Contest) -> Iterator[tuple[str, str]]:
+    """The names under which a contest's bots connect, each with the house bot that it is."""
+    short = game_named(contest.game).vocabulary.alias
+    for index, bot in enumerate(contest.bots):
+        number = contest.bots[: index + 1].count(bot)
+        again = f"-{number}" if contest.bots.count(bot) > 1 else ""
+        yield f"{short}-{bot}{again}", bot
+
+
+async def _launch(host: Host, contest: Contest) -> None:
+    """Start the bots: every second one speaks msgpack, every third one plays at few tables."""
+    for index, (name, bot) in enumerate(_entries(contest)):
+        await host.launch(
+            (contest.game, bot),
+            name,
+            tables=contest.few if index % 3 == 0 else contest.many,
+            encoding=Encoding.MSGPACK if index % 2 else Encoding.JSON,
+        )
+
+
+async def _connected(host: Host, game: str, names: Sequence[str]) -> None:
+    """Wait until all bots of a game are there."""
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            while missing := sorted(set(names) - set(host.names(game))):
+                for name in missing:
+                    if name in host.ended:
+                        raise ArenaError(f"{name} did not connect: {host.ended[name]}")
+                await host.wait_for_change()
+    except TimeoutError:
+        raise ArenaError(
+            f"expected {', '.join(missing)} to connect within {_CONNECT_S:.0f} s"
+        ) from None

@@ -1,0 +1,242 @@
+"""What a sitting adds up to: all that the same bots play at one table, wherever they are.
+
+A `Tally` hears what the rules tell and takes the results; who plays the matches, and how, is the business of `arena/lab/crosstable.py` (objects in
+this process) and `arena/lab/launched.py` (processes). Scores are also taken as a sample of what the game's *unit* brings, the smallest thing that is
+played over and over under the same conditions: a hand of Ace-King-Queen, a game of gin, a whole match of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import MatchResult
+from arena.engine.rules import Game, Rules, Scoreboard, Tell
+from arena.engine.statistics import Sample
+from protocol.errors import one_line
+from protocol.messages import Ending, Termination, Verdict
+
+__all__ = ["Offence", "Sitting", "Tally", "unit"]
+
+
+_ERROR = re.compile(r"(Error|Exception)\b")
+
+
+class Offence(msgspec.Struct, frozen=True):
+    """Why a bot is out.
+
+    Attributes:
+        bot: its number among the entrants.
+        place: which of the sitting's bots it was.
+        kind: the word of J2.
+        text: what happened, for people.
+        match: in which match of the sitting, from 1.
+        advice: what its author can do about it, in one line; nothing for a bot in this process.
+        stderr: the end of what its process wrote there.
+    """
+
+    bot: int
+    place: int
+    kind: Ending
+    text: str
+    match: int
+    advice: str = ""
+    stderr: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        ended: Termination,
+        verdict: Verdict | None,
+        bot: int = 0,
+        place: int = 0,
+        match: int = 1,
+    ) -> Offence:
+        """Why a match ended, with what the bot's author needs to mend it if there is a verdict."""
+        if verdict is None:
+            return cls(bot, place, ended.kind, ended.text, match)
+        stderr = (verdict.stderr or "").strip()
+        text, advice = ended.text, verdict.advice
+        if ended.kind is Ending.CRASH:  # its own last words say more than we can
+            said = one_line(_telling_line(stderr))
+            text, advice = text + (f"; it said: {said}" if said else ""), ""
+        return cls(bot, place, ended.kind, text, match, advice, stderr)
+
+
+class Sitting(msgspec.Struct, frozen=True):
+    """What the bots at one table came to, each tuple in the order of `bots`.
+
+    Attributes:
+        bots: their numbers among the entrants.
+        matches: how many were played, the one with the offence included.
+        scores: the sum over the matches.
+        points: gin's points beside its games, else zeros.
+        won: matches won, in gin games won; against the dealer, matches that ended ahead.
+        samples: of the score per unit.
+        offence: what put an end to it before its time.
+    """
+
+    bots: tuple[int, ...]
+    matches: int
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    won: tuple[int, ...]
+    samples: tuple[Sample, ...]
+    offence: Offence | None
+
+    @property
+    def leaders(self) -> tuple[int, ...]:
+        """The places in `bots` that won, by matches won, then by score (K1); after an offence, everyone else at the table."""
+        if self.offence is not None:
+            out = self.offence.place
+            return tuple(i for i in range(len(self.bots)) if i != out)
+        ranks = list(zip(self.won, self.scores, strict=True))
+        return tuple(i for i, rank in enumerate(ranks) if rank == max(ranks))
+
+
+class _Unit(msgspec.Struct, frozen=True):
+    """What a match is sampled by where that is less than a match: the news that ends one, and what it brought to each seat."""
+
+    name: str
+    over: str
+    payoffs: Callable[[Any], Sequence[float]]
+
+
+_UNITS = {
+    "ace_king_queen": _Unit("hand", "hand_over", lambda news: news.payoffs),
+    "gin_rummy": _Unit(
+        "game", "game_over", lambda news: (news.winner == 0, news.winner == 1)
+    ),
+}
+
+
+def unit(game: Game) -> str:
+    """What the game's samples are of: `hand`, `game` or `match`."""
+    return _UNITS[game.name].name if game.name in _UNITS else "match"
+
+
+class Tally:
+    """What a sitting comes to while it is played, by place.
+
+    For every match `sit_down`, and `match_over` with its result. Whoever sits down again without a result plays the match again
+    (J5): nothing of the former one counts.
+
+    Args:
+        game: what is played.
+        bots: who sits there, as in `Sitting`.
+        tick: called after every unit.
+    """
+
+    def __init__(
+        self, game: Game, bots: tuple[int, ...], tick: Callable[[], None]
+    ) -> None:
+        self.offence: Offence | None = None
+        self._game, self._bots, self._tick = game, bots, tick
+        self._unit = _UNITS.get(game.name)
+        self._over = self._unit and game.vocabulary.news[self._unit.over]
+        self._chairs = tuple(range(len(bots)))
+        self._matches = 0
+        self._scores, self._points, self._won = ([0] * len(bots) for _ in range(3))
+        self._samples = tuple(Sample() for _ in bots)
+        self._payoffs: list[Sequence[float]] = []
+
+    def sit_down(self, chairs: tuple[int, ...]) -> Game:
+        """The next match begins, with these places by seat: the game to play it by, which lets us hear what is told."""
+        self._chairs = chairs
+        self._payoffs = []
+        return self._game if self._unit is None else _overheard(self._game, self._hear)
+
+    def match_over(self, result: MatchResult, verdict: Verdict | None = None) -> None:
+        """Add what a match came to, with the evidence if there is any."""
+        self._matches += 1
+        for seat, place in enumerate(self._chairs):
+            self._scores[place] += result.scores[seat]
+            self._points[place] += result.points[seat]
+            self._won[place] += _won(self._game, result, seat)
+        if result.offender is not None:
+            place = self._chairs[result.offender]
+            self.offence = Offence.of(
+                result.termination, verdict, self._bots[place], place, self._matches
+            )
+        elif self._unit is None:
+            self._unit_over(result.scores)
+        for payoffs in self._payoffs:
+            for place, payoff in zip(self._chairs, payoffs, strict=True):
+                self._samples[place].add(payoff)
+
+    def sitting(self) -> Sitting:
+        """What it came to."""
+        return Sitting(
+            self._bots,
+            self._matches,
+            tuple(self._scores),
+            tuple(self._points),
+            tuple(self._won),
+            self._samples,
+            self.offence,
+        )
+
+    def _hear(self, tell: Tell) -> None:
+        """Count a unit where it ends before its match does."""
+        if self._unit is not None and type(tell.news) is self._over:
+            self._unit_over(self._unit.payoffs(tell.news))
+
+    def _unit_over(self, payoffs: Sequence[float]) -> None:
+        self._payoffs.append(payoffs)
+        self._tick()
+
+
+def _telling_line(stderr: str) -> str:
+    """The line that says what went wrong: Python's last one, but above the places in Java, and above its version in node."""
+    lines = stderr.splitlines()
+    for line in reversed(lines):
+        if _ERROR.search(line) and not line[0].isspace():
+            return line
+    return lines[-1] if lines else ""
+
+
+def _overheard(game: Game, hear: Callable[[Tell], None]) -> Game:
+    """The same game for one match, at which somebody hears all that is told, before the seats do and whatever they make of it.
+
+    Only once: when a bot comes back to its match, the rules are run again to tell it what was before (`Match.past`).
+    """
+    is_heard = False
+
+    def rules(settings: Any, deals: Iterator[Any], board: Scoreboard) -> Rules:
+        nonlocal is_heard
+        steps = game.rules(settings, deals, board)
+        if is_heard:
+            return steps
+        is_heard = True
+        return _heard(steps, hear)
+
+    return msgspec.structs.replace(game, rules=rules)
+
+
+def _heard(steps: Rules, hear: Callable[[Tell], None]) -> Rules:
+    """All steps of some rules as they are; their news is heard on its way."""
+    send = steps.send
+    answer = None
+    while True:
+        try:
+            step = send(answer)
+        except StopIteration:
+            return
+        if type(step) is Tell:
+            hear(step)
+        answer = yield step
+
+
+def _won(game: Game, result: MatchResult, seat: int) -> int:
+    """How many of what `Sitting.won` counts a seat won in a match."""
+    scores = result.scores
+    if game.name == "gin_rummy":
+        return scores[seat]
+    if game.seats == 1:
+        return int(scores[seat] > 0)
+    if result.termination.is_offence:
+        return int(result.winner == seat)
+    return int(scores[seat] == max(scores) and scores.count(scores[seat]) == 1)

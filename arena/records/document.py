@@ -1,0 +1,186 @@
+"""A match as one document, to be handed on and checked elsewhere: what `arena export` and `arena replay --json` write.
+
+A sheet has what the database's rows say of a match and, to the byte, the record that was stored, so that its digest can be reckoned
+again from the sheet alone (`arena/records/digest.py`); white space between them may have changed on the way. A bare record, without rows, can be
+read as well, but then only its cards and its result can be checked. What is checked is in `arena/records/verify.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import Match, Record
+from arena.engine.rules import Game
+from arena.games import game_named
+from arena.storage.models import Played
+from protocol.errors import UsageError, one_line
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import Settings
+
+__all__ = [
+    "Sheet",
+    "beginning",
+    "is_dealt",
+    "read",
+    "read_record",
+    "reopened",
+    "sheet_of",
+]
+
+_WORDS = 160  # of what is wrong with a document
+
+
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """A match: its rows, and its record as it was stored.
+
+    Attributes:
+        match: its id.
+        competition: the id of its competition.
+        pairing: its number there, from 1.
+        players: the bots' names by seat.
+        game: its name.
+        scores: by seat.
+        points: by seat.
+        termination: why it stopped.
+        also_out: seats that are out with the offender's, as they did not come either.
+        started_at: when the seats were invited, in Unix seconds.
+        finished_at: when the result was known.
+        digest: the seal over all of this and the record, in hex.
+        record: the record's JSON, as bytes.
+    """
+
+    match: str
+    competition: str
+    pairing: int
+    players: tuple[str, ...]
+    game: str
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+    started_at: float
+    finished_at: float
+    digest: str
+    record: msgspec.Raw
+    also_out: tuple[int, ...] = ()
+
+    def to_json(self) -> bytes:
+        """The sheet as one JSON document, in one line."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Sheet:
+        """Read what `to_json` wrote, laid out in whatever way.
+
+        Raises:
+            UsageError: it is no sheet.
+        """
+        try:
+            sheet = msgspec.json.decode(data, type=cls)
+            plain = msgspec.json.format(bytes(sheet.record), indent=-1)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise UsageError(f"expected a match in JSON: {_said(error)}") from None
+        return msgspec.structs.replace(sheet, record=msgspec.Raw(plain))
+
+    def read_record(self) -> Record:
+        """The record, read.
+
+        Raises:
+            UsageError: it is none.
+        """
+        return read_record(bytes(self.record))
+
+
+def sheet_of(played: Played, record: bytes) -> Sheet:
+    """The sheet of a match from the database and the bytes of its record."""
+    return Sheet(
+        match=played.id,
+        competition=played.competition,
+        pairing=played.pairing,
+        players=played.players,
+        game=played.game,
+        scores=played.result.scores,
+        points=played.result.points,
+        termination=played.result.termination,
+        started_at=played.started_at,
+        finished_at=played.finished_at,
+        also_out=played.result.also_out,
+        digest=played.digest,
+        record=msgspec.Raw(record),
+    )
+
+
+def read(data: bytes) -> Sheet | Record:
+    """Read a document: a sheet, or a bare record.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    try:
+        fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UsageError(f"expected a match in JSON: {_said(error)}") from None
+    return Sheet.from_json(data) if "record" in fields else read_record(data)
+
+
+def read_record(data: bytes) -> Record:
+    """Read a record.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        return Record.from_json(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise UsageError(f"its record cannot be read: {_said(error)}") from None
+
+
+def is_dealt(record: Record) -> bool:
+    """Whether there were cards: else a seat never came, or was never ready."""
+    is_ready = bool(record.nonces) and all(record.nonces)
+    is_done = record.termination.kind is Ending.COMPLETED
+    return is_ready or is_done or bool(record.answers)
+
+
+def beginning(record: Record) -> tuple[Game, Settings, bytes | None]:
+    """What a match begins with, as its record has it: the game, its settings, and the seed if there are no decks.
+
+    Raises:
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks.
+    """
+    if (record.seed is None) == (record.decks is None):
+        raise UsageError("expected a record with a seed or decks")
+    game = game_named(record.game)
+    settings: dict[str, object] = record.settings
+    try:
+        seed = None if record.seed is None else bytes.fromhex(record.seed)
+    except ValueError:
+        got = one_line(repr(record.seed), _WORDS)
+        raise UsageError(f"expected a seed in hex, got {got}") from None
+    return game, game.vocabulary.read_settings(settings), seed
+
+
+def reopened(record: Record) -> Match:
+    """The match of a record at its beginning; one that was never dealt is not dealt now either.
+
+    Raises:
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    """
+    game, settings, seed = beginning(record)
+    return Match(
+        game,
+        settings,
+        seed=seed,
+        nonces=record.nonces,
+        decks=record.decks,
+        start=is_dealt(record),
+        enforced=record.enforced,
+        commitment=record.commitment,
+    )
+
+
+def _said(error: Exception) -> str:
+    """What is wrong with a document, in a line that begins like ours."""
+    text = one_line(str(error), _WORDS)
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text

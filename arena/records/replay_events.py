@@ -1,0 +1,232 @@
+"""A match told again, event by event.
+
+`Unfolding` plays a match again from its cards and its answers, beside the match itself, and sets down what happens: cards dealt, what each
+seat was told, asked and answered. All of it is there; who may see which of it is `arena/records/visibility.py`'s to say. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import Match, Record
+from arena.engine.rules import EVERYONE, Game
+from arena.records.document import beginning, is_dealt
+from arena.records.events import Answered, Asked, Dealt, Event, Over, Round, Told
+from protocol.errors import IllegalAnswer
+from protocol.games import VOCABULARIES
+from protocol.messages import Termination
+from protocol.vocabulary import Settings
+
+__all__ = ["Unfolding", "rounds_of"]
+
+_ENDS = frozenset(
+    news
+    for words in VOCABULARIES.values()
+    for kind, news in words.news.items()
+    if kind in ("round_over", "hand_over")
+)
+"""The news with which a round ends."""
+_AFTER = frozenset(
+    words.news["game_over"]
+    for words in VOCABULARIES.values()
+    if "game_over" in words.news
+)
+"""The news that belong to the round that they come after."""
+
+
+class Unfolding:
+    """A match told again, an answer at a time.
+
+    The events of the round that is being told are in `events`; rounds that are complete gather until `take` is called. With `start=False` no
+    card is dealt, and all that can happen is the end.
+
+    Attributes:
+        events: of the present round, in order; none if its beginning was passed over.
+        round: its number, from 1.
+        decisions: how many answers have been given.
+        is_partial: whether a part of the present round was passed over.
+
+    Raises:
+        BadDeck: a stacked deck is none, or there are too few (also from `feed`).
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        settings: Settings,
+        *,
+        seed: bytes | None,
+        nonces: tuple[str, ...] = (),
+        decks: Iterable[Any] | None = None,
+        start: bool = True,
+    ) -> None:
+        self.events: list[Event] = []
+        self.round = 1
+        self.decisions = 0
+        self.is_partial = False
+        self._rounds: list[Round] = []
+        self._is_complete = False
+        self._is_over = False
+        self._deals: list[tuple[int, Any]] = []  # each with the news before it
+        noted = msgspec.structs.replace(
+            game, deals=self._noting(game.deals), stacked=self._noting(game.stacked)
+        )
+        self._match = Match(
+            noted, settings, seed=seed, nonces=nonces, decks=decks, start=False
+        )
+        if start:
+            self._match.start()
+            self._set_down()
+
+    @classmethod
+    def of(cls, record: Record) -> Unfolding:
+        """The match of a record, at its beginning.
+
+        Raises:
+            UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+        """
+        game, settings, seed = beginning(record)
+        return cls(
+            game,
+            settings,
+            seed=seed,
+            nonces=record.nonces,
+            decks=record.decks,
+            start=is_dealt(record),
+        )
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """By seat, as they stand."""
+        return self._match.scores
+
+    @property
+    def pending(self) -> tuple[int, str] | None:
+        """Who is to decide, and the kind of the question."""
+        asked = self._match.pending
+        return None if asked is None else (asked.seat, asked.question.kind)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the end has been told."""
+        return self._is_over
+
+    def feed(
+        self, value: object, took_ms: int | None = None, note: str | None = None
+    ) -> None:
+        """Tell the next answer, and what came of it.
+
+        Raises:
+            IllegalAnswer: it is not legal where it stands, or comes after the end; nothing has changed.
+        """
+        match = self._match
+        asked = match.pending
+        if asked is None:
+            raise IllegalAnswer(f"answer {self.decisions + 1} comes after the end")
+        match.answer(value)
+        self.decisions += 1
+        self._add(Answered(asked.seat, match.answers[-1], took_ms, note))
+        match.answers.clear()  # a match may be long, and they are kept elsewhere
+        self._set_down()
+
+    def pass_over(self, value: object) -> None:
+        """Take the next answer, and tell nothing of it or of its round: twice as fast as `feed`.
+
+        Raises:
+            IllegalAnswer: it is not legal where it stands.
+        """
+        match = self._match
+        match.answer(value)
+        match.answers.clear()
+        self.decisions += 1
+        self.is_partial = True
+        self.events.clear()
+        if match.termination is not None:
+            self._set_down()
+            return
+        self._deals.clear()
+        for tell in match.take_news():
+            if type(tell.news) in _ENDS:
+                self.round += 1
+
+    def end(self, termination: Termination) -> None:
+        """Tell the end, unless the rules have come to one."""
+        if not self._is_over:
+            self._match.end(termination.kind, termination.seat, termination.text)
+            self._set_down()
+
+    def take(self) -> list[Round]:
+        """The rounds that have become complete since the last call, in order; after the end, the last one, too."""
+        rounds, self._rounds = self._rounds, []
+        return rounds
+
+    # --- within ---
+
+    def _noting(
+        self, deals: Callable[[Any, Any], Iterator[Any]]
+    ) -> Callable[[Any, Any], Iterator[Any]]:
+        """The same deals; each is noted as the rules take it."""
+
+        def noted(settings: Any, source: Any) -> Iterator[Any]:
+            for deal in deals(settings, source):
+                self._deals.append((len(self._match.news), deal))
+                yield deal
+
+        return noted
+
+    def _set_down(self) -> None:
+        """All that the rules have done up to the question that they wait with now."""
+        match = self._match
+        deals, self._deals = self._deals, []
+        for number, tell in enumerate(match.take_news()):
+            while deals and deals[0][0] <= number:
+                self._add(Dealt(deals.pop(0)[1]))
+            seat = None if tell.seat == EVERYONE else tell.seat
+            self._add(Told(seat, tell.news))
+        for _, deal in deals:
+            self._add(Dealt(deal))
+        if match.pending is not None:
+            self._add(Asked(match.pending.seat, match.pending.question))
+        elif match.termination is not None and not self._is_over:
+            self._is_over = True
+            points = match.result().points
+            self._add(Over(match.scores, points, match.termination))
+            self._turn_over()
+
+    def _add(self, event: Event) -> None:
+        """One more event, in the round that it belongs to."""
+        kind = type(event.news) if type(event) is Told else None
+        if self._is_complete and kind not in _AFTER and type(event) is not Over:
+            self._turn_over()
+            self.round += 1
+        if not self.is_partial or type(event) is Over:
+            self.events.append(event)
+        if kind in _ENDS:
+            self._is_complete = True
+
+    def _turn_over(self) -> None:
+        """The round is complete; one that was passed over in part is not told, but for the end of the match."""
+        if self.events:
+            self._rounds.append(Round(self.round, self.scores, tuple(self.events)))
+        self.events = []
+        self._is_complete = self.is_partial = False
+
+
+def rounds_of(record: Record) -> Iterator[Round]:
+    """Tell a whole record, round by round; of the memory that it takes, only a round's.
+
+    Raises:
+        IllegalAnswer: an answer is not legal where it stands, or comes after the end.
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    """
+    telling = Unfolding.of(record)
+    notes = dict(record.notes)
+    times = iter(record.times_ms)
+    for number, value in enumerate(record.answers):
+        telling.feed(value, next(times, None), notes.get(number))
+        yield from telling.take()
+    telling.end(record.termination)
+    yield from telling.take()

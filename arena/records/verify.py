@@ -1,0 +1,331 @@
+"""Whether a match is what its record says: its seal, its commitment, its cards, its answers, its result (J6).
+
+Everything is reckoned again: the seed against the commitment, every deal from seed and nonces, every result from the deals and the
+answers. What does not fit is said in words that can stand behind `match 3f2a-17: `. A record is a stranger's here: whatever is wrong
+with it is a reason, and nothing is raised. Whether the matches of a competition are the right ones is `arena/results/audit.py`'s business;
+how another language does the same is in `protocol/README.md`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from arena.engine.match import MatchResult, Record, Result, end, replay
+from arena.engine.shuffle import commitment
+from arena.games import game_named
+from arena.records.digest import sealed
+from arena.records.document import Sheet, is_dealt, reopened
+from protocol.errors import ArenaError, UsageError, in_words, one_line
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import shorten
+
+__all__ = ["Asked", "Checked", "Expected", "check", "check_record", "stored_text"]
+
+_SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
+_LONGEST_NONCE = 64  # what `ready` takes
+_MOST_REASONS = 4  # one flipped byte may bring about dozens
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The question that a match stood still at, as a verdict on it has to have it.
+
+    Attributes:
+        seat: whose it was, from 0.
+        question: as JSON.
+        legal: what would have been legal, as text.
+    """
+
+    seat: int
+    question: str
+    legal: str
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What became of a check.
+
+    Attributes:
+        reasons: what does not fit, in words; empty if all does.
+        is_committed: whether the seats were told the hash of the seed before play.
+        is_dealt: whether there were any cards.
+        made: what the answers make, if something does not fit; None if they make nothing.
+        asked: what was asked when an offence ended it; None if nothing was.
+        events: which event that offence was, and those of the others who are out with it.
+    """
+
+    reasons: tuple[str, ...] = ()
+    is_committed: bool = False
+    is_dealt: bool = False
+    made: Result | None = None
+    asked: Asked | None = None
+    events: tuple[str, ...] = ()
+
+
+class Expected(msgspec.Struct, frozen=True):
+    """What the plan of its competition says of a match: the game, and the settings of all its matches."""
+
+    game: str
+    settings: dict[str, Any]
+
+
+def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
+    """Check a match with its rows; `expected` is what its competition's plan says, if that is known."""
+    raw = bytes(sheet.record)
+    reasons: list[str] = []
+    is_committed = has_cards = False
+    record = asked = None
+    try:
+        record = sheet.read_record()
+    except UsageError as error:
+        reasons.append(str(error))
+    else:
+        is_committed, has_cards = record.commitment is not None, is_dealt(record)
+        asked = _asked(record)
+        reasons += _fitting(record, raw, sheet, asked)
+        if expected is not None:
+            reasons += _planned(record, expected)
+    if not _is_sealed(sheet, raw):
+        reasons.append("its digest does not fit its rows and its record")
+    made = _made(record) if reasons and record is not None else None
+    events = () if record is None else record.events or ()
+    return Checked(_few(reasons), is_committed, has_cards, made, asked, events)
+
+
+def check_record(record: Record) -> Checked:
+    """Check a record by itself: the commitment, the nonces, and that its cards and answers make its result."""
+    asked = _asked(record)
+    reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
+    is_committed = record.commitment is not None
+    return Checked(reasons, is_committed, is_dealt(record), asked=asked)
+
+
+def stored_text(text: str) -> str:
+    """A text as the rows have it; a record or a verdict has it as it was: PostgreSQL's texts hold no NUL."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _fitting(
+    record: Record, raw: bytes, sheet: Sheet | None, asked: Asked | None
+) -> Iterator[str]:
+    """What does not fit in a record, and in the rows that go with it if there are any."""
+    yield from _cards(record)
+    if sheet is not None:
+        yield from _rows(record, sheet)
+    try:
+        again = _again(record)
+    except ArenaError as error:
+        yield f"it cannot be played again: {one_line(str(error))}"
+    except Exception as error:  # a stranger's record may be broken in any way
+        yield f"it cannot be played again: {in_words(error)}"
+    else:
+        told = list(_results(record, again, "its record's"))
+        if sheet is not None:
+            rows = list(_results(_of_rows(sheet), again, "its"))
+            told = rows or told  # mostly the rows were made from the record
+        yield from told
+        yield from _offended(record, asked)
+        if not told and not _is_same(again.record, record, raw):
+            yield "its record is not what its cards and answers make"
+        return
+    if sheet is not None:
+        yield from _results(_of_rows(sheet), record, "its", "the record says")
+
+
+def _again(record: Record) -> MatchResult:
+    """The match played again; one that ended before the cards were dealt is not dealt now either."""
+    if is_dealt(record):
+        return replay(record)
+    match = reopened(record)
+    match.times_ms.extend(record.times_ms)
+    end(match, record)
+    return match.result()
+
+
+def _asked(record: Record) -> Asked | None:
+    """What the match waits for after its answers, if it was dealt and ended by an offence."""
+    if not (record.termination.is_offence and is_dealt(record)):
+        return None
+    try:
+        match = reopened(record)
+        for answer in record.answers:
+            match.answer(answer)
+    except Exception:  # its replay says so
+        return None
+    if match.pending is None:
+        return None
+    question = match.pending.question
+    text = msgspec.json.encode(question).decode()
+    return Asked(match.pending.seat, text, question.legal_text())
+
+
+def _offended(record: Record, asked: Asked | None) -> Iterator[str]:
+    """An illegal answer is one of the seat that was asked; other offences are not tied to a question."""
+    ended = record.termination
+    if ended.kind is not Ending.ILLEGAL or asked is None or ended.seat is None:
+        return
+    if ended.seat != asked.seat and 0 <= ended.seat < len(record.scores):
+        yield f"its ending says {_ended(ended)}, but seat {asked.seat + 1} was asked"
+
+
+def _made(record: Record) -> Result | None:
+    """What comes of it when it is played again, if it can be."""
+    try:
+        again = _again(record)
+    except Exception:  # as when it was checked
+        return None
+    return Result(again.scores, again.points, again.termination, again.also_out)
+
+
+def _cards(record: Record) -> Iterator[str]:
+    """What is wrong with what the cards come from, and with the times."""
+    if record.seed is not None:
+        if _SEED.fullmatch(record.seed) is None:
+            yield f"its seed is {shorten(record.seed)}, expected 64 digits of hex"
+        elif record.commitment not in (None, commitment(bytes.fromhex(record.seed))):
+            yield "its commitment is not the hash of its seed"
+    if record.times_ms or record.commitment is not None:
+        times, answers = len(record.times_ms), len(record.answers)
+        if times != answers:
+            yield f"it has {times:,} times for {answers:,} answers"
+    if record.commitment is not None or record.nonces:  # else nobody was asked
+        yield from _nonces(record)
+
+
+def _nonces(record: Record) -> Iterator[str]:
+    try:
+        seats = game_named(record.game).seats
+    except UsageError:
+        return  # its replay says so
+    if len(record.nonces) != seats:
+        yield f"it has {len(record.nonces)} nonces for {seats} seats"
+    for seat, nonce in enumerate(record.nonces, start=1):
+        if len(nonce) > _LONGEST_NONCE:
+            yield f"the nonce of seat {seat} has more than {_LONGEST_NONCE} characters"
+        elif not nonce and is_dealt(record):
+            yield f"cards were dealt without a nonce of seat {seat}"
+
+
+def _rows(record: Record, sheet: Sheet) -> Iterator[str]:
+    """What the rows say otherwise than the record, the result apart."""
+    if record.seed is None:
+        yield "its cards were given, expected a seed that they were drawn from"
+    if sheet.game != record.game:
+        yield f"its game says {shorten(sheet.game)}, the record {shorten(record.game)}"
+    if len(sheet.players) != len(record.scores):
+        yield f"it has {len(sheet.players)} players for {len(record.scores)} seats"
+
+
+def _planned(record: Record, expected: Expected) -> Iterator[str]:
+    """How the record differs from the plan."""
+    if record.game != expected.game:
+        yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
+    elif record.settings != expected.settings:
+        planned = _in_full(expected)
+        odd = sorted(
+            name
+            for name in {*record.settings, *planned}
+            if record.settings.get(name, ...) != planned.get(name, ...)
+        )
+        if odd:
+            yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
+
+
+def _in_full(expected: Expected) -> dict[str, Any]:
+    """The planned settings with those that a plan of before 0.2 leaves at their defaults."""
+    try:
+        vocabulary = game_named(expected.game).vocabulary
+        full: dict[str, Any] = msgspec.to_builtins(
+            vocabulary.read_settings(expected.settings)
+        )
+    except UsageError:
+        return expected.settings  # its schedule says so
+    return full
+
+
+def _results(
+    said: Result | Record,
+    found: Result | Record,
+    whose: str,
+    by: str = "the answers make",
+) -> Iterator[str]:
+    """How one result differs from another, in words."""
+    yield from _numbers(said.scores, found.scores, f"{whose} score", by)
+    yield from _numbers(said.points, found.points, f"{whose} points", by)
+    if _stored(said.termination) != _stored(found.termination):
+        mine, other = _ended(said.termination), _ended(found.termination)
+        yield f"{whose} ending says {mine}, {by} {other}"
+    if (said.also_out or ()) != (found.also_out or ()):
+        yield f"{whose} ending does not say who did not come either, {by} it"
+    ended, seats = said.termination, len(found.scores)
+    if ended.is_offence != (ended.seat is not None):
+        yield f"{whose} ending says {_ended(ended)}, which cannot be"
+    elif ended.seat is not None and not 0 <= ended.seat < seats:
+        yield f"{whose} ending says {_ended(ended)}, of {seats}"
+
+
+def _numbers(
+    said: Sequence[int], found: Sequence[int], what: str, by: str
+) -> Iterator[str]:
+    if len(said) != len(found):
+        yield f"{what} is of {len(said)} seats, {by} {len(found)}"
+        return
+    for seat, (one, other) in enumerate(zip(said, found, strict=True), start=1):
+        if one != other:
+            where = "" if len(said) == 1 else f" at seat {seat}"
+            yield f"{what}{where} says {shorten(one, 30)}, {by} {shorten(other, 30)}"
+
+
+def _ended(ended: Termination) -> str:
+    seat = "" if ended.seat is None else f" of seat {ended.seat + 1}"
+    text = f" ({one_line(ended.text, 80)})" if ended.text else ""
+    return f"{ended.kind.value}{seat}{text}"
+
+
+def _stored(ended: Termination) -> Termination:
+    return msgspec.structs.replace(ended, text=stored_text(ended.text))
+
+
+def _of_rows(sheet: Sheet) -> Result:
+    return Result(sheet.scores, sheet.points, sheet.termination, sheet.also_out)
+
+
+def _is_same(again: Record, record: Record, raw: bytes) -> bool:
+    """Whether a replay gives the very bytes; a record of before 0.2 has fewer fields."""
+    made = again.to_json()
+    if made == raw:
+        return True
+    try:
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, UnicodeError):  # what was skipped over as a record
+        return False
+    return "commitment" not in fields and made == record.to_json()
+
+
+def _is_sealed(sheet: Sheet, raw: bytes) -> bool:
+    """Whether the digest fits."""
+    try:
+        digest = sealed(
+            match=sheet.match,
+            competition=sheet.competition,
+            pairing=sheet.pairing,
+            players=sheet.players,
+            result=_of_rows(sheet),
+            started_at=sheet.started_at,
+            finished_at=sheet.finished_at,
+            record=raw,
+        )
+    except (ValueError, OverflowError):  # what no arena has written
+        return False
+    return digest == sheet.digest
+
+
+def _few(reasons: Sequence[str]) -> tuple[str, ...]:
+    """The first reasons, and how many more there are; each once."""
+    reasons = tuple(dict.fromkeys(reasons))
+    if len(reasons) <= _MOST_REASONS:
+        return reasons
+    more = len(reasons) - _MOST_REASONS + 1
+    return (*reasons[: _MOST_REASONS - 1], f"and {more:,} reasons more")

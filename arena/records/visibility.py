@@ -1,0 +1,143 @@
+"""Who may see what of a match: rule J8, in the one place that knows it.
+
+`seen` says what a spectator, the owner of a seat and the instructor are shown of what happens. Nothing hidden is ever taken out of what
+somebody is shown: a view is put together from what it may have. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from arena.records.events import Answered, Asked, Dealt, Event, Over, Told
+from arena.storage.tokens import stem
+from protocol.vocabulary import News
+from protocol.watching import View
+
+__all__ = ["Kind", "Viewer", "seen", "view_of"]
+
+
+class Kind(StrEnum):
+    """Who looks on."""
+
+    PUBLIC = "public"
+    OWNER = "owner"
+    INSTRUCTOR = "instructor"
+
+
+class Viewer(msgspec.Struct, frozen=True):
+    """Somebody who looks on, as its token says.
+
+    Attributes:
+        kind: whether it is more than a spectator.
+        name: of an owner its name on the roster, of an instructor the name on its token; "" of anybody else.
+    """
+
+    kind: Kind = Kind.PUBLIC
+    name: str = ""
+
+
+def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
+    """How much of a match somebody may see (J8).
+
+    Args:
+        players: the names, by seat.
+        is_over: whether everybody may see all: the competition is over, or a match outside of any.
+        viewer: who looks on.
+    """
+    if is_over or viewer.kind is Kind.INSTRUCTOR:
+        return View("all")
+    if viewer.kind is Kind.OWNER:
+        own = tuple(
+            seat for seat, name in enumerate(players) if stem(name) == viewer.name
+        )
+        if own:
+            return View("seat", own)
+    return View("public")
+
+
+def seen(events: Sequence[Event], view: View, seats: int) -> list[dict[str, Any]]:
+    """What a view shows of some events, ready for JSON.
+
+    Events that stand together have to be given together: what all seats are told one by one is one thing to spectators.
+
+    Args:
+        events: in order.
+        view: how much is shown.
+        seats: how many play.
+    """
+    shown: list[dict[str, Any]] = []
+    for at, event in enumerate(events):
+        match event:
+            case Dealt():
+                if view.kind == "all":
+                    shown.append(_plain(event))
+            case Told(seat=None):
+                shown.append(_plain(event))
+            case Told(seat=int(seat)) if view.sees(seat, seats):
+                shown.append(_plain(event))
+            case Told():
+                run = _told_to_all(events, at, seats)
+                if view.kind == "public" and run:
+                    shown.append(_merged(run))
+            case Asked():
+                shown.append(_asked(event, view.sees(event.seat, seats)))
+            case Answered():
+                shown.append(_answered(event, view, seats))
+            case Over():
+                shown.append(_over(event, view))
+    return shown
+
+
+def _plain(what: object) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(what)
+    return plain
+
+
+def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
+    """The news of one kind that all seats are told one after another from there on; empty if it is not so."""
+    news: list[News] = []
+    for seat, event in enumerate(events[at : at + seats]):
+        if type(event) is not Told or event.seat != seat:
+            return []
+        if news and type(event.news) is not type(news[0]):
+            return []
+        news.append(event.news)
+    return news if len(news) == seats else []
+
+
+def _merged(run: Sequence[News]) -> dict[str, Any]:
+    """What all seats have in common of what each was told; the rest is null."""
+    first, *others = map(_plain, run)
+    for name, value in first.items():
+        if any(other[name] != value for other in others):
+            first[name] = None
+    return {"event": "told", "seat": None, "news": first}
+
+
+def _asked(event: Asked, whole: bool) -> dict[str, Any]:
+    question = _plain(event.question) if whole else {"kind": event.question.kind}
+    return {"event": "asked", "seat": event.seat, "question": question}
+
+
+def _answered(event: Answered, view: View, seats: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {"event": "answered", "seat": event.seat}
+    if view.sees(event.seat, seats):
+        shown["value"] = msgspec.to_builtins(event.value)
+    shown["took_ms"] = event.took_ms
+    # A note is its author's: a lone seat's table is open to all, its notes are not.
+    if event.note is not None and (view.kind == "all" or event.seat in view.seats):
+        shown["note"] = event.note
+    return shown
+
+
+def _over(event: Over, view: View) -> dict[str, Any]:
+    """The end; what an offender did is for itself to know, as it may tell its cards."""
+    shown = _plain(event)
+    why = event.termination
+    if why.is_offence and view.kind != "all" and why.seat not in view.seats:
+        shown["termination"]["text"] = ""
+    return shown

@@ -1,0 +1,114 @@
+"""Lost connections: how long a bot may be away, and what follows if it does not come back (J7).
+
+A connection is lost from its close, or from the moment since which the peer's machine has acknowledged nothing, until the pending
+questions are written again (`arena/referee/bot_session.py`). Meanwhile the clocks of its seats stand, and the grace of every match that it plays is
+used up (`arena/referee/seat.py`); here somebody looks when it is over. Who sits nowhere keeps its session for as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from arena.engine.verdict import Finding
+from arena.referee.bot_session import Loss, Player
+from arena.referee.referee import Conduct
+from arena.referee.timers import Timers
+from protocol.messages import Ending, Limits, Mechanism
+
+__all__ = ["Losses"]
+
+
+class Losses:
+    """The lost connections of one gateway.
+
+    Args:
+        conduct: the matches, and the arena's own lag.
+        limits: `grace_ms` is how long the session of a player without a match is kept.
+        clock: the loop's monotonic clock, in seconds.
+        timers: of the gateway.
+        on_gone: told of a player that has not come back in time, and what is found.
+        on_back: told of a player that was silent and is heard again.
+    """
+
+    def __init__(
+        self,
+        conduct: Conduct,
+        limits: Limits,
+        clock: Callable[[], float],
+        timers: Timers,
+        on_gone: Callable[[Player, Finding], None],
+        on_back: Callable[[Player], None],
+    ) -> None:
+        self._conduct = conduct
+        self._grace_ms = limits.grace_ms
+        self._timers = timers
+        self._on_gone = on_gone
+        self._on_back = on_back
+        self._clock = clock
+
+    def begin(self, player: Player, since: float) -> None:
+        """A player's connection is lost, or has been silent since then, a time of the loop's clock.
+
+        A loss that is known goes on from when it began, also if the silent connection is closed now.
+        """
+        is_new = player.loss is None
+        now = self._clock()
+        lag = self._conduct.lag
+        by_arena = lag.follows_stall(now)
+        # A stall is taken off as the arena's lag: a loss that lies in it begins with its end.
+        loss = player.lost(now if by_arena else since, lag.total_s(now), by_arena)
+        if is_new:
+            self._wait(player, loss)
+
+    def end_silence(self, player: Player, now: float) -> None:
+        """The peer of a connection that was silent has been heard: what was sent before is not lost."""
+        if player.loss is not None and player.loss.is_silent:
+            player.regained(now, self._conduct.lag.total_s(now))
+            self._on_back(player)
+
+    def left_s(self, player: Player) -> float:
+        """How long a player that is lost may still come back: for so long its name is kept."""
+        if player.loss is None:
+            return self._grace_ms / 1000
+        return max(0.0, *self._left_s(player, player.loss))
+
+    def _wait(self, player: Player, loss: Loss) -> None:
+        """Look again when the first grace is over: a seat's, or that of the session."""
+        session_s, *left_s = self._left_s(player, loss)
+        if session_s > 0 or not left_s:
+            left_s.append(session_s)
+        self._timers.after(max(0.0, min(left_s)), partial(self._over, player, loss))
+
+    def _left_s(self, player: Player, loss: Loss) -> Iterator[float]:
+        """What is left of the session's grace, and then of each seat's."""
+        now = self._clock()
+        lag_s = self._conduct.lag.total_s(now)
+        yield self._grace_ms / 1000 - (now - loss.since) + lag_s - loss.lag_s
+        for chair in player.chairs.values():
+            yield chair.grace_left_s(loss, now, lag_s)
+
+    def _over(self, player: Player, loss: Loss) -> None:
+        """Some grace is over: the player is out of those matches, all by one offence, and without any others it is gone."""
+        now = self._clock()
+        connection = player.connection
+        if loss.is_silent and connection and connection.silent_since(now) is None:
+            self.end_silence(player, now)
+        if player.loss is not loss or player.leaving:
+            return
+        session_s, *left_s = self._left_s(player, loss)
+        chairs = tuple(player.chairs.values())
+        over = [chair for chair, left in zip(chairs, left_s, strict=True) if left <= 0]
+        grace_ms = over[0].limits.grace_ms if over else self._grace_ms
+        text = f"lost its connection and did not come back within {grace_ms:,} ms"
+        finding = Finding(
+            kind=Ending.DISCONNECT,
+            text=f"{text} in all" if over else text,
+            mechanism=Mechanism.SESSION,
+        )
+        if session_s > 0 or len(over) < len(chairs):
+            tables = [chair.table for chair in over]
+            self._conduct.offence(player, finding, tables)
+            self._wait(player, loss)
+        else:
+            self._on_gone(player, finding)

@@ -1,0 +1,64 @@
+"""What is to be sent gathers in the players' outboxes and is written one tick of the event loop later.
+
+So a frame carries as much as possible, and there is one writer per connection (design §4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from arena.referee.bot_session import Player
+
+__all__ = ["Outboxes"]
+
+log = logging.getLogger(__name__)
+
+
+class Outboxes:
+    """Those of all players of a gateway.
+
+    Args:
+        lag_s: how late the arena has been up to a time of the loop's clock.
+        on_here: told of a player who has been told all that it had missed.
+        on_failed: told of a player to whom the arena could not write, by a fault of its own.
+    """
+
+    def __init__(
+        self,
+        lag_s: Callable[[float], float],
+        on_here: Callable[[Player], None],
+        on_failed: Callable[[Player], None],
+    ) -> None:
+        self._lag_s = lag_s
+        self._on_here = on_here
+        self._on_failed = on_failed
+        self._dirty: dict[Player, None] = {}
+        self._loop = asyncio.get_running_loop()
+
+    def mark_dirty(self, player: Player) -> None:
+        """Something waits to be written to this player."""
+        if not self._dirty:
+            self._loop.call_soon(self.flush)
+        self._dirty[player] = None
+
+    def flush(self) -> None:
+        """Write what waits."""
+        dirty, self._dirty = self._dirty, {}
+        now = self._loop.time()
+        lag_s = self._lag_s(now)
+        for player in dirty:
+            was_away = player.is_away
+            try:
+                player.flush(now, lag_s)
+                if was_away and not player.is_away:  # it knows all that it had missed
+                    self._on_here(player)
+            except Exception:
+                log.exception("the arena failed to write to %s", player.name)
+                self._on_failed(player)
+
+    def flush_now(self, player: Player) -> None:
+        """Write what waits for a player before its connection is closed."""
+        now = self._loop.time()
+        player.flush(now, self._lag_s(now))

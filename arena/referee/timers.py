@@ -1,0 +1,74 @@
+"""Deadlines that know the arena's own lag: a timer that rings late was held up by the arena, and nobody may suffer for that (J7).
+
+It is set again for as long as the arena stood still meanwhile. So whoever it is about has all of its time, and what waits in the
+sockets is read before the deadline is ruled on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from arena.referee.clock import TICK_S
+
+__all__ = ["Timer", "Timers"]
+
+
+class Timer:
+    """One call to come; made by `Timers.after`."""
+
+    __slots__ = ("_call", "_due_s", "_handle", "_lag_s", "_loop")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        lag_s: Callable[[float], float],
+        delay_s: float,
+        call: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._lag_s = lag_s
+        self._call = call
+        self._due_s = self._arena_s() + delay_s
+        self._handle = loop.call_later(delay_s, self._ring)
+
+    @property
+    def left_s(self) -> float:
+        """For how long the arena has to run until it is due, in seconds."""
+        return self._due_s - self._arena_s()
+
+    def cancel(self) -> None:
+        """Never call; once more does nothing."""
+        self._handle.cancel()
+
+    def _ring(self) -> None:
+        if self.left_s >= TICK_S:
+            self._handle = self._loop.call_later(self.left_s, self._ring)
+        else:
+            self._call()
+
+    def _arena_s(self) -> float:
+        """The loop's clock without the time in which the arena stood still."""
+        now = self._loop.time()
+        return now - self._lag_s(now)
+
+
+class Timers:
+    """Makes the timers of one arena.
+
+    Args:
+        loop: whose clock counts.
+        lag_s: how late that loop has been in all, in seconds, up to a time of its clock; without it nothing is moved.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        lag_s: Callable[[float], float] = lambda now: 0.0,
+    ) -> None:
+        self._loop = loop
+        self._lag_s = lag_s
+
+    def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
+        """Call in so many seconds in which the arena has not stood still."""
+        return Timer(self._loop, self._lag_s, delay_s, call)

@@ -1,0 +1,1 @@
+"""Audits a database and exports it. Needs no live arena."""

@@ -1,0 +1,1 @@
+"""Processes of bots: how they are started, isolated, limited and stopped."""

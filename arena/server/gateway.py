@@ -1,0 +1,482 @@
+"""The server's door: connections become players, frames become messages, and messages go to the matches they are about.
+
+Everything from a frame that came in to the frames that go out happens in one synchronous pass; what is to be sent gathers in
+the players' outboxes and is written one tick of the event loop later, so that a frame carries as much as possible (design §4).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from arena.engine.verdict import Finding
+from arena.formats.forgiveness import FORGIVABLE
+from arena.referee.bot_session import Player
+from arena.referee.budget import Flood
+from arena.referee.clock import TICK_S
+from arena.referee.losses import Losses
+from arena.referee.outbox import Outboxes
+from arena.referee.pings import Pings
+from arena.referee.referee import FAULT, Conduct
+from arena.referee.timers import Timers
+from arena.server.admin_requests import OnInstruct
+from arena.server.admission import Known
+from arena.server.entrance import Entrance
+from arena.server.listener import Listening
+from arena.server.login import Reception
+from arena.server.websocket import Connection, Wire
+from arena.storage.tokens import Access
+from protocol.codec import Encoding, decode_from_bot
+from protocol.errors import ProtocolError, one_line
+from protocol.messages import (
+    CLOSE_CRASHED,
+    CLOSE_DONE,
+    CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    KEEPALIVE_REASONS,
+    Answer,
+    BotMessage,
+    Ending,
+    Goodbye,
+    Limits,
+    Mechanism,
+    Ready,
+    Refused,
+)
+
+__all__ = ["Gateway"]
+
+log = logging.getLogger(__name__)
+
+_PROBE_S = 0.05  # so often those who watch are looked at
+_FRAME_S = (
+    0.000_15  # to read a frame from its socket and to write the next one, measured
+)
+_USELESS_BYTES = 256  # of a message that comes to nothing: what an answer may be
+_LARGE_BYTES = 4 * 1024  # of a frame, which may take long to be read
+_READ_BYTES = 16 * 1024
+_SHOWN_BYTES = 200  # of a frame, as evidence
+
+
+class Gateway:
+    """A server for bots on one address, or several.
+
+    Args:
+        conduct: the matches; it is ticked as long as the gateway is open.
+        limits: what `welcome` announces and connections are held to.
+        on_change: called after a player has come or gone.
+        on_offence: told the name of a player who is out of all its matches, after they have ended, and why.
+        access: the roster, if there is one; `roster_changed` tells of a later one.
+        requires_token: whether nobody comes in without a token.
+        on_instruct: does what an instructor wants, given the message and the name on the token; raises `ArenaError` if it cannot.
+
+    Attributes:
+        players: by name, those that are connected or may come back.
+        admission: who may come in.
+        entrance: where requests come in, and browsers find the page.
+        reception: where everybody else does.
+        timers: keep deadlines, and know how late the arena is.
+    """
+
+    def __init__(
+        self,
+        conduct: Conduct,
+        limits: Limits,
+        on_change: Callable[[], None] = lambda: None,
+        on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
+        *,
+        access: Access | None = None,
+        requires_token: bool = False,
+        on_instruct: OnInstruct | None = None,
+    ) -> None:
+        self.conduct = conduct
+        self.limits = limits
+        self.on_change = on_change
+        self.on_offence = on_offence
+        self._connections: set[Wire] = set()
+        self._buffer = memoryview(bytearray(_READ_BYTES))
+        self._listening = Listening()
+        self._ticking: asyncio.Handle | None = None
+        self._probe_at = 0.0
+        self._loop = asyncio.get_running_loop()
+        self.timers = Timers(self._loop, conduct.lag.total_s)
+        self._losses = Losses(
+            conduct,
+            limits,
+            self._loop.time,
+            self.timers,
+            self._gone,
+            self._is_here,
+        )
+        conduct.on_lost = self._losses.begin
+        conduct.on_heard = self._losses.end_silence
+        self._outboxes = Outboxes(
+            conduct.lag.total_s, self._is_here, self._failed_to_write
+        )
+        self._pings = Pings(conduct.lag.total_s)
+        self.reception = Reception(
+            conduct,
+            limits,
+            self._outboxes.mark_dirty,
+            self._pings,
+            on_change=lambda: self.on_change(),
+            on_offence=lambda name, finding: self.on_offence(name, finding),
+            access=access,
+            requires_token=requires_token,
+            on_instruct=on_instruct,
+        )
+        self.players = self.reception.players
+        self.admission = self.reception.admission
+        self.admission.left_s = self._losses.left_s
+        self._of = self.reception.of
+        self.entrance = Entrance(self.reception.strangers)
+
+    async def open(
+        self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
+    ) -> int:
+        """Listen, on one more address if it is not the first; returns the port, which is a free one for port 0.
+
+        `tls` says what a new connection is encrypted with.
+
+        Raises:
+            Unreachable: the address cannot be listened on.
+        """
+        self.entrance.origins.listens(host)
+        listening = await self._listening.open(
+            lambda: Connection(
+                *(self, self.limits, self.timers, self._buffer),
+                None if tls is None else tls(),
+                self.entrance,
+            ),
+            host,
+            port,
+        )
+        if self._ticking is None:
+            self._wait_for_tick()
+        return listening
+
+    async def close(
+        self, code: int = CLOSE_DONE, reason: str = "the arena has closed"
+    ) -> None:
+        """Say why the arena closes to all who are connected, and stop listening."""
+        self._listening.close()
+        if self._ticking is not None:
+            self._ticking.cancel()
+        self._outboxes.flush()
+        for connection in list(self._connections):
+            connection.close(code, reason)
+        for _ in range(100):  # a close handshake is a round trip
+            if not self._connections:
+                break
+            await asyncio.sleep(0.01)
+        for connection in list(self._connections):
+            connection.cut()
+
+    def vouch(self, address: str, known: Known) -> None:
+        """Whoever says `hello` from this address is known: no name or token of its own matters."""
+        self.reception.vouch(address, known)
+
+    # --- what connections tell (the Owner's side) ---
+
+    def connected(self, connection: Wire) -> None:
+        """A new peer, which has yet to say who it is."""
+        self._connections.add(connection)
+        self.reception.met(connection)
+
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        """So much of the loop's time has gone to somebody who plays nothing."""
+        self.reception.strangers.was_read(connection, took_s)
+
+    def received(
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
+    ) -> None:
+        """A frame: all that its messages bring about, but for the writing."""
+        player = self._of.get(connection)
+        if player is None or player.share is None:
+            self._receive(connection, frame, encoding, arrived)
+            return
+        began_s = time.thread_time()
+        self._receive(connection, frame, encoding, arrived)
+        took_s = time.thread_time() - began_s + _FRAME_S
+        now = self._loop.time()
+        until = player.share.spend(now, took_s)
+        # A house bot plays at the tables of many, and has nothing to say when they wait.
+        if until is not None and player.process is None:
+            connection.rest(max(until, connection.budget.rests_until(now) or until))
+
+    def _receive(
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
+    ) -> None:
+        if connection.encoding is None:
+            connection.encoding = encoding
+        # This clock takes longer than many a message: only who has just said something useless is measured, and what is large.
+        is_measured = connection.useless or len(frame) > _LARGE_BYTES
+        began_s = time.thread_time() if is_measured else None
+        count = useless = 0
+        try:
+            messages = decode_from_bot(frame, encoding)
+            count = len(messages)
+            for message in messages:
+                if not self._heard(connection, message, arrived):
+                    useless += 1
+                if not connection.is_open:
+                    return  # refused, or gone by itself: what follows does not count
+        except ProtocolError as error:
+            self.misbehaved(connection, error, frame)
+            count = useless = 1
+        except Exception:
+            log.exception("the arena failed at a frame from %s", connection.peer)
+            self._failed(connection)
+            return
+        if useless or not count:
+            took_s = 0.0 if began_s is None else time.thread_time() - began_s
+            share = useless / count if count else 1.0
+            # Reading a large one takes as long as many small ones.
+            each = 1 + len(frame) // max(1, count) // _USELESS_BYTES
+            self._waste(connection, max(1, useless) * each, share * took_s, frame)
+
+    def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
+        """One message: from a stranger, or from a player to be taken; False if it has no effect any more, and should have."""
+        player = self._of.get(connection)
+        if player is not None and player.loss is not None:
+            self._losses.end_silence(player, arrived)
+        if player is None:
+            self.reception.heard(connection, message)
+        elif player.session.note(message):
+            connection.useless = 0
+            self._take(player, message, arrived)
+        else:
+            return player.may_repeat(message)
+        return True
+
+    def trifled(self, connection: Wire) -> None:
+        """What means nothing by itself is fine, in reason."""
+        self._waste(connection, 1)
+
+    def _waste(
+        self,
+        connection: Wire,
+        messages: int,
+        cpu_s: float = 0.0,
+        frame: bytes | None = None,
+    ) -> None:
+        """Book what came to nothing; who has had too much of it is not read for a while, or is out."""
+        connection.useless += messages
+        try:  # also of one that is out by it: it may come again
+            until = connection.budget.spend(self._loop.time(), messages, cpu_s)
+        except Flood as error:
+            if connection.is_open:
+                self.misbehaved(connection, error, frame)
+        else:
+            if until is not None:
+                connection.rest(until)
+
+    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
+        """A ping has come back, or something that pretends to be one."""
+        player = self._of.get(connection)
+        was_silent = player is not None and player.event != ""
+        if player is not None and player.loss is not None:
+            self._losses.end_silence(player, arrived)
+        if player is not None and player.ponged(payload, arrived):
+            player.probe(arrived, self.conduct.lag.total_s(arrived))
+            if was_silent:
+                self._is_here(player)  # it was out of time, and can be dealt to again
+        else:
+            self.trifled(connection)
+
+    def drained(self, connection: Wire) -> None:
+        """There is room for more of a transcript."""
+        player = self._of.get(connection)
+        if player is not None:
+            self._outboxes.mark_dirty(player)
+
+    def misbehaved(
+        self, connection: Wire, error: ProtocolError, frame: bytes | None = None
+    ) -> None:
+        """Refuse what came, rule on it, and close the connection; in practice go on if the frame was a whole one."""
+        player = self._of.get(connection)
+        if player is not None:
+            self._outboxes.flush_now(player)
+        self.reception.tell(connection, Refused(error.code, str(error)))
+        is_known = player is not None and frame is not None
+        if self.conduct.practice and is_known and not isinstance(error, Flood):
+            return
+        finding = Finding(
+            kind=Ending(error.code),
+            text=f"sent what cannot be accepted: {error}",
+            mechanism=Mechanism.WIRE,
+            got=None if frame is None else _shown(frame),
+        )
+        if player is not None:
+            self._dismiss(player, finding)
+            self._outboxes.flush_now(player)
+        else:
+            self.reception.offended(connection, finding)
+        connection.close(CLOSE_PROTOCOL, str(error))
+
+    def overflowed(self, connection: Wire, waiting: int) -> None:
+        """A reader so slow that too much waits for it is out."""
+        player = self._of.get(connection)
+        if player is not None:
+            limit = self.limits.buffer_bytes
+            text = f"read too slowly: {waiting:,} bytes waited, at most {limit:,} may"
+            self._dismiss(player, _on_wire(Ending.OVERFLOW, text))
+
+    def lost(self, connection: Wire) -> None:
+        """A connection is gone; its player may come back within the grace period."""
+        self._connections.discard(connection)
+        self.entrance.left(connection)
+        self.reception.left(connection)
+        player = self._of.pop(connection, None)
+        if player is None or player.connection is not connection:
+            return
+        player.disconnected()
+        if self._has_crashed(connection, player):
+            reason = one_line(connection.close_reason) or "it gave no reason"
+            self._dismiss(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
+        elif not player.leaving:
+            self._losses.begin(player, self._loop.time())
+        self.on_change()
+
+    def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
+        """Rule that a player is out of all its matches, from evidence that did not come over the wire."""
+        player = self.players.get(name)
+        if player is not None:
+            self._dismiss(player, finding)
+            self._outboxes.flush_now(player)
+            if player.connection is not None:
+                player.connection.close(code, finding.text)
+
+    def roster_changed(self, access: Access) -> None:
+        """Who has a token is different now: whoever is here with one that is good no longer has to go."""
+        for player, text, is_out in self.admission.change(access):
+            if player.connection is not None:
+                player.send(Refused("token", text))
+            finding = Finding(
+                kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR
+            )
+            if is_out:
+                self.dismiss(player.name, finding, CLOSE_REFUSED)
+            else:
+                self._send_away(player, text)
+        for connection in self.reception.desk.former():
+            connection.close(CLOSE_REFUSED, "the token was replaced")
+        self.entrance.roster_changed()
+
+    # --- within ---
+
+    def _take(self, player: Player, message: object, arrived: float) -> None:
+        """One message of a player that its session's table has let through."""
+        if isinstance(message, Answer):
+            self.conduct.answer(player, message, arrived)
+        elif isinstance(message, Ready):
+            player.heard_welcome()
+            self.conduct.ready(player, message)
+        elif isinstance(message, Goodbye):
+            text = "said goodbye" + (
+                " in the middle of the match" if player.chairs else ""
+            )
+            self._dismiss(player, _on_wire(Ending.DISCONNECT, text))
+            if player.connection is not None:
+                self._outboxes.flush_now(player)
+                player.connection.close(CLOSE_DONE, "goodbye")
+
+    def _dismiss(self, player: Player, finding: Finding) -> None:
+        """The player is gone for good; that is an offence in every match that it plays."""
+        player.leaving = True
+        self.conduct.offence(player, finding)
+        if self.players.get(player.name) is player:
+            self.players.remove(player)
+            event = player.event if finding.kind in FORGIVABLE else ""
+            self.on_offence(
+                player.name,
+                msgspec.structs.replace(finding, enforced=player.enforced, event=event),
+            )
+
+    def _send_away(self, player: Player, text: str) -> None:
+        """The player has to go and has done nothing: its matches are void, and it may come back as somebody else."""
+        player.leaving = True
+        for chair in tuple(player.chairs.values()):
+            self.conduct.void(chair.table, f"{player.name}: {text}")
+        if self.players.get(player.name) is player:
+            self.players.remove(player)
+        self._outboxes.flush_now(player)
+        if player.connection is not None:
+            player.connection.close(CLOSE_REFUSED, text)
+        self.on_change()
+
+    def _has_crashed(self, connection: Wire, player: Player) -> bool:
+        """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
+        reason = connection.close_reason.casefold()
+        return (
+            connection.close_code == CLOSE_CRASHED
+            and player.process is None
+            and not any(text in reason for text in KEEPALIVE_REASONS)
+            and not self.conduct.lag.follows_stall(self._loop.time())
+        )
+
+    def _gone(self, player: Player, finding: Finding) -> None:
+        """A player has not come back in time."""
+        connection = player.connection
+        self._dismiss(player, finding)
+        if connection is not None:  # which nothing has come over for so long
+            connection.cut()
+        self.on_change()
+
+    def _failed(self, connection: Wire) -> None:
+        """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
+        player = self._of.get(connection)
+        if player is not None:
+            for chair in list(player.chairs.values()):
+                self.conduct.void(chair.table, FAULT)
+            self._outboxes.flush_now(player)
+        connection.close(CLOSE_CRASHED, "the arena failed; come back")
+
+    def _is_here(self, player: Player) -> None:
+        """A player is there again, and has been told all that it had missed."""
+        self.players.note(player)
+        self.on_change()
+
+    def _failed_to_write(self, player: Player) -> None:
+        if player.connection is not None:
+            self._failed(player.connection)
+
+    def _wait_for_tick(self) -> None:
+        due = self._loop.time() + TICK_S
+        self._ticking = self._loop.call_at(due, self._ring, due)
+
+    def _ring(self, due: float) -> None:
+        """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
+        if self._loop.time() - due > TICK_S:
+            self._ticking = self._loop.call_soon(self._tick)
+        else:
+            self._tick()
+
+    def _tick(self) -> None:
+        try:
+            self.conduct.tick()
+            self.reception.strangers.tick()
+            now = self._loop.time()
+            for player in self._pings.tick(now):
+                if player.connection is not None:
+                    player.connection.cut()
+            if now >= self._probe_at:
+                self._probe_at = now + _PROBE_S
+                self.entrance.tick(now)
+        except Exception:  # without the tick no deadline would be kept any more
+            log.exception("the arena failed at a deadline")
+        self._wait_for_tick()
+
+
+def _on_wire(kind: Ending, text: str) -> Finding:
+    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
+
+
+def _shown(frame: bytes) -> str:
+    """The beginning of a frame, as evidence."""
+    return one_line(frame[:_SHOWN_BYTES].decode(errors="replace"), _SHOWN_BYTES)

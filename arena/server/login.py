@@ -1,0 +1,208 @@
+"""The first words of a connection: a stranger becomes a player, or is an instructor, or has to go (design §5).
+
+Who may come in is the admission's to say, and how long strangers are heard is for `arena/server/throttle.py`; here what they say is done.
+What a player says after its `welcome` is the gateway's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+
+from arena.engine.verdict import Finding
+from arena.referee.bot_session import Player
+from arena.referee.budget import Budget
+from arena.referee.pings import Pings
+from arena.referee.referee import Conduct
+from arena.referee.sessions import Players
+from arena.referee.transport import Wire
+from arena.server.admin_requests import Desk, OnInstruct
+from arena.server.admission import Admission, Known, Unwelcome
+from arena.server.throttle import Strangers
+from arena.server.websocket import Connection
+from arena.storage.tokens import Access, hashed
+from protocol.codec import Encoding, encode
+from protocol.errors import OutOfTurn
+from protocol.messages import (
+    CLOSE_REFUSED,
+    CLOSE_REPLACED,
+    VERSION,
+    ArenaMessage,
+    BotMessage,
+    Ending,
+    Hello,
+    Instruct,
+    Limits,
+    Mechanism,
+    Refused,
+    Welcome,
+)
+
+__all__ = ["Reception"]
+
+_MOST_BUDGETS = 4096  # remembered; that which was used longest ago goes first
+
+
+class Reception:
+    """Where everybody comes in; the arguments are the gateway's.
+
+    Attributes:
+        players: by name, those that are connected or may come back.
+        of: whose a connection is, if it is a player's.
+        admission: who may come in.
+        strangers: those who have not said who they are.
+        desk: where instructors are heard.
+    """
+
+    def __init__(
+        self,
+        conduct: Conduct,
+        limits: Limits,
+        mark_dirty: Callable[[Player], None],
+        pings: Pings,
+        *,
+        on_change: Callable[[], None],
+        on_offence: Callable[[str, Finding], None],
+        access: Access | None,
+        requires_token: bool,
+        on_instruct: OnInstruct | None,
+    ) -> None:
+        self.players = Players()
+        self.of: dict[Wire, Player] = {}
+        self.admission = Admission(self.players, limits, access, requires_token)
+        self.desk = Desk(self.admission, on_instruct)
+        self._conduct = conduct
+        self._limits = limits
+        self._mark_dirty = mark_dirty
+        self._pings = pings
+        self._on_change = on_change
+        self._on_offence = on_offence
+        self._vouched: dict[str, Known] = {}
+        self._budgets: dict[str, Budget] = {}  # by the hash of a token
+        self._loop = asyncio.get_running_loop()
+        self.strangers = Strangers(
+            limits, lambda: bool(conduct.tables), self._loop.time
+        )
+
+    def vouch(self, address: str, known: Known) -> None:
+        """Whoever says `hello` from this address is known."""
+        self._vouched[address] = known
+
+    def met(self, connection: Wire) -> None:
+        """Somebody has come, who has yet to say anything."""
+        if isinstance(connection, Connection):  # else we have launched it
+            self.strangers.met(connection)
+
+    def left(self, connection: Wire) -> None:
+        """A connection is gone, whoever's it was."""
+        if self._conduct.lag.follows_stall(self._loop.time()):
+            self.strangers.known(connection)  # it was we who did not answer
+        else:
+            self.strangers.gone(connection)
+        self.desk.left(connection)
+        self._vouched.pop(connection.address, None)
+
+    def heard(self, connection: Wire, message: BotMessage) -> None:
+        """The first message of a connection must be a `hello` that can be accepted, or an instructor's word.
+
+        Raises:
+            OutOfTurn: it is neither.
+        """
+        try:
+            if isinstance(message, Instruct):
+                self.desk.heard(connection, message, partial(self.tell, connection))
+                self._known(connection)
+            elif isinstance(message, Hello):
+                self._enter(connection, message)
+            else:
+                raise OutOfTurn("expected hello as the first message")
+        except Unwelcome as why:
+            self.tell(connection, Refused(why.code, str(why)))
+            connection.close(CLOSE_REFUSED, str(why))
+            text = f"its {type(message).__name__.lower()} was refused: {why}"
+            finding = Finding(
+                kind=Ending.ABSENT, text=text, mechanism=Mechanism.SESSION
+            )
+            self.offended(connection, finding)
+
+    def tell(self, connection: Wire, message: ArenaMessage) -> None:
+        """Say something to who is no player."""
+        encoding = connection.encoding or Encoding.JSON
+        connection.send(encode(message, encoding), encoding)
+
+    def offended(self, connection: Wire, finding: Finding) -> None:
+        """Somebody who is no player did what cannot be accepted; one that we have launched is known all the same."""
+        self.strangers.failed(connection)
+        if (known := self._vouched.get(connection.address)) is not None:
+            name, process = known
+            enforced = "time" if process is None else process.enforced
+            self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
+
+    # --- within ---
+
+    def _enter(self, connection: Wire, hello: Hello) -> None:
+        """A bot that is welcome becomes a player, or is the one that it was.
+
+        Raises:
+            Unwelcome: it is not.
+        """
+        former = self.admission.resumed(hello)
+        if former is None:
+            name, process = self.admission.admitted(
+                hello, self._vouched.get(connection.address), connection.address
+            )
+        self._known(connection)
+        if former is not None:
+            self._resume(former, hello, connection)
+            return
+        player = Player(
+            hello, connection, self._limits.tables, self._mark_dirty, name, process
+        )
+        self.players.add(player)
+        self._welcome(player, hello, connection)
+        self._on_change()
+
+    def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
+        """The same bot over another connection, which replaces an earlier one."""
+        former = player.connection
+        if former is not None:
+            self.of.pop(former, None)
+            now = self._loop.time()
+            since = former.silent_since(now) or now
+            former.close(CLOSE_REPLACED, "the session goes on over another connection")
+            player.disconnected()
+            self._conduct.on_lost(player, since)
+        player.resumed(hello, connection)
+        self._welcome(player, hello, connection)
+        player.repeat(hello.from_)
+        self._on_change()
+
+    def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
+        self.of[connection] = player
+        self._pings.add(player, self._loop.time())
+        now = self._loop.time()
+        connection.budget = player.budget = self._budget_of(player, connection)
+        if (until := player.budget.rests_until(now)) is not None:
+            connection.rest(until)
+        player.session.note(hello)
+        practice = self._conduct.practice
+        player.send(
+            Welcome(VERSION, player.name, player.secret, self._limits, practice)
+        )
+
+    def _budget_of(self, player: Player, connection: Wire) -> Budget:
+        """What it, or another bot with its token, has left to spend: or coming back would be a way to another budget."""
+        if player.budget is not None or player.token is None:
+            return player.budget or connection.budget
+        key = hashed(player.token)
+        self._budgets[key] = budget = self._budgets.pop(key, connection.budget)
+        if len(self._budgets) > _MOST_BUDGETS:
+            del self._budgets[next(iter(self._budgets))]
+        return budget
+
+    def _known(self, connection: Wire) -> None:
+        self.strangers.known(connection)
+        connection.hello_received()

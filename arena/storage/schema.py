@@ -1,0 +1,369 @@
+"""The tables of the database, and how one is opened: only an empty one or an arena's own is ever touched.
+
+Texts in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds. An older arena's tables are
+brought up to date by `arena/storage/migration.py` when they are opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from arena.storage.lock import Lock, hold
+from arena.storage.migration import migrate
+from protocol.errors import UsageError
+
+__all__ = [
+    "ACTIONS",
+    "COMPETITIONS",
+    "INSTRUCTORS",
+    "MATCHES",
+    "META",
+    "ROSTER",
+    "SEATS",
+    "VERDICTS",
+    "changing",
+    "open_database",
+    "shown",
+]
+
+log = logging.getLogger(__name__)
+
+_APPLICATION = "card-arena"
+_SCHEMA = 2  # raised with every change of a table; what brings older ones here is in migration.py
+_BUSY_S = 30  # somebody else may be writing to the same file; no commit takes as long
+_MAKING = 0x6D616B65  # "make": PostgreSQL's lock for those who make or change tables
+
+_TABLES = sa.MetaData()
+
+META = sa.Table(
+    "meta",  # `application`, `schema`, and `roster`: a number that goes up with every change of the roster
+    _TABLES,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+COMPETITIONS = sa.Table(
+    "competitions",
+    _TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("plan", sa.Text, nullable=False),  # JSON: plan.Plan
+    sa.Column("game", sa.Text, nullable=False),  # of the plan, as is
+    sa.Column("form", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),  # a word of written.State
+    # Goes up when a match that counted does so no longer: what was added up is then to be added up anew.
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("finished_at", sa.Double),
+    sa.Column("ranking", sa.Text),  # JSON: list of schedule.Placed, empty if none
+)
+
+MATCHES = sa.Table(
+    "matches",
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),  # in the order of writing
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("competition", sa.ForeignKey(COMPETITIONS.c.id), nullable=False),
+    sa.Column("pairing", sa.Integer, nullable=False),  # its number in the schedule
+    sa.Column("counts", sa.Boolean, nullable=False),  # neither void nor taken back
+    sa.Column("game", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # of the termination, as are
+    sa.Column("seat", sa.Integer),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("started_at", sa.Double, nullable=False),
+    sa.Column("finished_at", sa.Double, nullable=False),
+    sa.Column("record", sa.LargeBinary, nullable=False),  # JSON: match.Record
+    sa.Column("digest", sa.Text, nullable=False),  # see seal.py
+    sa.Index("ix_matches_competition", "competition", "number"),
+)
+
+# Whatever goes wrong elsewhere, a pairing is never counted twice.
+sa.Index(
+    "ix_matches_counting",
+    MATCHES.c.competition,
+    MATCHES.c.pairing,
+    unique=True,
+    sqlite_where=MATCHES.c.counts,
+    postgresql_where=MATCHES.c.counts,
+)
+
+SEATS = sa.Table(
+    "seats",
+    _TABLES,
+    sa.Column("match", sa.ForeignKey(MATCHES.c.id), primary_key=True),
+    sa.Column("seat", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("bot", sa.Text, nullable=False, index=True),
+    sa.Column("score", sa.BigInteger, nullable=False),
+    sa.Column("points", sa.BigInteger, nullable=False),
+    # With the offender, as it did not come either.
+    sa.Column("also_out", sa.Boolean, nullable=False, server_default=sa.false()),
+)
+
+VERDICTS = sa.Table(
+    "verdicts",
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column(
+        "competition", sa.ForeignKey(COMPETITIONS.c.id), nullable=False, index=True
+    ),
+    sa.Column("match", sa.Text, nullable=False),
+    sa.Column("bot", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("evidence", sa.Text, nullable=False),  # JSON: messages.Verdict
+)
+
+ACTIONS = sa.Table(
+    "actions",  # of instructors, and of the arena itself
+    _TABLES,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("competition", sa.ForeignKey(COMPETITIONS.c.id), index=True),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("match", sa.Text),
+    sa.Column("bot", sa.Text),
+    sa.Column("text", sa.Text, nullable=False),
+)
+
+ROSTER = sa.Table(
+    "roster",
+    _TABLES,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("email", sa.Text),
+    sa.Column("team", sa.Text),
+    sa.Column("token_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("made_at", sa.Double, nullable=False),
+    sa.Column("revoked_at", sa.Double),
+)
+
+INSTRUCTORS = sa.Table(
+    "instructors",
+    _TABLES,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("token_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("made_at", sa.Double, nullable=False),
+)
+
+
+def open_database(
+    where: str | Path, *, create: bool, exclusive: bool = False
+) -> tuple[sa.Engine, Lock | None]:
+    """An engine on an arena's database, brought up to date; an empty or missing one is made an arena's if `create` says so.
+
+    Args:
+        where: a file for SQLite, or `postgresql+psycopg://…`.
+        create: make what is not there, and see to it that it can be written.
+        exclusive: take the lock of the arena that runs on it; it comes with the engine.
+
+    Raises:
+        UsageError: it cannot be opened, holds something else than an arena of this version or an older one, or
+            another arena runs on it; nothing has changed.
+    """
+    name = "at that address"
+    engine = lock = None
+    try:
+        url = _url(where)
+        name = shown(url)
+        if url.get_backend_name() == "sqlite":
+            _check_file(name, create=create)
+        engine = _engine(url, create=create)
+        schema = _look(engine, name)
+        if schema == 0 and not create:
+            raise UsageError(f"expected an arena's database, {name} is empty")
+        if exclusive:
+            lock = hold(engine, name)
+        _prepare(engine, name, schema, create=create)
+    except (SQLAlchemyError, ImportError, OSError, UsageError) as error:
+        if lock is not None:
+            lock.release()
+        if engine is not None:
+            engine.dispose()
+        if isinstance(error, UsageError):
+            raise
+        reason = _where_not(Path(name), _why(error))
+        raise UsageError(f"cannot open the database {name}: {reason}") from error
+    return engine, lock
+
+
+def changing(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
+    """A transaction that will write: it waits its turn at once, where one that has read first could not any more.
+
+    For whoever writes beside a `Store`: `with changing(store.engine) as connection: …`.
+    """
+    return engine.execution_options(writes=True).begin()
+
+
+def shown(url: sa.URL) -> str:
+    """A database's name for messages: its file, or its address without the password."""
+    if url.get_backend_name() == "sqlite":
+        return url.database or ""
+    secrets = [key for key in url.query if "password" in key]
+    return url.difference_update_query(secrets).render_as_string(hide_password=True)
+
+
+def _url(where: str | Path) -> sa.URL:
+    if not isinstance(where, str) or "://" not in where:
+        return sa.URL.create("sqlite", database=str(where))
+    url = sa.make_url(where)
+    if url.drivername in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise UsageError(
+            f"expected a file or postgresql+psycopg://… for the database, got {shown(url)}"
+        )
+    return url
+
+
+def _check_file(file: str, *, create: bool) -> None:
+    if file in ("", ":memory:"):
+        raise UsageError("expected a file for the database, got memory alone")
+    if not create and not Path(file).is_file():
+        raise UsageError(f"expected an arena's database, found no file {file}")
+
+
+def _engine(url: sa.URL, *, create: bool) -> sa.Engine:
+    if url.get_backend_name() != "sqlite":
+        # A server may have been restarted since the last query.
+        return sa.create_engine(url, pool_pre_ping=True)
+    file = Path(url.database or "")
+    if create or _can_write(file.parent) or _beside(file, "-wal").exists():
+        engine = sa.create_engine(url)
+    else:
+        # On a disk for reading only SQLite must be told that nobody changes it: it cannot put its own files beside it.
+        fixed = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
+        engine = sa.create_engine(
+            url,
+            creator=lambda: sqlite3.connect(fixed, uri=True, check_same_thread=False),
+        )
+    sa.event.listen(engine, "connect", _set_up_sqlite)
+    sa.event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _can_write(folder: Path) -> bool:
+    return os.access(
+        folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids
+    )
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    return file.with_name(file.name + suffix)
+
+
+def _set_up_sqlite(connection: Any, _: object) -> None:
+    """Transactions are begun by `_begin_sqlite`, as the driver begins none for reading or for making tables."""
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_S * 1000}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # A commit is on the disk when it returns, even if the power fails then.
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _look(engine: sa.Engine, name: str) -> int:
+    """The schema that is there, 0 if nothing is; nothing is written."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            coding = connection.exec_driver_sql("SHOW server_encoding").scalar()
+            if coding != "UTF8":
+                raise UsageError(f"expected a database in UTF8, {name} has {coding}")
+        return _schema(connection, name)
+
+
+def _schema(connection: sa.Connection, name: str) -> int:
+    """Refuse what is not ours to touch, or too new."""
+    names = sa.inspect(connection).get_table_names()
+    if not names:
+        return 0
+    foreign = UsageError(
+        f"expected an arena's database, {name} has other tables: {', '.join(sorted(names)[:3])}"
+    )
+    if META.name not in names:
+        raise foreign
+    try:
+        rows = connection.execute(sa.select(META.c.key, META.c.value))
+        meta = {str(row.key): str(row.value) for row in rows}
+    except SQLAlchemyError:
+        raise foreign from None
+    schema = meta.get("schema", "")
+    if meta.get("application") != _APPLICATION or not schema.isdecimal():
+        raise foreign
+    if not 1 <= int(schema) <= _SCHEMA:
+        raise UsageError(
+            f"expected a database of schema {_SCHEMA} or older, {name} has {schema}: it needs a newer Card Arena"
+        )
+    return int(schema)
+
+
+def _prepare(engine: sa.Engine, name: str, schema: int, *, create: bool) -> None:
+    """Make what is missing, and bring what is old up to date."""
+    if engine.dialect.name == "sqlite" and (create or schema < _SCHEMA):
+        driver = engine.raw_connection()
+        try:
+            driver.cursor().execute("PRAGMA journal_mode = WAL")
+        finally:
+            driver.close()
+    if 0 < schema < _SCHEMA:
+        try:
+            _make(engine, name)
+        except (SQLAlchemyError, ValueError, msgspec.DecodeError) as error:
+            raise UsageError(
+                f"cannot bring the database {name} from schema {schema} to {_SCHEMA}, it is as it was: {_why(error)}"
+            ) from error
+        log.info("%s is of schema %d now, it was %d", name, _SCHEMA, schema)
+    elif schema == 0:
+        _make(engine, name)
+    elif create and engine.dialect.name == "sqlite":
+        with changing(engine) as connection:
+            # Whether it can be written is better known now than after the first match.
+            connection.execute(META.delete().where(sa.false()))
+
+
+def _make(engine: sa.Engine, name: str) -> None:
+    with changing(engine) as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MAKING)))
+        # Another may have done it meanwhile.
+        schema = _schema(connection, name)
+        if schema == 0:
+            _TABLES.create_all(connection)
+            connection.execute(
+                META.insert(),
+                [
+                    {"key": "application", "value": _APPLICATION},
+                    {"key": "schema", "value": str(_SCHEMA)},
+                    {"key": "roster", "value": "0"},
+                ],
+            )
+        elif schema < _SCHEMA:
+            migrate(connection, _TABLES)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed: pip install 'card-arena[postgres]'"
+    return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _where_not(file: Path, reason: str) -> str:
+    """What SQLite does not say: why a file cannot be opened."""
+    if reason != "unable to open database file" or file.is_dir():
+        return reason
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        return f"there is no directory {folder}"
+    return reason if _can_write(folder) else f"the directory {folder} cannot be written"

@@ -1,0 +1,91 @@
+"""What is different for people: a match is short, there is time to think, and a browser is known again by a cookie. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from arena.engine.rules import Game
+from arena.server.reply import Header, Headers
+from protocol.errors import UsageError
+from protocol.messages import Limits
+from protocol.vocabulary import Settings
+
+__all__ = ["browser_of", "limits_for", "remembering", "settings_for"]
+
+_MINUTE_MS = 60_000
+_HOUR_MS = 60 * _MINUTE_MS
+_COOKIE = "arena-browser"
+_BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
+
+_SHORT: Mapping[str, Mapping[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"games": 1, "target": 50},
+    "high_low": {"max_shuffles": 2},
+    "three_card_poker": {"rounds": 20, "stake": 1000},
+    "blackjack": {"hands": 20, "shuffle": "uniform"},
+}
+"""Some minutes each."""
+
+_MOST = {
+    "hands": 1_000,
+    "rounds": 1_000,
+    "games": 10,
+    "max_rounds": 100,
+    "max_turns": 200,
+    "max_shuffles": 50,
+}
+"""Nobody plays for longer, but a program that passes for a person might, and the records are kept in memory."""
+
+
+def settings_for(game: Game, chosen: Mapping[str, object]) -> Settings:
+    """The settings of a match that a person plays.
+
+    Raises:
+        BadSettings: an unknown name, a wrong type or a value out of its range.
+        UsageError: it would never end.
+    """
+    settings = game.vocabulary.read_settings({**_SHORT[game.name], **chosen})
+    for name, value in msgspec.structs.asdict(settings).items():
+        most = _MOST.get(name)
+        if most is not None and value > most:
+            raise UsageError(
+                f"expected {name} of at most {most:,} with a person at the table, got {value:,}"
+            )
+    return settings
+
+
+def limits_for(limits: Limits) -> Limits:
+    """The limits of a person's seat."""
+    return msgspec.structs.replace(
+        limits,
+        decision_ms=10 * _MINUTE_MS,
+        bank_ms=_HOUR_MS,
+        hard_ms=_HOUR_MS,
+        start_ms=_MINUTE_MS,
+    )
+
+
+def remembering(browser: str, *, is_secure: bool) -> Header:
+    """The header that has a browser say who it is from now on, until it is closed.
+
+    Tables are counted by it (see `browser_of`), and nothing is shown or allowed for it. Without a path it is for wherever the page is.
+
+    Args:
+        browser: letters that no other browser has.
+        is_secure: it is said over TLS alone, as the page came.
+    """
+    secure = "; Secure" if is_secure else ""
+    return "Set-Cookie", f"{_COOKIE}={browser}; HttpOnly; SameSite=Lax{secure}"
+
+
+def browser_of(headers: Headers) -> str:
+    """The browser that a request comes from, as it says itself: anybody may make one up; "" if it says none."""
+    for said in headers.get_all("Cookie"):
+        for cookie in said.split(";"):
+            name, _, value = cookie.strip().partition("=")
+            if name == _COOKIE and _BROWSER.fullmatch(value):
+                return value
+    return ""

@@ -1,0 +1,611 @@
+"""Whole checks of a bot in this process: what passes, what fails with which hint, and what goes on after that."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from arena.authoring.conformance import Hint, Outcome, Status, Step
+from arena.authoring.conformance.fake_transport import Line
+from arena.authoring.conformance.legal_shapes import SHAPES
+from arena.authoring.conformance.run import quantile
+from arena.games import GAMES
+from tests.arena.authoring.conformance.checked import LIMITS, InMemory, Message, check
+
+
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In memory all that a bot has to say is said at once."""
+    monkeypatch.setattr("arena.authoring.conformance.connection_steps._END_S", 0.05)
+    monkeypatch.setattr("arena.authoring.conformance.session._SETTLE_S", 0.002)
+    monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
+
+
+def failures(memory: InMemory, **changes: Any) -> list[tuple[Step, Hint | None]]:
+    checked, told = check(memory, **changes)
+
+    assert not checked.passed
+    assert [*checked.steps] == told
+    return [
+        (outcome.step, outcome.hint)
+        for outcome in told
+        if outcome.status is Status.FAILED
+    ]
+
+
+def of(told: list[Outcome], step: Step) -> Outcome:
+    return next(outcome for outcome in told if outcome.step is step)
+
+
+# ---- Those that behave
+
+
+def test_a_bot_that_behaves_passes() -> None:
+    checked, told = check(InMemory(tables=3, batch=True, games=[*GAMES]))
+
+    assert checked.passed
+    assert checked.name == "memory"
+    assert checked.games == tuple(GAMES)
+    assert [outcome.number for outcome in told] == [*range(1, len(told) + 1)]
+    skipped = [one.step for one in told if one.status is Status.SKIPPED]
+    assert skipped == [Step.REFUSED_HELLO, Step.LATE_ARENA]
+    for game in GAMES:
+        [legal] = [one for one in told if one.name == f"legal {game}"]
+        assert legal.about == f"{len(SHAPES[game])} shapes"
+
+
+def test_what_its_decisions_took_is_told() -> None:
+    checked, told = check(InMemory())
+    report = checked.report
+
+    played = of(told, Step.PLAY).about
+    assert played == f"20 rounds, {report.decisions} decisions"
+    assert report.p50_ms is not None
+    assert report.max_ms is not None
+    assert 0 <= report.p50_ms <= report.max_ms < 100
+    assert report.memory_mib is None
+    assert report.cpu_ms is None
+
+
+def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
+    _, told = check(InMemory())
+
+    assert of(told, Step.BATCH).status is Status.SKIPPED
+    assert of(told, Step.TABLES).status is Status.SKIPPED
+
+
+def test_only_the_games_that_are_named_are_checked() -> None:
+    checked, told = check(InMemory(games=[*GAMES]), games=("blackjack",))
+
+    assert checked.games == ("blackjack",)
+    assert [one.game for one in told if one.step is Step.PLAY] == ["blackjack"]
+
+
+# ---- Those that do not
+
+
+def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
+    found = failures(InMemory(), games=("blackjack",))
+
+    assert found == [(Step.HELLO, Hint.GAMES)]
+
+
+def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
+    _, told = check(InMemory(protocol=2))
+
+    assert of(told, Step.HELLO).hint is Hint.VERSION
+    after = told[2:]
+    assert {one.status for one in after} == {Status.SKIPPED}
+    assert {one.about for one in after} == {"mend step 2 first"}
+
+
+class Silent(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        return None
+
+
+def test_one_that_does_not_answer_must_play_before_all_else() -> None:
+    _, told = check(Silent())
+
+    assert of(told, Step.PLAY).hint is Hint.SILENT
+    assert of(told, Step.LOST_CONNECTION).about == "it must play first: mend step 5"
+    assert of(told, Step.CLOSE).status is Status.OK
+
+
+class Late(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        later = super().answer(ask, value)
+        if ask["type"] == "ask":
+            asyncio.get_running_loop().call_later(0.13, self.say, later)
+            return None
+        return later
+
+
+def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
+    assert (Step.PLAY, Hint.SLOW) in failures(Late())
+
+
+class Illegal(InMemory):
+    def choose(self, legal: Any) -> Any:
+        return "raise"
+
+
+def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
+    found = failures(Illegal())
+
+    assert found == [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]
+
+
+class Truths(InMemory):
+    def choose(self, legal: Any) -> Any:
+        return super().choose(legal) if isinstance(legal, list) else True
+
+
+def test_an_answer_of_another_type_is_an_encoding() -> None:
+    assert failures(Truths(games=["three_card_poker"]))[0] == (
+        Step.ENCODING,
+        Hint.STRINGS,
+    )
+
+
+class WrongAsk(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        return super().answer({**ask, "ask": "1"}, value)
+
+
+def test_an_answer_to_what_was_never_asked() -> None:
+    assert failures(WrongAsk())[0] == (Step.ENCODING, Hint.WRONG_ASK)
+
+
+class Leaves(InMemory):
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "match":
+            return {"type": "goodbye"}
+        return super().take(message)
+
+
+def test_one_that_says_goodbye() -> None:
+    assert failures(Leaves())[0] == (Step.ENCODING, Hint.LEFT)
+
+
+class Dies(InMemory):
+    def die(self) -> None:
+        assert self.wire is not None, "it is connected"
+        self.wire.is_open = False
+        self.desk.lost(cast(Line, self.wire))
+        self.wire = None  # somebody starts it again when it is waited for
+
+
+def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> None:
+    memory = Dies()
+    _, told = check(memory, after={Step.PLAY: memory.die})
+
+    failed = [one for one in told if one.status is Status.FAILED]
+    assert [(one.step, one.hint) for one in failed] == [
+        (Step.LEGAL, Hint.LEAVES_AT_OVER)
+    ]
+
+
+class Chatty(InMemory):
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "welcome":
+            return {"type": "ready", "match": "m", "nonce": "n"}
+        return super().take(message)
+
+
+def test_one_that_speaks_before_it_is_spoken_to() -> None:
+    assert failures(Chatty()) == [(Step.HELLO, Hint.OUT_OF_TURN)]
+
+
+class Instructs(InMemory):
+    def hello(self) -> Message:
+        return {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
+
+
+def test_an_instructors_word_is_no_hello() -> None:
+    assert failures(Instructs()) == [(Step.HELLO, Hint.NOT_HELLO)]
+
+
+class Once(InMemory):
+    """Answers each question once."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**said)
+        self.seen: set[str] = set()
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        is_new = ask["type"] != "ask" or ask["ask"] not in self.seen
+        self.seen.add(ask["ask"])
+        return super().answer(ask, value) if is_new else None
+
+
+def test_one_that_does_not_repeat_itself_goes_on_with_the_other_steps() -> None:
+    assert failures(Once()) == [
+        (Step.REPEATED_QUESTION, Hint.REPEATED),
+        (Step.LOST_CONNECTION, Hint.FORGETS),
+    ]
+
+
+class Stays(InMemory):
+    def closed(self, code: int | None) -> None:
+        if code is not None:
+            super().closed(code)
+
+
+def test_one_that_does_not_come_back_is_awaited_once() -> None:
+    memory = Stays()
+    _, told = check(memory)
+
+    assert of(told, Step.LOST_CONNECTION).hint is Hint.NOT_BACK
+    assert "has not come back" in of(told, Step.LOST_SESSION).about
+
+
+class Forgetful(InMemory):
+    def hello(self) -> Message:
+        self.session = None
+        return super().hello()
+
+
+def test_one_that_comes_back_as_somebody_new() -> None:
+    found = failures(Forgetful())
+
+    assert (Step.LOST_CONNECTION, Hint.NO_RESUME) in found
+
+
+class FirstSession(InMemory):
+    first: str | None = None
+
+    def hello(self) -> Message:
+        self.first = self.first or self.session
+        said = super().hello()
+        return {**said, "resume": self.first} if self.session else said
+
+
+def test_one_that_keeps_its_first_session() -> None:
+    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in failures(FirstSession())
+
+
+class ComesAgain(InMemory):
+    def closed(self, code: int | None) -> None:
+        super().closed(None if code == 1000 else code)
+
+
+def test_one_that_comes_back_after_the_end() -> None:
+    assert failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
+
+
+class Stubborn(InMemory):
+    kept: Any = None
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        self.kept = value if ask["type"] == "ask" else self.kept
+        return super().answer(ask, self.kept)
+
+
+def test_one_that_repeats_what_was_refused() -> None:
+    assert failures(Stubborn()) == [(Step.REFUSAL, Hint.REFUSAL)]
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
+    place: int,
+) -> None:
+    class Takes(InMemory):
+        def choose(self, legal: Any) -> Any:
+            return legal[place]
+
+    checked, _ = check(Takes())
+
+    assert checked.passed
+
+
+def test_a_session_of_an_arena_before_is_refused_first() -> None:
+    memory = InMemory()
+    memory.session = "of another arena"
+    checked, _ = check(memory)
+
+    assert checked.passed
+
+
+# ---- Time
+
+
+def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.05)
+    monkeypatch.setattr("arena.authoring.conformance.bot._AWAITED_MS", 5_000)
+
+    class LateComer(InMemory):
+        def connect(self) -> None:
+            if self.wire is None:
+                self.wire = cast(Any, self)  # once
+                asyncio.get_running_loop().call_later(0.15, super().connect)
+            else:
+                super().connect()
+
+    _, told = check(LateComer(), rounds=1)
+
+    assert of(told, Step.STARTS).status is Status.OK
+    assert of(told, Step.STARTS).took_ms >= 140
+
+
+class Nobody(InMemory):
+    def connect(self) -> None:
+        """It never comes."""
+
+
+def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.bot._AWAITED_MS", 50)
+
+    assert failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
+
+
+class Thinks(InMemory):
+    """Takes its time, within the limits."""
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        answer, wire = super().answer(ask, value), self.wire
+
+        def say() -> None:
+            if self.wire is wire:
+                self.say(answer)
+
+        asyncio.get_running_loop().call_later(0.005, say)
+        return None
+
+
+def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.steps._PLAY_S", 0.1)
+    monkeypatch.setattr("arena.authoring.conformance.steps._LEGAL_S", 0.0)
+    checked, told = check(Thinks(), rounds=200)
+    play, legal = of(told, Step.PLAY), of(told, Step.LEGAL)
+
+    assert not checked.passed
+    assert {one.status for one in told} == {
+        Status.OK,
+        Status.SKIPPED,
+        Status.INCOMPLETE,
+    }
+    assert play.status is legal.status is Status.INCOMPLETE
+    assert play.rounds is not None
+    assert 0 < play.rounds < 200
+    assert play.about.startswith(f"{play.rounds} of 200 rounds, ")
+    assert legal.missing == ("open", "respond")
+    assert [one.name for one in told if one.status is Status.INCOMPLETE] == [
+        "play ace_king_queen",
+        "legal ace_king_queen",
+    ]
+
+
+def test_with_fewer_rounds_a_slow_bot_shows_all() -> None:
+    checked, _ = check(Thinks(), rounds=3)
+
+    assert checked.passed
+
+
+def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.run._TOTAL_S", 0.0)
+    checked, told = check(InMemory())
+
+    assert not checked.passed
+    by_status = {one.step: one.status for one in told}
+    assert by_status[Step.TABLES] is Status.INCOMPLETE
+    assert by_status[Step.CLOSE] is Status.OK
+
+
+def test_a_step_that_lasts_too_long_is_not_complete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.3)
+    _, told = check(Thinks(), rounds=1_000)
+
+    assert of(told, Step.PLAY).status is Status.INCOMPLETE
+    assert of(told, Step.PLAY).about == "not done within 0 s"
+
+
+def test_what_is_being_done_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena.authoring.conformance.run._TICK_S", 0.02)
+    seen: list[str] = []
+    checked, _ = check(Thinks(), rounds=60, on_progress=seen.append)
+
+    assert checked.passed
+    assert any(
+        "play ace_king_queen" in text and "of 60 rounds" in text for text in seen
+    )
+
+
+# ---- Whose fault it is
+
+
+class NeverReady(InMemory):
+    def ready(self, match: Message) -> Message | None:
+        return {**super().ready(match), "nonce": ""}  # type: ignore[dict-item]
+
+
+def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
+    found = failures(NeverReady())
+
+    assert found[:2] == [
+        (Step.ENCODING, Hint.NO_MESSAGE),
+        (Step.UNKNOWN_FIELDS, Hint.NO_MESSAGE),
+    ]
+
+
+class Sleepless(InMemory):
+    """Reads messages with its own eyes: `type` must come first."""
+
+    def take(self, message: Message) -> Message | None:
+        return super().take(message) if next(iter(message)) == "type" else None
+
+
+def test_one_that_does_not_read_with_a_library() -> None:
+    assert failures(Sleepless())[0] == (Step.ENCODING, Hint.JSON_LIBRARY)
+
+
+class Spams(InMemory):
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        answer = super().answer(ask, value)
+        ready = {"type": "ready", "match": ask["match"], "nonce": "n"}
+        self.say(*[ready] * 30)
+        return answer
+
+
+def test_too_many_repeats_in_a_second_fail() -> None:
+    few = msgspec.structs.replace(LIMITS, unanswered=20)
+    many = msgspec.structs.replace(LIMITS, unanswered=1_000_000)
+    checked, _ = check(Spams(), limits=many)
+
+    assert checked.passed
+    assert failures(Spams(), limits=few)[0] == (Step.ENCODING, Hint.OUT_OF_TURN)
+
+
+# ---- Closed with 1012, and lost memory
+
+
+class EndsAtRestart(InMemory):
+    def closed(self, code: int | None) -> None:
+        if code != 1012:
+            super().closed(code)
+
+
+def test_one_that_ends_when_the_arena_starts_again() -> None:
+    assert failures(EndsAtRestart()) == [(Step.LOST_SESSION, Hint.NOT_BACK)]
+
+
+class Remembers(InMemory):
+    """Has everything told once more."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__(**said)
+        self.past: list[Message] = []
+
+    def hello(self) -> Message:
+        said = super().hello()
+        return {**said, "from": 0} if "resume" in said else said
+
+    def take(self, message: Message) -> Message | None:
+        if message["type"] == "past":
+            self.past.append(message)
+        return super().take(message)
+
+
+def test_who_asks_for_the_past_is_told_it() -> None:
+    memory = Remembers()
+    checked, _ = check(memory)
+
+    assert checked.passed
+    assert memory.past
+    assert all(one["ask"].startswith(f"{one['match']}:") for one in memory.past)
+    assert all("answer" in one for one in memory.past)
+
+
+class StumblesOverThePast(Remembers):
+    def ready(self, match: Message) -> Message | None:
+        return None if self.past else super().ready(match)
+
+
+def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
+    assert failures(StumblesOverThePast())[0] == (Step.LOST_CONNECTION, Hint.FORGETS)
+
+
+def test_ids_of_matches_are_those_of_an_arena() -> None:
+    ids: set[str] = set()
+
+    class Notes(InMemory):
+        def take(self, message: Message) -> Message | None:
+            if message["type"] in ("match", "over"):
+                ids.add(message["match"])
+            return super().take(message)
+
+    check(Notes(batch=True, tables=2))
+
+    assert all(re.fullmatch(r"[0-9a-f]{8}-\d+\.\d", one) for one in ids), ids
+    assert len({one.split("-")[0] for one in ids}) == 1
+
+
+def test_it_gets_as_many_tables_as_it_says() -> None:
+    open_now: set[str] = set()
+    most = [0]
+
+    class Counts(InMemory):
+        def take(self, message: Message) -> Message | None:
+            if message["type"] == "match":
+                open_now.add(message["match"])
+            elif message["type"] == "over":
+                open_now.discard(message["match"])
+            most[0] = max(most[0], len(open_now))
+            return super().take(message)
+
+    checked, told = check(Counts(tables=500))
+
+    assert checked.passed
+    assert most == [64]
+    assert of(told, Step.TABLES).about == "64 matches at once, of 500 that it says"
+
+
+# ---- Strangers
+
+
+class Visited(InMemory):
+    """Somebody else connects as well, each time, and says another name, or nothing."""
+
+    def closed(self, code: int | None) -> None:
+        for name in ("somebody", None):
+            stranger = Stranger(name)
+            stranger.desk = self.desk
+            asyncio.get_running_loop().call_soon(stranger.connect)
+        super().closed(code)
+
+
+class Stranger(InMemory):
+    def __init__(self, name: str | None) -> None:
+        super().__init__(name=name)
+
+    def say(self, *messages: Message | None) -> None:
+        if self.said["name"] is not None:
+            super().say(*messages)
+
+    def closed(self, code: int | None) -> None:
+        """It has gone."""
+
+
+def test_strangers_do_no_harm_to_a_good_bot() -> None:
+    checked, told = check(Visited())
+
+    assert checked.passed, [one for one in told if one.status is Status.FAILED]
+
+
+def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
+    class Renamed(InMemory):
+        def hello(self) -> Message:
+            said = super().hello()
+            return {**said, "name": "other"} if "resume" in said else said
+
+    assert (Step.LOST_CONNECTION, Hint.SAME_NAME) in failures(Renamed())
+
+
+def test_a_game_that_it_does_not_offer_is_named() -> None:
+    _, told = check(InMemory(), games=("blackjack",))
+
+    assert "blackjack" in str(of(told, Step.HELLO).expected)
+    assert of(told, Step.HELLO).came == "it offers ace_king_queen"
+
+
+# ---- Figures
+
+
+def test_quantiles() -> None:
+    times = [float(number) for number in range(100)]
+
+    assert quantile([], 0.5) is None
+    assert quantile([7.0], 0.99) == 7.0
+    assert [quantile(times, share) for share in (0.5, 0.99, 1.0)] == [50, 99, 99]

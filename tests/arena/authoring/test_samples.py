@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from arena.authoring.samples import samples
+from arena.games import GAMES
+from protocol.codec import Encoding, decode_from_arena, encode
+from protocol.messages import Ask, Match, Over
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+
+
+@EACH_GAME
+def test_there_is_every_kind_of_question_and_of_news(game: str) -> None:
+    words = GAMES[game].vocabulary
+    match, *told = samples(GAMES[game])
+    asked = [message for message in told if isinstance(message, Ask)]
+
+    assert isinstance(match, Match)
+    assert isinstance(told[-1], Over)
+    assert {ask.question.kind for ask in asked} == {*words.questions}
+    assert {
+        news.kind
+        for message in told
+        if isinstance(message, Ask | Over)
+        for news in message.news
+    } == {*words.news}
+
+
+@EACH_GAME
+def test_they_are_few_and_the_same_every_time(game: str) -> None:
+    once = samples(GAMES[game])
+
+    assert once == samples(GAMES[game])
+    assert len(once) <= 12
+
+
+@EACH_GAME
+def test_they_can_be_read_as_what_an_arena_sends(game: str) -> None:
+    for message in samples(GAMES[game]):
+        frame = encode(message, Encoding.JSON)
+
+        assert decode_from_arena(frame, Encoding.JSON, lambda match: game) == [message]
+
+
+@EACH_GAME
+def test_they_are_all_about_the_match_that_comes_first(game: str) -> None:
+    match, *told = samples(GAMES[game])
+    assert isinstance(match, Match)
+
+    assert match.game == game
+    assert len(match.seats) == GAMES[game].seats
+    assert {message.match for message in told if isinstance(message, Ask | Over)} == {
+        match.match
+    }

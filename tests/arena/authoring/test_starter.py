@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from functools import cache
+
+import pytest
+
+from arena.authoring.starter import Language, Starter, plain_name, starter
+from arena.cli import COMMANDS
+from arena.games import GAMES
+from protocol.strategy import house_bots
+
+EACH = [
+    pytest.param(game, language, id=f"{language}-{game}")
+    for language in Language
+    for game in GAMES
+]
+
+
+@cache
+def made_for(game: str, language: Language) -> Starter:
+    return starter(GAMES[game], language, "mine")
+
+
+def lines(made: Starter) -> dict[str, str]:
+    return {command.purpose: command.line for command in made.commands}
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
+def test_every_kind_of_question_and_news_has_its_place(
+    game: str, language: Language
+) -> None:
+    words = GAMES[game].vocabulary
+    made = made_for(game, language)
+    if language is Language.PYTHON:  # its base class knows them
+        assert f"from bots.{game} import PlayerStrategy" in made.files["bot.py"]
+        return
+    [bot] = [
+        text
+        for name, text in made.files.items()
+        if name in ("bot.js", "Bot.java", "bot.cpp", "bot.go", "bot.sh")
+    ]
+
+    for kind in (*words.questions, *words.news):
+        assert re.search(rf"\b{kind}\b", bot), kind
+    assert any(
+        game in text for name, text in made.files.items() if "README" not in name
+    )
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
+def test_nothing_is_left_of_a_template(game: str, language: Language) -> None:
+    for name, text in made_for(game, language).files.items():
+        assert not re.search(r"\{\{[#^/]?\w+\}\}", text), name
+        assert not name.endswith(".in")
+        assert text.endswith("\n")
+        assert not re.search(r"[ \t]$", text, re.MULTILINE), name
+        assert "\n\n\n\n" not in text, name
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
+def test_the_readme_has_the_commands(game: str, language: Language) -> None:
+    made = made_for(game, language)
+
+    for command in made.commands:
+        assert f"\n{command.line}\n" in made.files["README.md"]
+    assert {"test", "try", "check", "connect"} <= {*lines(made)}
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
+def test_the_readme_says_what_a_competition_at_home_waits_for(
+    game: str, language: Language
+) -> None:
+    readme = made_for(game, language).files["README.md"]
+    told = re.findall(r"begins when (\d) bots .*`arena connect (\w+) (\w+)", readme)
+
+    seats = GAMES[game].seats
+    assert len(told) == (seats > 1)
+    for number, connected, house in told:
+        assert (int(number), connected) == (seats, game)
+        assert house in house_bots(game)
+
+
+@pytest.mark.parametrize(("game", "language"), EACH)
+def test_the_commands_are_ours_and_name_bots_that_there_are(
+    game: str, language: Language
+) -> None:
+    said = lines(made_for(game, language))
+    arena, play, what, *bots = shlex.split(said["try"])
+    rivals = [bot for bot in bots if bot in house_bots(game)]
+
+    assert (arena, play, what) == ("arena", "play", game)
+    assert len(rivals) == GAMES[game].seats - 1
+    assert said["check"].startswith("arena check -- ")
+    assert "check" in COMMANDS
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_python_can_be_read_and_sorts_its_imports_first(game: str) -> None:
+    made = made_for(game, Language.PYTHON)
+
+    for name, text in made.files.items():
+        if name.endswith(".py"):
+            assert ast.get_docstring(ast.parse(text, name))
+
+
+def test_the_samples_are_a_line_each() -> None:
+    made = made_for("gin_rummy", Language.GO)
+    told = [json.loads(line) for line in made.files["samples.jsonl"].splitlines()]
+
+    assert [message["type"] for message in told][:2] == ["match", "ask"]
+    assert told[-1]["type"] == "over"
+
+
+@pytest.mark.parametrize(
+    ("said", "plain"),
+    [
+        ("mine", "mine"),
+        ("my bot", "my-bot"),
+        ("ann's", "ann-s"),
+        ("…", "bot"),
+        ("", "bot"),
+        ("x" * 100, "x" * 24),
+    ],
+)
+def test_a_name_is_made_fit_for_a_command(said: str, plain: str) -> None:
+    assert plain_name(said) == plain

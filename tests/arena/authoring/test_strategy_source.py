@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import inspect
+import random
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import arena
+from arena.authoring.strategy_source import interface
+from arena.games import GAMES
+from bots.strategy import BaseStrategy
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+
+
+def written(game: str) -> type[Any]:
+    """A bot that has all that `interface` says, and a `super` that is never asked."""
+    found = interface(game)
+    methods = "\n".join(
+        f"    {line}" for method in found.methods for line in method.splitlines()
+    )
+    source = "\n".join([*found.imports, "class Bot(PlayerStrategy):", methods])
+    module: dict[str, Any] = {"__name__": "bot"}
+    exec(source, module)
+    cls: type[Any] = module["Bot"]
+    return cls
+
+
+@EACH_GAME
+def test_all_methods_are_there_as_they_are(game: str) -> None:
+    base = import_module(f"bots.{game}").PlayerStrategy
+    bot = written(game)
+    theirs = {
+        name: [*inspect.signature(method).parameters]
+        for name, method in inspect.getmembers(base, inspect.isfunction)
+        if not name.startswith("_") and not hasattr(BaseStrategy, name)
+    }
+    mine = {
+        name: [*inspect.signature(method).parameters]
+        for name, method in vars(bot).items()
+        if inspect.isfunction(method)
+    }
+
+    assert mine == theirs
+    for name in mine:
+        assert inspect.getdoc(getattr(bot, name)) == inspect.getdoc(getattr(base, name))
+
+
+@EACH_GAME
+def test_they_do_what_the_base_class_does(game: str) -> None:
+    base = import_module(f"bots.{game}").PlayerStrategy
+    records = []
+    for cls in (base, written(game)):
+        bots = [cls() for _ in range(GAMES[game].seats)]
+        for seat, bot in enumerate(bots):
+            bot.random = random.Random(seat)
+        result = arena.play(game, bots, seed=1)
+        records.append(result.record.to_json())
+
+        assert result.termination.kind == "completed"
+    assert records[0] == records[1]

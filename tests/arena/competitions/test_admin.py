@@ -1,0 +1,679 @@
+"""An instructor's words, carried out on competitions that are played and on those that are over."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from arena.competitions.admin import Instructor, Starter
+from arena.competitions.arena_host import Host
+from arena.competitions.scorebook import Ledger
+from arena.formats.spec import Form
+from arena.referee.referee import FAULT, MOST_VOIDS
+from arena.storage.live_results import Results
+from arena.storage.roster import Imported, Issued, Roster
+from arena.storage.roster_csv import Student
+from arena.storage.store import Competition as Written
+from arena.storage.store import Played, State, Store
+from protocol.errors import UsageError
+from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
+from tests.arena.course import Course, names, offence, plan
+from tests.arena.hall import Hall, first_legal, in_time, run, silent, turns
+
+if TYPE_CHECKING:
+    from arena.competitions.competition import Competition
+    from tests.arena.conftest import House
+
+
+class Arena:
+    """A host with a hall's competitions, and a store with a hall's book."""
+
+    def __init__(self, hall: Hall) -> None:
+        self.hall = hall
+        self.written: dict[str, Written] = {}
+        self.restored: list[str] = []
+        self.reopened: list[Competition] = []
+        self.told: list[str] = []
+        self.started: list[tuple[str, dict[str, Any]]] = []
+        self.waiting: tuple[str, ...] = ()
+        self.imports: list[tuple[Student, ...]] = []
+        self.threads: set[int] = set()
+        self.instructor = Instructor(
+            cast(Host, self),
+            cast(Store, self),
+            self.reopened.append,
+            lambda: 1234.5,
+            starter=self,
+            roster=cast(Roster, self),
+            lines=lambda: self.told,
+        )
+
+    def spelled(self, name: str) -> str:
+        return self.hall.players.spellings.of(name)
+
+    def says(self, action: Action, **about: Any) -> Done:
+        """Eva says it."""
+        done = self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+        assert isinstance(done, Done)
+        return done
+
+    async def has(self, action: Action, **about: Any) -> Done:
+        """Eva says something that takes a while."""
+        done = self.instructor(Instruct(VERSION, "token", action, **about), "Eva")
+        assert not isinstance(done, Done)
+        waited: Done = await in_time(done)
+        return waited
+
+    def refuses(self, action: Action, **about: Any) -> str:
+        """What it says to that; nothing has changed."""
+        before = self.state()
+        with pytest.raises(UsageError) as caught:
+            self.says(action, **about)
+        assert self.state() == before
+        return str(caught.value)
+
+    def state(self) -> object:
+        return (
+            len(self.hall.book.acts),
+            len(self.hall.book.rows),
+            [row.counts for row in self.hall.book.rows],
+            [(one.id, one.progress.state) for one in self.hall.competitions],
+        )
+
+    # --- as a host ---
+
+    @property
+    def competitions(self) -> tuple[Competition, ...]:
+        return tuple(one for one in self.hall.competitions if not one.is_over)
+
+    async def start(self, name: str, **about: Any) -> Competition:
+        if not self.hall.competitions:
+            raise UsageError("expected at least 2 connected bots")
+        self.started.append((name, about))
+        return self.hall.competition
+
+    def awaiting(self, name: str) -> str | None:
+        return None
+
+    def take(self, students: Sequence[Student]) -> Imported:
+        """As a roster, on which Ann is already."""
+        self.threads.add(threading.get_ident())
+        self.imports.append(tuple(students))
+        new = (one.name for one in students if one.name != "Ann")
+        return Imported(
+            new=tuple(
+                Issued(name=n, email=None, team=None, token=f"t-{n}") for n in new
+            ),
+            changed=sum(one.name == "Ann" for one in students),
+            same=0,
+            revoked=(),
+        )
+
+    def acted(self, act: Any) -> None:
+        self.hall.book.acted(act)
+
+    def restore(self, competition: Competition) -> None:
+        self.restored.append(competition.id)
+
+    def ledger_of(self, written: Written) -> Ledger:
+        book = self.hall.book
+        return Ledger(
+            written.id,
+            written.plan,
+            cast(Store, book),
+            book.results(written.id),
+            book.acts,
+            book.verdicts,
+        )
+
+    @property
+    def taken(self) -> set[str]:
+        """Names that are somebody's."""
+        return set(self.hall.players)
+
+    def competition(self, which: Ledger | str, is_paused: bool = False) -> Any:
+        """One that is to be played, as a host makes it; or what a store has of one."""
+        if isinstance(which, str):
+            return self.written[which]
+        return SimpleNamespace(ledger=which)
+
+    # --- as a store ---
+
+    def flush(self, within_s: float | None = None) -> None:
+        for one in self.hall.competitions:
+            self.written[one.id] = Written(
+                id=one.id,
+                plan=one.plan,
+                state=one.state,
+                revision=0,
+                started_at=0.0,
+                finished_at=None,
+                ranking=(),
+            )
+
+    def find(self, text: str) -> Written:
+        raise UsageError(f"expected the id of a competition, got {text!r}")
+
+    def played(self, match: str) -> Played:
+        for row in self.hall.book.rows:
+            if row.id == match:
+                return row
+        raise UsageError(f"expected the id of a match in x.db, got {match!r}")
+
+
+async def two(hall: Hall) -> tuple[Arena, list[asyncio.Task[Any]]]:
+    """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
+    hall.come("ann", "ben", plays=silent, tables=2)
+    tasks = []
+    for name, run_name in (("cup-1", "cup"), ("two", "")):
+        _, task = await hall.begin(
+            *("ann", "ben"),
+            competition=name,
+            run=run_name,
+            limits=Limits(),
+            is_attended=True,
+        )
+        tasks.append(task)
+    return Arena(hall), tasks
+
+
+def states(arena: Arena) -> list[State]:
+    return [one.state for one in arena.hall.competitions]
+
+
+async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
+    for one in arena.competitions:
+        one.stop(arena.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
+    for task in tasks:
+        await in_time(task)
+
+
+def test_status_says_how_far_they_are_and_changes_nothing(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.STATUS)
+
+        assert done.text == "2 on"
+        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+        assert arena.hall.book.acts == []
+
+        await end(arena, tasks)
+        assert arena.says(Action.STATUS) == Done("0 on", ())
+        arena.waiting = ("cup waits: 1 of 2 here",)
+        assert arena.says(Action.STATUS).lines == arena.waiting
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("meant", ["cup-1", "cup"])
+def test_one_is_meant_by_its_id_or_the_name_of_its_run(
+    house: House, meant: str
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.PAUSE, competition=meant)
+
+        assert done.text == "paused: cup-1"
+        assert [one.state for one in done.competitions] == ["paused", "running"]
+        assert states(arena) == [State.PAUSED, State.RUNNING]
+
+        done = arena.says(Action.RESUME, competition=meant)
+        assert done.text == "resumed: cup-1"
+        assert states(arena) == [State.RUNNING, State.RUNNING]
+        assert [
+            (one.competition, one.who, one.what, one.at, one.text)
+            for one in arena.hall.book.acts
+        ] == [
+            ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
+            ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
+        ]
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_without_a_name_all_are_meant(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        arena.says(Action.PAUSE, competition="two")
+
+        assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
+        assert "expected a competition to be paused, none is on" in arena.refuses(
+            Action.PAUSE
+        )
+        arena.says(Action.RESUME, competition="two")
+        assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
+        assert arena.says(Action.STOP).text == "stopped: cup-1, two"
+        for task in tasks:
+            assert (await in_time(task)).state is State.STOPPED
+        stops = [one for one in arena.hall.book.acts if one.what == "stop"]
+        assert [one.competition for one in stops] == ["cup-1", "two"]
+        for action, done in (
+            (Action.PAUSE, "paused"),
+            (Action.RESUME, "resumed"),
+            (Action.STOP, "stopped"),
+        ):
+            said = arena.refuses(action)
+            assert said == f"expected a competition to be {done}, none is on"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
+def test_no_such_competition(house: House, action: Action) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        said = arena.refuses(action, competition="tow")
+        assert said == "expected a competition that is on (cup-1, two), got 'tow'"
+
+        await end(arena, tasks)
+        said = arena.refuses(action, competition="two")
+        assert said == "expected a competition that is on (none), got 'two'"
+
+    run(scenario)
+
+
+def test_what_is_paused_is_not_paused_again(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        arena.says(Action.PAUSE, competition="two")
+
+        assert "goes on, two is paused" in arena.refuses(
+            Action.PAUSE, competition="two"
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
+
+        assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
+        assert arena.refuses(Action.RESUME, competition="two") == f"{why}two"
+
+        stuck, _ = arena.competitions
+        for _ in range(MOST_VOIDS):  # of an arena that fails
+            [table] = [one for one in house.conduct.tables if stuck.table(one.id)]
+            house.conduct.void(table, FAULT)
+            await turns()
+        assert not stuck.is_paused
+        assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
+        assert not stuck.is_stuck
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        table = house.conduct.tables[1]
+        done = arena.says(Action.VOID, match=table.id)
+
+        assert done.text == f"{table.id} is void and played again in two"
+        assert arena.restored == ["two"]
+        [noted] = arena.hall.book.acts
+        assert (noted.what, noted.match, noted.text) == (
+            "void",
+            table.id,
+            "made void by Eva",
+        )
+        [row] = arena.hall.book.rows
+        assert row.result.termination.text == "made void by Eva"
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        for name in ("ann", "ben"):
+            arena.hall.plays(name, first_legal)
+        for task in tasks:
+            await in_time(task)
+        row = arena.hall.book.rows[0]
+        done = arena.says(Action.VOID, match=row.id)
+
+        assert done.text == f"{row.id} is void; {row.competition} goes on for it"
+        [again] = arena.reopened
+        assert again.ledger.played == 0
+        assert again.ledger.id == row.competition
+        assert [one.counts for one in arena.hall.book.rows] == [False, True]
+        assert [(one.what, one.text) for one in arena.hall.book.acts] == [
+            ("void", "made void by Eva"),
+            ("void", f"goes on for {row.id}"),
+        ]
+        said = f"expected a match that counts, {row.id} is void already"
+        assert arena.refuses(Action.VOID, match=row.id) == said
+
+    run(scenario)
+
+
+def test_a_match_of_a_stopped_competition_stays(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=2)
+        hall.comes("cem", silent)
+        _, task = await hall.begin("ann", "ben", "cem")
+        arena = Arena(hall)
+        [row] = [row for row in hall.book.rows if set(row.players) == {"ann", "ben"}]
+        arena.says(Action.STOP)
+        await in_time(task)
+
+        assert arena.refuses(Action.VOID, match=row.id) == (
+            "expected a match of a competition that goes on or is finished, c is stopped"
+        )
+        assert arena.reopened == []
+
+    run(scenario)
+
+
+def test_no_such_match_and_none_at_all(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
+        assert arena.refuses(Action.VOID) == (
+            "expected the id of a match to be void, got none"
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        done = arena.says(Action.REMOVE, bot="ben", competition="cup")
+
+        assert done.text == "ben is removed from cup-1"
+        assert arena.hall.competition.is_in("ben"), "in the other"
+
+        assert arena.says(Action.REMOVE, bot="BEN").text == "ben is removed from two"
+        assert "is in a competition, got 'ben'" in arena.refuses(
+            Action.REMOVE, bot="ben"
+        )
+        for task in tasks:
+            report = await in_time(task)
+            assert [one.kind for one in report.verdicts] == [Ending.REMOVED]
+        assert [
+            (one.competition, one.bot, one.text) for one in arena.hall.book.acts
+        ] == [
+            ("cup-1", "ben", "removed by Eva"),
+            ("two", "ben", "removed by Eva"),
+        ]
+
+    run(scenario)
+
+
+def test_who_cannot_be_removed(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+
+        said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
+        assert arena.refuses(Action.REMOVE, bot="nobody") == said
+        assert arena.refuses(Action.REMOVE) == (
+            "expected the name of a bot to be removed, got none"
+        )
+        assert "(cup-1, two), got 'no'" in arena.refuses(
+            Action.REMOVE, bot="ann", competition="no"
+        )
+        await turns()
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+class Office:
+    """An instructor of an arena in which nothing is on, with a real database."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.here: dict[str, str] = {}
+        self.named: dict[str, str] = {}
+        self.competitions = ()
+        self.roster = Roster(store.engine, lambda: 1234.5)
+        self.instructor = Instructor(
+            cast(Host, self),
+            store,
+            lambda competition: None,
+            lambda: 5000.0,
+            starter=cast(Starter, self),
+            roster=self.roster,
+            lines=list,
+        )
+
+    def spelled(self, name: str) -> str:
+        return name
+
+    def use_of(self, name: str) -> str | None:
+        return self.here.get(name)
+
+    def awaiting(self, name: str) -> str | None:
+        return self.named.get(name)
+
+    def says(self, action: Action, **about: Any) -> str:
+        async def scenario() -> str:
+            done = self.instructor(Instruct(VERSION, "", action, **about), "Eva")
+            assert not isinstance(done, Done)
+            text: str = (await in_time(done)).text
+            return text
+
+        return asyncio.run(scenario())
+
+    def refuses(self, action: Action, **about: Any) -> str:
+        before = self.store.actions(), self.roster.members()
+        with pytest.raises(UsageError) as caught:
+            self.says(action, **about)
+        self.store.flush()
+        assert (self.store.actions(), self.roster.members()) == before
+        return str(caught.value)
+
+
+@pytest.fixture
+def office(database: str) -> Iterator[Office]:
+    with Store(database) as store:
+        yield Office(store)
+
+
+@pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
+def test_a_bot_is_removed_from_a_competition_that_is_over(
+    office: Office, state: State
+) -> None:
+    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup"))
+    course.plays(1, ("ann", "ben"), (5, -5))
+    course.ends(state)
+
+    said = office.says(Action.REMOVE, bot="ANN", competition="cup")
+
+    assert said == f"ann is removed from {course.id}, which is over"
+    office.store.flush()
+    [act] = office.store.actions(course.id)
+    assert (act.who, act.what, act.bot, act.at) == ("Eva", "remove", "ann", 5000.0)
+    assert Results(office.store, course.id).standings[-1].name == "ann"
+    assert office.refuses(Action.REMOVE, bot="ann", competition="cup") == (
+        f"expected a bot that is in {course.id}, got 'ann', which is out by removed"
+    )
+
+
+def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
+    office: Office,
+) -> None:
+    course = Course(office.store, plan(Form.LADDER, ()))
+    course.plays(1, ("ann/gin", "ben"), (1, 0))
+    course.ends(State.STOPPED)
+    office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
+    office.store.flush()
+
+    ben, ann = Results(office.store, course.id).standings
+    assert (ben.name, ben.rank, ben.played) == ("ben", None, 0)
+    assert (ann.name, ann.rank) == ("ann/gin", None)
+
+
+def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
+    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
+    course.plays(1, ("ann", "ben"), (0, 0), offence(0))
+    course.ends()
+    drawn = Course(office.store, plan(Form.ELIMINATION, names(5)), "drawn")
+    drawn.ends()
+    where = {"competition": course.id}
+
+    assert office.refuses(Action.REMOVE, bot="zoe", **where) == (
+        f"expected a bot that is in {course.id}, got 'zoe'"
+    )
+    assert office.refuses(Action.REMOVE, bot="ann", **where) == (
+        f"expected a bot that is in {course.id}, got 'ann', which is out by illegal"
+    )
+    assert office.refuses(Action.REMOVE, bot="bot-1", competition="drawn") == (
+        "expected a round robin, a league or a ladder, drawn is an elimination that is over: "
+        "its tables were drawn by its results, so nobody can be taken out of it"
+    )
+
+
+def test_somebody_gets_another_name_or_is_taken_off_the_roster(office: Office) -> None:
+    office.roster.take([Student(name="ann"), Student(name="ben")])
+
+    assert office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
+    assert office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
+    assert [one.name for one in office.roster.members()] == ["anna"]
+    assert [
+        (act.who, act.what, act.bot, act.text) for act in office.store.actions()
+    ] == [("Eva", "rename", "ann", "anna"), ("Eva", "unlist", "ben", "")]
+
+
+def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
+    office.roster.take([Student(name="ann"), Student(name="ben")])
+    office.here["ann"] = "ann/gin is connected"
+    office.named["ben"] = "cup"
+
+    for word in ({"action": Action.UNLIST}, {"action": Action.RENAME, "text": "cem"}):
+        assert office.refuses(**word, bot="ann") == (
+            "expected a name that is not in use: ann/gin is connected"
+        )
+        assert office.refuses(**word, bot="ben") == (
+            "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
+        )
+    del office.named["ben"]
+    assert office.refuses(Action.RENAME, bot="ben", text="ann") == (
+        "expected a name that nobody has: ann/gin is connected"
+    )
+    assert "on the roster, got none" in office.refuses(Action.UNLIST)
+    assert "the new name, got none" in office.refuses(Action.RENAME, bot="ben")
+    assert "on the roster, got 'zoe'" in office.refuses(Action.UNLIST, bot="zoe")
+
+
+def test_a_competition_is_started_and_that_is_written_down(house: House) -> None:
+    async def scenario() -> None:
+        arena, tasks = await two(Hall(house))
+        chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
+        done = await arena.has(
+            Action.START, competition="akq", form="ladder", settings={"hands": 2}
+        )
+
+        assert done.text == "started: two"
+        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+        assert arena.started == [("akq", chosen)]
+        [noted] = arena.hall.book.acts
+        assert (noted.competition, noted.who, noted.what, noted.text) == (
+            *("two", "Eva", "start"),
+            "started by Eva",
+        )
+        await end(arena, tasks)
+
+    run(scenario)
+
+
+def test_what_cannot_be_started_changes_nothing(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+
+        assert arena.refuses(Action.START) == (
+            "expected the name of a run or of a game, got none"
+        )
+        with pytest.raises(UsageError, match="at least 2 connected bots"):
+            await arena.has(Action.START, competition="akq")
+        assert arena.hall.book.acts == []
+
+    run(scenario)
+
+
+def test_a_class_is_imported_beside_the_event_loop(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        done = await arena.has(
+            Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
+        )
+
+        assert done.text == "2 new; 1 known, 1 of them changed"
+        assert done.tokens == (("Ben", "t-Ben"), ("Cem", "t-Cem"))
+        [students] = arena.imports
+        assert students[0] == Student(name="Ann", team="red")
+        assert arena.threads.isdisjoint({threading.get_ident()})
+        [noted] = arena.hall.book.acts
+        assert (noted.competition, noted.what, noted.text) == (
+            *(None, "import"),
+            "2 new; 1 known, 1 of them changed, by Eva",
+        )
+        assert "t-Ben" not in noted.text
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "roster: expected a line of column names, got an empty file"),
+        ("name\nAnn\nAnn\n", "roster:3: 'Ann' is in line 2 already"),
+        ("name,age\n", "roster:1: expected the columns name"),
+        ("name\na/b\n", "roster:2: expected a name without '/'"),
+    ],
+)
+def test_a_line_of_a_class_that_is_wrong_is_named(
+    house: House, text: str, said: str
+) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        with pytest.raises(UsageError) as caught:
+            await arena.has(Action.IMPORT, text=text)
+
+        assert str(caught.value).startswith(said)
+        assert (arena.imports, arena.hall.book.acts) == ([], [])
+
+    run(scenario)
+
+
+def test_an_import_needs_a_text(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+
+        assert arena.refuses(Action.IMPORT) == (
+            "expected the text of a roster, got none"
+        )
+
+    run(scenario)
+
+
+def test_the_log_is_what_was_told_lately(house: House) -> None:
+    async def scenario() -> None:
+        arena = Arena(Hall(house))
+        arena.told += ["one", "two"]
+
+        done = arena.says(Action.LOG)
+        assert (done.lines, done.tokens) == (("one", "two"), ())
+        assert arena.hall.book.acts == []
+
+    run(scenario)

@@ -1,0 +1,674 @@
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from arena.competitions import config
+from arena.competitions.config import Config, Serve, example, read_config
+from arena.competitions.planned_run import PAUSE_S, Run, Who, plan_for
+from arena.competitions.start import plan_by_hand
+from arena.formats.formats import schedule_of, standings_of
+from arena.formats.spec import WAIT_S, Form, Plan
+from arena.formats.timetable import parse
+from arena.games import GAMES
+from protocol.errors import UsageError
+from protocol.messages import Limits
+
+Read = Callable[[str], Config]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def call(text: str) -> Config:
+        path = tmp_path / "class.toml"
+        path.write_text(text, encoding="utf-8")
+        return read_config(path)
+
+    return call
+
+
+@pytest.fixture
+def refusal(read: Read, tmp_path: Path) -> Callable[[str], str]:
+    """What is said of a file, without the file's name in front."""
+
+    def call(text: str) -> str:
+        with pytest.raises(UsageError) as caught:
+            read(text)
+        said = str(caught.value)
+        front = f"{tmp_path / 'class.toml'}: "
+        assert said.startswith(front)
+        assert "\n" not in said
+        return said.removeprefix(front)
+
+    return call
+
+
+def test_an_empty_file_changes_nothing(read: Read) -> None:
+    found = read("")
+
+    assert found == Config(files=found.files)
+    assert [file.name for file in found.files] == ["class.toml"]
+    assert (found.serve, found.limits) == (Serve(), Limits())
+
+
+def test_everything(read: Read, tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "bot.py").touch()
+    found = read("""
+        [serve]
+        host = "0.0.0.0"
+        port = 0
+        db = "class.db"
+        players = 4
+        matches = 2
+        once = true
+        practice = true
+        open = true
+        tls_cert = "tls/cert.pem"
+        tls_key = "/etc/key.pem"
+        log = "class.log"
+        [limits]
+        decision_ms = 500
+        memory_mib = 256
+        [games.akq]
+        hands = 10
+        [games.blackjack]
+        shuffle = "riffle"
+        [games.gin_rummy]
+        starter = 1
+        [[bot]]
+        command = "stdio: sh ann/bot.py"
+        name = "ann"
+        game = "akq"
+        [[bot]]
+        command = "sh -c true"
+    """)
+
+    assert found.serve == Serve(
+        host="0.0.0.0",
+        port=0,
+        db=str(tmp_path / "class.db"),
+        players=4,
+        matches=2,
+        once=True,
+        practice=True,
+        open=True,
+        tls_cert=str(tmp_path / "tls/cert.pem"),
+        tls_key="/etc/key.pem",
+        log=str(tmp_path / "class.log"),
+    )
+    assert found.limits == Limits(decision_ms=500, memory_mib=256)
+    assert found.games == {
+        "ace_king_queen": {"hands": 10},
+        "blackjack": {"shuffle": "riffle"},
+        "gin_rummy": {"starter": 1},
+    }
+    ann, other = found.bots
+    assert (ann.name, ann.game) == ("ann", "ace_king_queen")
+    assert (ann.program.stdio, ann.program.words) == (True, ("sh", "ann/bot.py"))
+    assert (other.name, other.game) == (None, None)
+    assert ann.program.folder == other.program.folder == tmp_path
+
+
+def test_the_file_of_the_manual(read: Read) -> None:
+    manual = (Path(config.__file__).parents[1] / "README.md").read_text(
+        encoding="utf-8"
+    )
+    [text] = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    ours = read(text)
+
+    assert set(tomllib.loads(text)) == {"serve", "limits", "games", "bot"}
+    assert ours.limits == Limits(decision_ms=500, memory_mib=256)
+    assert [entry.name for entry in ours.bots] == ["ann", None]
+    for field in (*Serve.__struct_fields__, "command", "name", "game"):
+        assert f"`{field}`" in manual
+
+
+@pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
+def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
+    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == Serve(db=db, log="-")
+
+
+# ---- Runs
+
+
+def the_run(config: Config) -> Run:
+    [run] = config.runs
+    return run
+
+
+def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
+    akq, gin, high_low, poker, blackjack = read("""
+        [[run]]
+        game = "akq"
+        [[run]]
+        game = "gin"
+        [[run]]
+        game = "high_low"
+        [[run]]
+        game = "tcp"
+        [[run]]
+        game = "blackjack"
+    """).runs
+
+    assert akq == Run(
+        name="ace_king_queen",
+        game="ace_king_queen",
+        form=Form.ROUND_ROBIN,
+        least=2,
+        with_itself=True,
+    )
+    assert (gin.form, gin.least, gin.with_itself) == (Form.ROUND_ROBIN, 2, False)
+    assert (high_low.form, high_low.least) == (Form.ELIMINATION, 4)
+    assert (poker.form, poker.least) == (Form.LEAGUE, 1)
+    assert (blackjack.name, blackjack.form) == ("blackjack", Form.LEAGUE)
+    assert (gin.at, gin.who, gin.wait_s, gin.pause_s) == (
+        None,
+        Who.CONNECTED,
+        WAIT_S,
+        PAUSE_S,
+    )
+
+
+def test_a_run_of_which_everything_is_said(read: Read) -> None:
+    found = read("""
+        [limits]
+        bank_ms = 7
+        memory_mib = 64
+        [games.gin]
+        games = 100
+        target = 20
+        [[run]]
+        name = "evening"
+        game = "gin"
+        form = "round_robin"
+        at = ["Mon 18:00", 2026-11-23T18:00:00+01:00]
+        players = ["ann", "ben", "cem"]
+        least = 3
+        matches = 3
+        split = 4
+        with_itself = true
+        wait_s = 90
+        house = ["expert", "expert"]
+        settings = { target = 30 }
+        limits = { decision_ms = 500 }
+    """)
+    run = the_run(found)
+    plan = plan_for(
+        *(run, found.limits, found.games, ("ann", "ben")),
+        {"ann": "red", "dee": "red"},
+        due_at=4.0,
+    )
+
+    assert run.at == parse(
+        ["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")]
+    )
+    assert (run.who, run.players) == (Who.NAMED, ("ann", "ben", "cem"))
+    assert run.house == ("expert", "expert")
+    assert plan == Plan(
+        game="gin_rummy",
+        form=Form.ROUND_ROBIN,
+        settings={
+            "games": 25,
+            "target": 30,
+            "starter": None,
+            "max_turns": 200,
+            "max_rounds": 100,
+        },
+        players=("ann", "ben"),
+        matches=12,
+        with_itself=True,
+        limits=Limits(decision_ms=500, bank_ms=7, memory_mib=64),
+        wait_s=90,
+        teams={"ann": "red"},
+        run="evening",
+        due_at=4.0,
+    )
+
+
+def test_a_ladder(read: Read) -> None:
+    found = read("""
+        [[run]]
+        game = "high_low"
+        form = "ladder"
+        players = "roster"
+        at = 2026-11-23T18:00:00
+        until = "Fri 18:00"
+        pause_s = 1.5
+    """)
+    run = the_run(found)
+
+    assert (run.form, run.who, run.players) == (Form.LADDER, Who.ROSTER, ())
+    assert run.until == parse("Fri 18:00")
+    assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
+
+
+def test_competitions_have_defaults_of_their_own(read: Read) -> None:
+    found = read("""
+        [games.tcp]
+        stake = 50
+        [[run]]
+        game = "tcp"
+        [[run]]
+        game = "blackjack"
+    """)
+    poker, blackjack = (
+        plan_for(run, found.limits, found.games, ("ann",)) for run in found.runs
+    )
+
+    assert (poker.settings["stake"], poker.settings["goal"]) == (50, 100)
+    assert blackjack.settings["shuffle"] == "uniform"
+    assert poker.pause_s == 0
+
+
+def test_options_that_change_the_limits_reach_the_plan(read: Read) -> None:
+    found = read('[[run]]\ngame = "akq"\nlimits = { bank_ms = 5 }')
+    changed = Limits(bank_ms=9, hard_ms=9)
+
+    limits = plan_for(the_run(found), changed, found.games, ("ann", "ben")).limits
+    assert limits == Limits(bank_ms=5, hard_ms=9)
+
+
+def test_on_a_ladder_a_lost_connection_has_ten_seconds_unless_its_run_says_otherwise(
+    read: Read,
+) -> None:
+    found = read("""
+        [limits]
+        grace_ms = 40_000
+        [[run]]
+        game = "akq"
+        [[run]]
+        name = "ladder"
+        game = "akq"
+        form = "ladder"
+        [[run]]
+        name = "patient"
+        game = "akq"
+        form = "ladder"
+        limits = { grace_ms = 60_000 }
+    """)
+    graces = [
+        plan_for(run, found.limits, found.games, ("ann", "ben")).limits.grace_ms
+        for run in found.runs
+    ]
+    assert graces == [40_000, 10_000, 60_000]
+
+    by_hand = plan_by_hand(GAMES["ace_king_queen"], found, form="ladder")
+    assert by_hand.limits == Limits(grace_ms=10_000)
+
+    impatient = Limits(grace_ms=2_000)
+    ladder = plan_for(found.runs[1], impatient, found.games, ("ann", "ben"))
+    assert ladder.limits == impatient
+
+
+RUN = "[[run]]\ngame = "
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[run]", "run: expected tables [[run]], got a table"),
+        ("[[run]]", "[[run]] 1 game: expected text, got nothing"),
+        (
+            "[[run]]\ngame = 'chess'",
+            "[[run]] 1 game: unknown game 'chess'; expected one of: "
+            "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack",
+        ),
+        (
+            RUN + "'akq'\nwhen = 4",
+            "[[run]] 1 when: unknown field; expected some of: game, name, form, at, until, players, least, "
+            "matches, split, with_itself, wait_s, pause_s, forgive, house, settings, limits",
+        ),
+        (
+            RUN + "'akq'\nname = 'a  b'",
+            "[[run]] 1 name: expected a title of 1 to 64 printable letters with single spaces, got 'a  b'",
+        ),
+        (
+            RUN + "'akq'\nname = ''",
+            "[[run]] 1 name: expected a title of 1 to 64 printable letters with single spaces, got ''",
+        ),
+        (
+            RUN + "'akq'\nname = 'Friday'\n" + RUN + "'akq'\nname = 'friday'",
+            "[[run]] 2 name: expected another for every run, got 'friday' which looks like 'Friday'",
+        ),
+        (
+            RUN + "'akq'\n" + RUN + "'ace_king_queen'",
+            "[[run]] 2 name: expected another for every run, got 'ace_king_queen' again",
+        ),
+        (
+            RUN + "'akq'\nform = 'knockout'",
+            "[[run]] 1 form: expected one of: round_robin, elimination, league, ladder, got 'knockout'",
+        ),
+        (
+            RUN + "'akq'\nform = 'elimination'",
+            "[[run]] 1 form: expected high_low for an elimination, got ace_king_queen",
+        ),
+        (
+            RUN + "'akq'\nat = 'teatime'",
+            '[[run]] 1 at: expected a date and time such as 2026-11-23T18:00:00, or "18:00", "Mon 18:00", '
+            "\"Mon,Thu 18:00\", or a list of these, got 'teatime'",
+        ),
+        (
+            RUN + "'akq'\nuntil = '18:00'",
+            "[[run]] 1 until: expected a ladder, got round robin",
+        ),
+        (
+            RUN + "'akq'\nplayers = 'all'",
+            "[[run]] 1 players: expected a list of names or 'roster', got 'all'",
+        ),
+        (
+            RUN + "'akq'\nplayers = [4]",
+            "[[run]] 1 players: expected a list of names or 'roster', got a list",
+        ),
+        (
+            RUN + "'akq'\nplayers = ['ann', 'ben', 'ann']",
+            "[[run]] 1 players: expected every bot once, got 'ann' twice",
+        ),
+        (
+            RUN + "'akq'\nplayers = ['ann', 'ben', 'ANN']",
+            "[[run]] 1 players: expected every bot once, got 'ann' and 'ANN', which look alike",
+        ),
+        (
+            RUN + "'akq'\nplayers = [' ann', 'ben']",
+            "[[run]] 1 players: expected names of 1 to 64 printable letters, got ' ann'",
+        ),
+        (
+            RUN + "'akq'\nplayers = ['ann']",
+            "[[run]] 1 least: expected at most the 1 that players names, got 2",
+        ),
+        (
+            RUN + "'gin'\nleast = 1",
+            "[[run]] 1 least: expected at least 2 for a round robin, got 1",
+        ),
+        (
+            RUN + "'high_low'\nmatches = 2",
+            "[[run]] 1 matches: expected a round robin or a league, got a form without them: elimination",
+        ),
+        (
+            RUN + "'akq'\nmatches = 500\nsplit = 500",
+            "[[run]] 1 matches: expected at most 100000 with those of split, got 250000",
+        ),
+        (
+            RUN + "'akq'\nsplit = 3",
+            "[[run]] 1 split: expected a number that divides the hands, 1000, got 3",
+        ),
+        (
+            RUN + "'gin'\nsplit = 2",
+            "[[run]] 1 split: expected a number that divides the games, 1, got 2",
+        ),
+        (
+            RUN + "'tcp'\nsplit = 2",
+            "[[run]] 1 split: expected a round robin, got league",
+        ),
+        (
+            RUN + "'tcp'\nwith_itself = true",
+            "[[run]] 1 with_itself: expected a round robin, got league",
+        ),
+        (
+            RUN + "'tcp'\nwait_s = -1",
+            "[[run]] 1 wait_s: expected a number from 0 to 86400, got -1",
+        ),
+        (
+            RUN + "'tcp'\nhouse = ['nash']",
+            "[[run]] 1 house: no house bot 'nash' for three_card_poker; expected some of: always, doubler, q64, random",
+        ),
+        (
+            RUN + "'tcp'\nsettings = 4",
+            "[[run]] 1 settings: expected a table, got 4",
+        ),
+        (
+            RUN + "'tcp'\nsettings = { hands = 4 }",
+            "[[run]] 1 settings hands: unknown field; expected some of: stake, rounds, goal, pair_kicker",
+        ),
+        (
+            RUN + "'akq'\nsettings = { hands = true }",
+            "[[run]] 1 settings hands: expected an integer from 0 to 10000000, got true",
+        ),
+        (
+            RUN + "'high_low'\nforgive = 1",
+            "[[run]] 1 forgive: expected a round robin or a league, got elimination",
+        ),
+        (
+            RUN + "'gin'\nform = 'ladder'\nforgive = 1",
+            "[[run]] 1 forgive: expected a round robin or a league, got ladder",
+        ),
+        (
+            RUN + "'akq'\nforgive = -1",
+            "[[run]] 1 forgive: expected an integer from 0 to 100000, got -1",
+        ),
+        (
+            RUN + "'akq'\nlimits = { bank_ms = -1 }",
+            "[[run]] 1 limits bank_ms: expected an integer from 0 to 86400000, got -1",
+        ),
+        (
+            RUN + "'akq'\nlimits = { memory_mib = 64 }",
+            "[[run]] 1 limits memory_mib: expected it in [limits], for the whole arena; "
+            "here some of: decision_ms, bank_ms, hard_ms, wall_ms, start_ms, grace_ms",
+        ),
+        (
+            "[serve]\ntls_cert = 'a'",
+            "[serve] tls_key: expected it beside its other half",
+        ),
+    ],
+)
+def test_a_run_that_cannot_be_is_told_when_it_is_read(
+    refusal: Callable[[str], str], text: str, said: str
+) -> None:
+    assert refusal(text) == said
+
+
+@pytest.mark.parametrize("game", ["akq", "gin", "tcp", "blackjack"])
+def test_J3_what_a_run_forgives_is_in_its_plan(
+    read: Callable[[str], Config], game: str
+) -> None:
+    found = read(RUN + f"'{game}'\nforgive = 2")
+    plain = read(RUN + f"'{game}'")
+
+    assert plan_for(found.runs[0], found.limits, {}, ("ann", "ben")).forgive == 2
+    assert plan_for(plain.runs[0], plain.limits, {}, ("ann", "ben")).forgive == 0
+
+
+def test_settings_of_a_run_must_go_together_with_those_of_its_game(
+    refusal: Callable[[str], str],
+) -> None:
+    run = RUN + "'tcp'\nsettings = { stake = 600000000000 }"
+    said = refusal(run)
+
+    assert said.startswith("[[run]] 1 settings of three_card_poker: ")
+
+
+# ---- The example
+
+
+def test_the_example_can_be_played(read: Read) -> None:
+    found = read(example())
+
+    assert {run.game for run in found.runs} == set(GAMES)
+    assert {run.form for run in found.runs} == set(Form)
+    assert [run.name for run in found.runs if run.at is None] == ["warm-up"]
+    for run in found.runs:
+        for at in (run.at, run.until):
+            assert at is None or at.next_after(datetime(2026, 11, 1, tzinfo=UTC))
+        players = ("ann", "ben", "cem", "dee")
+        plan = plan_for(run, found.limits, found.games, players)
+        plan = msgspec.structs.replace(plan, seed="00", house=("x", "y", "z"))
+        assert run.form is Form.LADDER or next(schedule_of(plan))
+        standings_of(plan)
+
+
+def test_what_is_switched_off_in_the_example_can_be_switched_on(
+    read: Read, tmp_path: Path
+) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / "bot.py").touch()
+    switched_on = re.sub(
+        r"^# (?=\w+ = |\[\[)", "", example(), flags=re.MULTILINE
+    ).replace("python3", "sh")
+    found = read(switched_on)
+
+    assert switched_on.count("\n[[bot]]") == 1
+    assert found.bots[0].name == "ann"
+    assert found.serve.tls_key == str(tmp_path / "privkey.pem")
+
+
+def test_the_example_names_all_that_a_run_can_say() -> None:
+    [listed] = re.findall(r"What is played\n(.*?)\n\n", example(), re.DOTALL)
+    ladder = example().rpartition("[[run]]")[2]
+
+    for field in config._Run.__struct_fields__:
+        assert re.search(rf"\b{field}\b", listed + ladder), field
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[limit]",
+            "limit: unknown table; expected some of: [serve], [limits], [games.<game>], [[bot]], [[run]]",
+        ),
+        ("limits = 4", "[limits]: expected a table, got 4"),
+        ("[[serve]]", "[serve]: expected a table, got a list"),
+        ("games.akq = true", "[games.akq]: expected a table, got true"),
+        ("[bot]", "bot: expected tables [[bot]], got a table"),
+        ("bot = [4]", "[[bot]] 1: expected a table, got 4"),
+        (
+            "[serve]\nsport = 4",
+            "[serve] sport: unknown field; expected some of: "
+            "host, port, db, players, matches, once, practice, open, page, origin, trusted_proxy, base_path, tls_cert, tls_key, log",
+        ),
+        (
+            "[limits]\ndecision_ms = true",
+            "[limits] decision_ms: expected an integer from 1 to 86400000, got true",
+        ),
+        (
+            "[limits]\ndecision_ms = 4.0",
+            "[limits] decision_ms: expected an integer from 1 to 86400000, got 4.0",
+        ),
+        (
+            '[limits]\ndecision_ms = "4"',
+            "[limits] decision_ms: expected an integer from 1 to 86400000, got '4'",
+        ),
+        (
+            "[limits]\ndecision_ms = 0",
+            "[limits] decision_ms: expected an integer from 1 to 86400000, got 0",
+        ),
+        (
+            "[limits]\ntables = 5000",
+            "[limits] tables: expected an integer from 1 to 4096, got 5000",
+        ),
+        (
+            f"[limits]\ntables = {10**30}",
+            f"[limits] tables: expected an integer from 1 to 4096, got {10**30}",
+        ),
+        (
+            "[serve]\nport = 65536",
+            "[serve] port: expected an integer from 0 to 65535, got 65536",
+        ),
+        ("[serve]\nonce = 1", "[serve] once: expected true or false, got 1"),
+        (
+            "[serve]\nhost = {}",
+            "[serve] host: expected text that is not empty, got a table",
+        ),
+        ('[serve]\ndb = ""', "[serve] db: expected text that is not empty, got ''"),
+        (
+            "[serve]\nplayers = 1979-05-27",
+            "[serve] players: expected an integer of at least 1, got 1979-05-27",
+        ),
+        (
+            "[games.chess]",
+            "[games.chess]: unknown game 'chess'; expected one of: "
+            "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack",
+        ),
+        (
+            "[games.akq]\nhand = 4",
+            "[games.akq] hand: unknown field; expected some of: hands",
+        ),
+        (
+            "[games.akq]\nhands = -1",
+            "[games.akq] hands: expected an integer from 0 to 10000000, got -1",
+        ),
+        (
+            "[games.gin]\nstarter = true",
+            "[games.gin] starter: expected 0 or 1, got true",
+        ),
+        (
+            '[games.blackjack]\nshuffle = "fair"',
+            "[games.blackjack] shuffle: expected 'riffle' or 'uniform', got 'fair'",
+        ),
+        (
+            "[games.akq]\n[games.ace_king_queen]",
+            "[games.ace_king_queen]: the settings of ace_king_queen are given twice",
+        ),
+        ("[[bot]]", "[[bot]] 1 command: expected text, got nothing"),
+        (
+            '[[bot]]\ncommand = "sh"\n[[bot]]\ncommand = 4',
+            "[[bot]] 2 command: expected text, got 4",
+        ),
+        (
+            '[[bot]]\ncommand = "sh"\ncolour = "red"',
+            "[[bot]] 1 colour: unknown field; expected some of: command, name, game",
+        ),
+        (
+            '[[bot]]\ncommand = "sh"\nname = "a b"',
+            "[[bot]] 1 name: expected a name of 1 to 64 letters, digits, - and _, got 'a b'",
+        ),
+        (
+            '[[bot]]\ncommand = "sh"\ngame = "chess"',
+            "[[bot]] 1 game: unknown game 'chess'; expected one of: "
+            "ace_king_queen, gin_rummy, high_low, three_card_poker, blackjack",
+        ),
+        (
+            "[[bot]]\ncommand = ''",
+            "[[bot]] 1 command: expected a command line such as 'python3 bot.py', got ''",
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_place(
+    refusal: Callable[[str], str], text: str, said: str
+) -> None:
+    assert refusal(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[limits",
+        "tables = ",
+        "a = 1\na = 2",
+        "x = " + "[" * 100_000,
+        f"[limits]\ntables = {'9' * 5000}",
+    ],
+    ids=["table", "value", "twice", "nested", "digits"],
+)
+def test_what_is_no_toml(refusal: Callable[[str], str], text: str) -> None:
+    assert refusal(text).startswith("expected TOML")
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "class.toml"
+    path.write_bytes(b'a = "\xff"')
+
+    with pytest.raises(UsageError, match=r"class\.toml: expected TOML: 'utf-8'"):
+        read_config(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("nowhere.toml", "No such file"), (".", "Is a directory")]
+)
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, why: str) -> None:
+    with pytest.raises(UsageError, match=f"cannot be read: {why}"):
+        read_config(tmp_path / name)
+
+
+def test_the_settings_of_a_competition_must_go_together(
+    refusal: Callable[[str], str],
+) -> None:
+    said = refusal("[games.tcp]\nstake = 1000000000000")
+
+    assert said.startswith("[games.tcp]: settings of three_card_poker: ")

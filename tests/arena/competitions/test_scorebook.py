@@ -1,0 +1,389 @@
+"""Competitions that are gone on with: from any moment of what was played before, they end as if nothing had happened."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+import pytest
+
+from arena.competitions.scorebook import Ledger, beyond
+from arena.engine.match import Result
+from arena.formats.spec import Form
+from arena.storage.store import Played, State, Store
+from bots.strategy import choose
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Ask, Ending, Limits, Termination, Verdict
+from tests.arena.hall import SOON, Book, Hall, act, illegal, in_time, run
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import House
+
+THREE = ("ann", "ben", "cem")
+TEN = tuple(f"bot {number}" for number in range(10))
+
+FORMS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "round robin": (("ann", "ben", "cem", "rogue"), {"matches": 2}),
+    "with itself": (THREE, {"with_itself": True}),
+    "league": (("ann", "rogue", "cem"), {"game": "blackjack", "matches": 3}),
+    "elimination": (TEN, {"game": "high_low"}),
+}
+
+
+def come(hall: Hall, names: tuple[str, ...], seed: int = 4) -> None:
+    """All bots, two of which may be rogues."""
+    rng = random.Random(seed)
+
+    def plays(ask: Ask) -> object:
+        return choose(ask.question.choices, rng)
+
+    for name in names:
+        rogue = name in ("rogue", "bot 3")
+        hall.comes(name, illegal if rogue else plays, tables=2)
+
+
+async def played(house: House, form: str) -> Hall:
+    """A competition that has been played to its end."""
+    hall = Hall(house)
+    names, plan = FORMS[form]
+    come(hall, names)
+    await hall.play(*names, **plan)
+    return hall
+
+
+def as_of(hall: Hall, count: int) -> dict[str, Any]:
+    """What a database had when so many matches were over."""
+    rows = hall.book.rows[:count]
+    ids = {row.id for row in rows}
+    verdicts = [one for one in hall.book.verdicts if one.match in ids]
+    return {"earlier": [row for row in rows if row.counts], "verdicts": verdicts}
+
+
+# --- resume ---
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_after_any_match_the_rest_is_played_and_nothing_twice(
+    house: House, form: str
+) -> None:
+    async def scenario() -> None:
+        first = await played(house, form)
+        names, plan = FORMS[form]
+        assert len(first.book.rows) > 3
+        for count in range(len(first.book.rows) + 1):
+            before = as_of(first, count)
+            hall = Hall(house)
+            come(hall, names, seed=count)
+            competition = hall.compete(*names, **plan, **before)
+            report = await in_time(competition.run())
+
+            earlier = before["earlier"]
+            rows = (*earlier, *hall.book.results())
+            numbers = [row.pairing for row in rows]
+            assert len(numbers) == len(set(numbers)) == report.played
+            assert not beyond(competition.plan, {row.pairing: row for row in rows})
+            out = {verdict.bot for verdict in report.verdicts}
+            if form == "elimination":
+                placed = [name for place in report.ranking for name in place.names]
+                assert sorted(placed) == sorted(names)
+                assert sorted(numbers) == list(range(1, len(numbers) + 1))
+            else:
+                met = Counter(
+                    frozenset(row.players)
+                    for row in rows
+                    if out.isdisjoint(row.players)
+                )
+                assert set(met.values()) == {plan.get("matches", 1)}
+                left = [name for name in names if name not in out]
+                assert set().union(*met) == set(left)
+            assert out == {"rogue", "bot 3"} & set(names)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
+    house: House, form: str
+) -> None:
+    async def scenario() -> None:
+        first = await played(house, form)
+        names, plan = FORMS[form]
+        report = await first.competition.run()  # nobody asks for it, but it may be
+        hall = Hall(house)  # in which nobody is
+        again = await hall.play(
+            *names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON
+        )
+
+        assert hall.book.matches == []
+        assert again.standings == report.standings
+        assert again.cross_table == report.cross_table
+        assert again.ranking == report.ranking
+        assert again.verdicts == report.verdicts
+        assert again.played == report.played
+
+    run(scenario)
+
+
+def test_J3_the_pairings_of_an_earlier_offender_are_not_played(house: House) -> None:
+    async def scenario() -> None:
+        first = await played(house, "round robin")
+        names, plan = FORMS["round robin"]
+        [row] = [row for row in first.book.rows if row.result.termination.is_offence]
+        hall = Hall(house)
+        come(hall, names)
+        report = await hall.play(
+            *names, **plan, earlier=[row], verdicts=first.book.verdicts
+        )
+
+        assert not any("rogue" in players for players, _ in hall.book.matches)
+        assert len(hall.book.matches) == 6
+        assert report.standings[-1].name == "rogue"
+        assert report.standings[-1].eliminated == row.result.termination
+
+    run(scenario)
+
+
+def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        first = Hall(house)
+        names = ("ann", "ben", "rogue")
+        come(first, names)
+        await first.play(*names, matches=4)
+        hall = Hall(house)  # nobody is here
+        competition = hall.compete(
+            *names,
+            matches=4,
+            wait_s=SOON,
+            earlier=first.book.results(),
+            verdicts=first.book.verdicts,
+        )
+        report = await in_time(competition.run())
+
+        assert not competition.progress.waits_for
+        assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
+        assert hall.book.matches == []
+
+    run(scenario)
+
+
+def test_results_of_other_bots_are_refused_in_a_line(house: House) -> None:
+    async def scenario() -> None:
+        first = Hall(house)
+        come(first, ("ann", "ben"))
+        await first.play("ann", "ben")
+        hall = Hall(house)
+        come(hall, ("ann", "cem"))
+        with pytest.raises(ArenaError) as caught:
+            await hall.play("ann", "cem", earlier=first.book.results())
+
+        text = str(caught.value)
+        assert text.startswith("expected ")
+        assert "got " in text
+        assert "arena verify" in text
+        assert "\n" not in text
+        assert hall.book.matches == []
+
+    run(scenario)
+
+
+def test_who_was_removed_before_the_arena_was_killed_stays_out(house: House) -> None:
+    async def scenario() -> None:
+        for names, plan in (FORMS["round robin"], FORMS["elimination"]):
+            gone = names[-2]
+            hall = Hall(house)
+            come(hall, names)
+            removal = act("remove", bot=gone)
+            competition = hall.compete(*names, **plan, acts=[removal])
+
+            assert not competition.is_in(gone)
+
+            report = await in_time(competition.run())
+
+            met = [players for players, result in hall.book.matches if gone in players]
+            offences = [
+                result.termination
+                for players, result in hall.book.matches
+                if gone in players
+            ]
+            if plan.get("game") == "high_low":
+                assert len(met) == 1
+                assert offences[0].kind is Ending.REMOVED
+            else:
+                assert met == []
+                ended = {row.name: row.eliminated for row in report.standings}
+                assert ended[gone] == Termination(Ending.REMOVED, None, "remove by Eva")
+
+    run(scenario)
+
+
+def test_time_that_is_left_goes_by_the_matches_since_the_restart(house: House) -> None:
+    async def scenario() -> None:
+        first = await played(house, "with itself")
+        hall = Hall(house)
+        names, plan = FORMS["with itself"]
+        competition = hall.compete(*names, **plan, **as_of(first, 3))
+
+        assert competition.played == 3
+        assert competition.progress.left_s is None
+
+    run(scenario)
+
+
+# --- what is taken back ---
+
+
+def played_row(
+    pairing: int, *players: str, scores: tuple[int, ...] = (3, -3), ended: Any = None
+) -> Played:
+    termination = ended or Termination(Ending.COMPLETED)
+    return Played(
+        number=pairing,
+        id=f"m{pairing}",
+        competition="c",
+        pairing=pairing,
+        counts=True,
+        game="ace_king_queen",
+        players=players,
+        result=Result(scores, (0, 0), termination),
+        started_at=0.0,
+        finished_at=1.0,
+        digest="",
+    )
+
+
+def ledger(house: House, *rows: Played, **state: Any) -> Ledger:
+    plan = Hall(house).plan("ann", "ben", "cem", **state.pop("plan", {}))
+    store = cast(Store, state.pop("store", Book()))
+    return Ledger("c", plan, store, rows, **state)
+
+
+ILLEGAL = Termination(Ending.ILLEGAL, 0, "seat 1 answered 4")
+
+
+def verdict(match: str, bot: str) -> Verdict:
+    return Verdict(
+        kind=Ending.ILLEGAL,
+        match=match,
+        game="ace_king_queen",
+        bot=bot,
+        seat=0,
+        text="seat 1 answered 4",
+        bank_ms=0,
+        limits=Limits(),
+    )
+
+
+def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
+    house: House,
+) -> None:
+    book = ledger(
+        house,
+        played_row(1, "ann", "ben", ended=ILLEGAL),
+        verdicts=[verdict("m0", "cem"), verdict("m1", "ann")],
+    )
+
+    assert [one.match for one in book.verdicts] == ["m1"]
+    assert book.out == {"ann": ILLEGAL}
+
+
+def test_what_a_result_brought_about_is_undone_with_it(house: House) -> None:
+    rows = (
+        played_row(1, "ann", "ben"),
+        played_row(2, "ann", "cem", ended=ILLEGAL),
+    )
+    book = ledger(house, *rows, verdicts=[verdict("m2", "ann")])
+    assert {row.name: row.played for row in book.rows}["ben"] == 0
+
+    store = Book()
+    store.rows.extend(rows)
+    book = ledger(house, *rows, verdicts=[verdict("m2", "ann")], store=store)
+    taken = book.take_back("m2", act("void", match="m2"))
+
+    assert taken.id == "m2"
+    assert book.out == {}
+    assert book.verdicts == []
+    assert book.rows == ledger(house, rows[0]).rows
+    assert book.cross_table == ledger(house, rows[0]).cross_table
+    assert store.acts == [act("void", match="m2")]
+    assert book.of_match("m2") is None
+    assert book.played == 1
+
+
+def test_a_match_that_does_not_count_cannot_be_taken_back(house: House) -> None:
+    store = Book()
+    book = ledger(house, played_row(1, "ann", "ben"), store=store)
+    for match in ("m2", ""):
+        with pytest.raises(UsageError, match=f"that counts, got '{match}'"):
+            book.take_back(match, act("void"))
+
+    assert store.acts == []
+    assert book.played == 1
+
+
+def test_who_offends_twice_is_out_for_the_first_offence(house: House) -> None:
+    late = msgspec.structs.replace(ILLEGAL, kind=Ending.TIMEOUT)
+    book = ledger(
+        house,
+        played_row(2, "ann", "cem", ended=ILLEGAL),
+        played_row(1, "ann", "ben", ended=late),
+    )
+
+    assert book.out == {"ann": ILLEGAL}
+    assert [row.eliminated for row in book.rows if row.name == "ann"] == [ILLEGAL]
+
+
+def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
+    house: House,
+) -> None:
+    book = ledger(
+        house,
+        played_row(1, "ann", "ben", ended=ILLEGAL),
+        played_row(2, "cem", "ann"),
+        acts=[act("remove", bot="cem")],
+        plan={"form": Form.LADDER},
+    )
+    rows = {row.name: row for row in book.rows}
+
+    assert book.out.keys() == {"cem"}
+    assert (rows["ann"].losses, rows["ann"].offences) == (1, 1)
+    assert (rows["cem"].rank, rows["cem"].played) == (None, 0)
+    assert rows["cem"].eliminated == Termination(Ending.REMOVED, None, "remove by Eva")
+    assert book.last_pairing == 2
+    assert book.cross_table == {}
+
+
+def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        first = await played(house, "elimination")
+        plan = first.competition.plan
+        counted = {row.pairing: row for row in first.book.results()}
+        last = max(counted)
+
+        assert beyond(plan, counted) == set()
+        assert beyond(plan, {n: counted[n] for n in counted if n != last}) == set()
+        without = {n: counted[n] for n in counted if n != 1}
+        assert beyond(plan, without) == set(range(3, last + 1))
+        assert beyond(plan, {**counted, last + 1: counted[last]}) == {last + 1}
+        ladder = Hall(house).plan("ann", "ben", form=Form.LADDER)
+        assert beyond(ladder, counted) == set()
+
+    run(scenario)
+
+
+def test_its_state_is_written_with_who_wanted_it(house: House) -> None:
+    store = Book()
+    book = ledger(house, store=store)
+    book.state_changed(State.PAUSED, act("pause"))
+    book.acted(act("flag"))
+    assert book.flag(act("flag", match="m1"))
+    assert not book.flag(act("flag", match="m1")), "not twice"
+    book.finished(7.0, (), State.STOPPED, act("stop"))
+
+    assert [one.what for one in store.acts] == ["pause", "flag", "flag", "stop"]
+    assert store.finished == [("c", 7.0, (), State.STOPPED)]

@@ -1,0 +1,495 @@
+"""One match in progress: what an answer does, what an offence does, what the record keeps."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.rules import EVERYONE, Ask, Tell
+from arena.games import GAMES
+from bots.strategy import choose
+from protocol.ace_king_queen import HandOver, Open, Respond
+from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks
+from protocol.messages import Ending, Termination
+from protocol.vocabulary import News
+
+SEED = bytes(32)
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 10},
+    "gin_rummy": {"max_rounds": 2},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 10},
+    "blackjack": {"hands": 10},
+}
+GAMES_BY_NAME = pytest.mark.parametrize("game", GAMES)
+
+
+def deal(*decks: str, hands: int | None = None, **options: Any) -> Match:
+    """A match of Ace-King-Queen with these decks."""
+    game = GAMES["ace_king_queen"]
+    read = game.vocabulary.read_settings({"hands": hands or len(decks)})
+    return Match(game, read, decks=decks, **options)
+
+
+def draw(game: str, **options: Any) -> Match:
+    """A short match of any game with cards from the stream."""
+    read = GAMES[game].vocabulary.read_settings(SHORT[game])
+    return Match(GAMES[game], read, seed=SEED, **options)
+
+
+def finish(match: Match, seed: int = 1) -> Match:
+    """Play on at random."""
+    rng = random.Random(seed)
+    while match.pending is not None:
+        match.answer(choose(match.pending.question.choices, rng))
+    return match
+
+
+def state(match: Match) -> object:
+    """All that an answer could change."""
+    return copy.deepcopy(
+        (
+            match.pending,
+            match.news,
+            match.answers,
+            match.notes,
+            match.scores,
+            match.termination,
+        )
+    )
+
+
+# ---- Playing
+
+
+def test_a_match_begins_with_the_first_question() -> None:
+    match = deal("AK")
+
+    assert match.pending == Ask(0, Open(1, "A"))
+    assert match.news == match.answers == []
+    assert match.scores == (0, 0)
+    assert match.termination is None
+
+
+def test_an_answer_leads_to_the_next_question() -> None:
+    match = deal("AK")
+    match.answer("bet")
+
+    assert match.pending == Ask(1, Respond(1, "K"))
+    assert match.answers == ["bet"]
+
+
+def test_what_is_told_waits_to_be_taken_once() -> None:
+    match = deal("AK", "KQ")
+    match.answer("check")
+
+    (told,) = match.take_news()
+    assert isinstance(told, Tell)
+    assert isinstance(told.news, HandOver)
+    assert match.take_news() == []
+
+
+def test_a_match_ends_when_its_rules_do() -> None:
+    match = deal("AK")
+    match.answer("check")
+
+    assert match.pending is None
+    assert match.termination == Termination(Ending.COMPLETED)
+    assert match.result().scores == (1, -1)
+
+
+def test_nothing_is_dealt_before_the_start() -> None:
+    match = deal("AK", start=False)
+
+    assert match.pending is None
+    match.start()
+    assert match.pending == Ask(0, Open(1, "A"))
+
+
+def test_a_match_that_never_started_has_a_result_too() -> None:
+    match = deal("AK", start=False)
+    match.end(Ending.ABSENT, 1, "was not ready")
+
+    result = match.result()
+    assert result.scores == (0, 0)
+    assert result.record.answers == ()
+    assert result.record.decks == ()
+
+
+# ---- J1: illegal answers
+
+
+@GAMES_BY_NAME
+@pytest.mark.parametrize(
+    "value", [object(), float("nan"), 1 << 70, -1, "", [], {}, {"bet": []}, [[[[]]]]]
+)
+def test_J1_an_illegal_answer_changes_nothing(game: str, value: object) -> None:
+    match = draw(game)
+    rng = random.Random(3)
+    for _ in range(8):
+        if match.pending is None:
+            break
+        before = state(match)
+        with pytest.raises(IllegalAnswer, match=r"^seat \d answered .* legal: "):
+            match.answer(value, "note")
+
+        assert state(match) == before
+        match.answer(choose(match.pending.question.choices, rng))
+
+
+def test_J1_the_text_counts_seats_from_one() -> None:
+    match = deal("AK")
+    match.answer("bet")
+
+    with pytest.raises(IllegalAnswer) as refused:
+        match.answer("raise")
+    assert str(refused.value) == 'seat 2 answered "raise" to respond; legal: call, fold'
+
+
+# ---- J2, J3: offences
+
+
+def test_J2_an_offence_ends_a_match() -> None:
+    match = deal("AK")
+    match.end(Ending.ILLEGAL, 0, "why")
+
+    assert match.pending is None
+    assert match.result().termination == Termination(Ending.ILLEGAL, 0, "why")
+
+
+def test_J2_only_the_first_offence_ends_a_match() -> None:
+    match = deal("AK")
+    match.end(Ending.TIMEOUT, 0, "first")
+    match.end(Ending.CRASH, 1, "second")
+
+    assert match.result().termination == Termination(Ending.TIMEOUT, 0, "first")
+
+
+def test_J2_an_offence_after_the_end_does_not_count() -> None:
+    match = deal("AK")
+    match.answer("check")
+    match.end(Ending.CRASH, 0, "too late")
+
+    assert match.result().termination == Termination(Ending.COMPLETED)
+
+
+def test_J3_between_bots_the_scores_stay_as_they_stood() -> None:
+    match = deal("AK", "AK")
+    match.answer("check")
+    match.end(Ending.ILLEGAL, 0, "why")
+
+    assert match.result().scores == (1, -1)
+
+
+@pytest.mark.parametrize(
+    ("game", "stake"), [("three_card_poker", 1000), ("blackjack", 100)]
+)
+def test_J3_against_the_dealer_the_whole_stake_is_lost(game: str, stake: int) -> None:
+    match = draw(game)
+    match.end(Ending.TIMEOUT, 0, "why")
+
+    assert match.result().scores == (-stake,)
+
+
+@pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
+def test_J5_a_void_match_against_the_dealer_costs_nothing(game: str) -> None:
+    match = draw(game)
+    match.end(Ending.VOID, None, "why")
+
+    assert match.result().scores == (0,)
+
+
+@pytest.mark.parametrize(
+    ("scores", "termination", "winner"),
+    [
+        ((2, -2), Termination(Ending.COMPLETED), 0),
+        ((-2, 2), Termination(Ending.COMPLETED), 1),
+        ((0, 0), Termination(Ending.COMPLETED), None),
+        ((2, -2), Termination(Ending.ILLEGAL, 0), 1),
+        ((2, -2), Termination(Ending.ILLEGAL, 1), 0),
+        ((2, -2), Termination(Ending.VOID), None),
+        ((7,), Termination(Ending.COMPLETED), None),
+        ((1, 2, 3, -6), Termination(Ending.COMPLETED), None),
+    ],
+)
+def test_J3_in_a_match_of_two_the_other_seat_wins_by_an_offence(
+    scores: tuple[int, ...], termination: Termination, winner: int | None
+) -> None:
+    record = finish(deal("AK")).result().record
+
+    assert MatchResult(scores, scores, termination, record=record).winner == winner
+
+
+# ---- Decks
+
+
+def test_too_few_decks_are_the_callers_error() -> None:
+    match = deal("AK", hands=2)
+
+    with pytest.raises(OutOfDecks):
+        match.answer("check")
+
+
+def test_a_match_whose_rules_have_raised_asks_nothing_more() -> None:
+    match = deal("AK", "AA")
+    with pytest.raises(BadDeck):
+        match.answer("check")
+
+    assert match.pending is None
+    assert match.termination is None
+
+
+def test_a_first_deck_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(BadDeck, match="'X' is no card"):
+        deal("AX")
+
+
+def test_decks_may_come_without_end() -> None:
+    game = GAMES["ace_king_queen"]
+    read = game.vocabulary.read_settings({"hands": 3})
+    match = finish(Match(game, read, decks=itertools.repeat("AK")))
+
+    assert match.result().record.decks == (("A", "K"),) * 3
+
+
+# ---- The record
+
+
+@GAMES_BY_NAME
+def test_J6_a_record_replays_to_the_same_result(game: str) -> None:
+    result = finish(draw(game, nonces=("a",) * GAMES[game].seats)).result()
+    record = Record.from_json(result.record.to_json())
+
+    again = replay(record)
+    assert again.scores == result.scores
+    assert again.points == result.points
+    assert again.termination == result.termination
+    assert again.record.to_json() == result.record.to_json()
+
+
+@GAMES_BY_NAME
+def test_J6_the_same_seed_and_answers_give_the_same_bytes(game: str) -> None:
+    first, second = (finish(draw(game)).result().record for _ in range(2))
+
+    assert first.to_json() == second.to_json()
+
+
+@GAMES_BY_NAME
+def test_J6_other_nonces_give_other_cards(game: str) -> None:
+    def asked(nonce: str) -> list[object]:
+        match = draw(game, nonces=(nonce,) * GAMES[game].seats)
+        rng = random.Random(1)
+        questions: list[object] = []
+        while match.pending is not None and len(questions) < 20:
+            questions.append(match.pending.question)
+            match.answer(choose(match.pending.question.choices, rng))
+        return questions
+
+    assert asked("a") == asked("a")
+    assert asked("a") != asked("b")
+
+
+@pytest.mark.parametrize("ending", [Ending.CRASH, Ending.VOID, Ending.ABSENT])
+def test_an_offence_replays_as_it_was_recorded(ending: Ending) -> None:
+    match = deal("AK", "AK")
+    match.answer("check")
+    match.end(ending, None if ending is Ending.VOID else 1, "why")
+    result = match.result()
+
+    assert replay(result.record) == result
+
+
+def test_a_match_that_never_started_replays_to_its_offence() -> None:
+    match = draw("gin_rummy", start=False)
+    match.end(Ending.ABSENT, 1, "was not ready")
+
+    assert replay(match.result().record) == match.result()
+
+
+def test_a_record_keeps_settings_decks_answers_and_notes() -> None:
+    match = deal("AK", "QK")
+    match.answer("bet", "I have the ace")
+    match.answer("fold")
+    match.answer("check", "")
+    record = match.result().record
+
+    assert record.game == "ace_king_queen"
+    assert record.settings == {"hands": 2}
+    assert record.seed is None
+    assert record.decks == (("A", "K"), ("Q", "K"))
+    assert record.answers == ("bet", "fold", "check")
+    assert record.notes == ((0, "I have the ace"), (2, ""))
+    assert record.scores == (0, 0)
+    assert replay(record).record == record
+
+
+def test_a_record_with_a_seed_needs_no_decks() -> None:
+    record = finish(draw("ace_king_queen", nonces=("a", "b"))).result().record
+
+    assert record.seed == SEED.hex()
+    assert record.nonces == ("a", "b")
+    assert record.decks is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"null", b"\xff", b'{"game":"akq"}', b"[" * 100]
+)
+def test_what_is_no_record_is_refused(data: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        Record.from_json(data)
+
+
+def forged(**changes: object) -> Record:
+    """A record of two hands in which something is not as it was played."""
+    match = deal("AK", "QK")
+    for value in ("bet", "fold", "check"):
+        match.answer(value)
+    return msgspec.structs.replace(match.result().record, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"answers": ("bet", "fold")}, "says completed, but has only 2 answers"),
+        ({"answers": ()}, "says completed, but has only 0 answers"),
+        ({"answers": ("bet", "fold", "check", "bet")}, "answer 4 .* after the end"),
+        ({"answers": ("bet", "raise", "check")}, 'seat 2 answered "raise"'),
+        ({"answers": ("bet", True, "check")}, "seat 2 answered true"),
+    ],
+)
+def test_a_record_whose_answers_do_not_fit_is_refused(
+    changes: dict[str, object], text: str
+) -> None:
+    with pytest.raises(IllegalAnswer, match=text):
+        replay(forged(**changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"game": "chess"},
+        {"settings": {"hands": True}},
+        {"settings": {"cards": 3}},
+        {"decks": None},
+        {"seed": "00"},
+        {"decks": None, "seed": "zz"},
+        {"decks": ("AK",)},
+        {"decks": ("AK", "AA")},
+        {"decks": ("AK", 5)},
+    ],
+)
+def test_a_record_that_cannot_be_dealt_is_refused(changes: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        replay(forged(**changes))
+
+
+def test_a_forged_result_does_not_survive_a_replay() -> None:
+    record = forged(scores=(100, -100), points=(1, 1))
+
+    assert replay(record).scores == (0, 0)
+    assert replay(record).record != record
+
+
+# ---- The past, for a bot that has forgotten it
+
+
+class Memory:
+    """What one seat has been asked, with what it had heard before and what it answered."""
+
+    def __init__(self) -> None:
+        self.questions: list[tuple[object, tuple[News, ...], object]] = []
+        self.heard: list[News] = []
+
+
+def watched(match: Match, seed: int, steps: int) -> list[Memory]:
+    """Play so many answers at random, and write down what every seat knows of them."""
+    memories = [Memory() for _ in range(match.game.seats)]
+    rng = random.Random(seed)
+    while True:
+        for tell in match.take_news():
+            for seat, memory in enumerate(memories):
+                if tell.seat in (seat, EVERYONE):
+                    memory.heard.append(tell.news)
+        if match.pending is None or len(match.answers) == steps:
+            return memories
+        asked, memory = match.pending, memories[match.pending.seat]
+        value = choose(asked.question.choices, rng)
+        memory.questions.append((asked.question, tuple(memory.heard), value))
+        memory.heard = []
+        match.answer(value)
+
+
+@GAMES_BY_NAME
+@settings(max_examples=25)
+@given(
+    seed=some.binary(min_size=32, max_size=32), rng=some.integers(), data=some.data()
+)
+def test_the_past_of_a_seat_is_what_it_was_asked_has_heard_and_answered(
+    game: str, seed: bytes, rng: int, data: some.DataObject
+) -> None:
+    read = GAMES[game].vocabulary.read_settings(SHORT[game])
+    nonces = tuple(f"nonce {seat}" for seat in range(GAMES[game].seats))
+    match = Match(GAMES[game], read, seed=seed, nonces=nonces)
+    memories = watched(match, rng, data.draw(some.integers(0, 80)))
+
+    for seat, memory in enumerate(memories):
+        assert list(match.past(seat)) == memory.questions
+
+
+@GAMES_BY_NAME
+def test_the_past_can_be_told_while_the_match_goes_on(game: str) -> None:
+    match = draw(game)
+    memories = watched(match, 1, 8)
+    told = [match.past(seat) for seat in range(GAMES[game].seats)]
+    first = [next(past, None) for past in told]
+    pending, answers, scores = match.pending, list(match.answers), match.scores
+
+    assert (match.pending, match.answers, match.scores) == (pending, answers, scores)
+    assert match.news == []
+
+    finish(match)
+
+    rest = [
+        ([] if one is None else [one]) + list(past)
+        for one, past in zip(first, told, strict=True)
+    ]
+    assert rest == [memory.questions for memory in memories]
+
+
+@pytest.mark.parametrize("game", ["gin_rummy", "high_low"])
+def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
+    match, rng = draw(game), random.Random(5)
+    told: list[Tell] = []
+    while match.pending is not None:
+        told += match.take_news()
+        match.answer(choose(match.pending.question.choices, rng))
+    told += match.take_news()
+
+    for seat in range(GAMES[game].seats):
+        mine = [tell.news for tell in told if tell.seat in (seat, EVERYONE)]
+        secret = [tell.news for tell in told if tell.news not in mine]
+        heard = [one for _, news, _ in match.past(seat) for one in news]
+        assert secret
+        assert heard
+        assert heard == mine[: len(heard)]
+        assert not any(news in secret for news in heard)
+
+
+def test_a_match_that_was_not_dealt_yet_has_a_past_without_questions() -> None:
+    match = draw("gin_rummy")
+
+    assert list(match.past(0)) == list(match.past(1)) == []
+
+
+def test_a_match_with_stacked_decks_is_not_told_again() -> None:
+    with pytest.raises(AssertionError, match="only matches over a network"):
+        list(deal("AK").past(0))

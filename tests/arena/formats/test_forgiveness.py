@@ -1,0 +1,447 @@
+"""What a run forgives: how events are counted, and what they cost while a competition is played, gone on with and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.competitions.competition import Report
+from arena.engine.match import Result
+from arena.engine.verdict import Finding
+from arena.formats.forgiveness import FORGIVABLE, Forgiveness
+from protocol.messages import (
+    Ending,
+    Limits,
+    Mechanism,
+    Termination,
+    Verdict,
+)
+from tests.arena.hall import SOON, Hall, act, first_legal, in_time, run, silent, turns
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import House
+
+LOST = Finding(
+    kind=Ending.DISCONNECT, text="did not come back", mechanism=Mechanism.SESSION
+)
+CRASHED = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
+
+
+def verdict(match: str, event: str, kind: Ending = Ending.CRASH) -> Verdict:
+    """One on ann."""
+    return Verdict(
+        kind=kind,
+        match=match,
+        game="ace_king_queen",
+        bot="ann",
+        seat=0,
+        text="",
+        bank_ms=0,
+        limits=Limits(),
+        event=event,
+    )
+
+
+def counted(most: int, verdicts: Sequence[Verdict]) -> list[bool]:
+    """Of each in turn whether it is forgiven."""
+    forgiveness = Forgiveness(most, verdicts)
+    return [
+        forgiveness.forgiven(
+            one.match,
+            ("ann", "ben"),
+            Result((0, 0), (0, 0), Termination(one.kind, one.seat)),
+        )
+        == (0,)
+        for one in verdicts
+    ]
+
+
+# --- counting ---
+
+
+def test_J3_an_event_is_one_however_many_matches_it_ends() -> None:
+    verdicts = [verdict(f"m-{number}", "m-0.0") for number in range(64)]
+
+    assert counted(1, verdicts) == [True] * 64
+
+
+def test_J3_the_first_n_events_are_forgiven() -> None:
+    verdicts = [verdict(f"m-{number}", f"m-{number}.0") for number in range(4)]
+
+    assert counted(2, verdicts) == [True, True, False, False]
+    assert counted(0, verdicts) == [False] * 4
+
+
+def test_J3_events_may_end_matches_in_any_order() -> None:
+    events = ["a", "b", "a", "c", "b"]
+    verdicts = [verdict(f"m-{n}", event) for n, event in enumerate(events)]
+
+    assert counted(2, verdicts) == [True, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in Ending if Termination(kind).is_offence]
+)
+def test_J3_only_what_can_happen_to_anybody_is_forgiven(kind: Ending) -> None:
+    assert counted(9, [verdict("m-1", "a", kind)]) == [kind in FORGIVABLE]
+
+
+def test_J3_an_offence_without_a_verdict_is_not_forgiven() -> None:
+    result = Result((0, 0), (0, 0), Termination(Ending.CRASH, 0))
+
+    assert Forgiveness(9).forgiven("m-1", ("ann", "ben"), result) == ()
+
+
+def test_J3_verdicts_are_told_as_they_stand_after_counting() -> None:
+    verdicts = [verdict("m-1", "a"), verdict("m-2", "b")]
+    forgiveness = Forgiveness(1, verdicts)
+    for one in verdicts:
+        ended = Termination(one.kind, one.seat)
+        forgiveness.forgiven(one.match, ("ann", "ben"), Result((0, 0), (0, 0), ended))
+
+    told = list(forgiveness.told(verdicts))
+    assert [one.forgiven for one in told] == [True, False]
+    assert told[0].headline.startswith("lost this match and plays on: ")
+
+
+# --- while it is played ---
+
+
+def row(report: Report, name: str) -> Any:
+    return next(row for row in report.standings if row.name == name)
+
+
+def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=4)
+        hall.comes("cem", silent, tables=4)
+        _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
+        ended = len(hall.players["cem"].chairs)
+        assert ended == 4
+        hall.offends("cem", LOST)
+        await turns()
+        hall.comes("cem", tables=4)
+        report = await in_time(task)
+
+        cem = row(report, "cem")
+        assert (cem.rank is not None, cem.played, cem.forgiven) == (True, 16, 4)
+        assert cem.losses >= 4
+        assert cem.completed == 12
+        assert len({verdict.event for verdict in report.verdicts}) == 1
+        assert {(one.bot, one.forgiven) for one in report.verdicts} == {("cem", True)}
+        won = sum(row(report, name).played for name in ("ann", "ben"))
+        assert won == 32, "nobody's pairing is struck"
+        assert sum(row.wins for row in report.standings) == sum(
+            row.losses for row in report.standings
+        )
+
+    run(scenario)
+
+
+def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben", tables=8)
+        hall.comes("cem", silent, tables=4)
+        _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
+        hall.offends("cem", CRASHED)
+        await turns()
+        hall.comes("cem", silent, tables=4)
+        await turns()
+        hall.offends("cem", CRASHED)
+        report = await in_time(task)
+
+        assert row(report, "cem").eliminated.kind is Ending.CRASH
+        assert [one.forgiven for one in report.verdicts] == [True] * 4 + [False]
+        assert {one.played for one in report.standings if one.rank} == {8}
+
+    run(scenario)
+
+
+def test_J3_what_is_not_forgivable_puts_out_at_once(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        hall.come("cem", plays=lambda ask: "all in")
+        report = await hall.play("ann", "ben", "cem", forgive=5)
+
+        assert row(report, "cem").eliminated.kind is Ending.ILLEGAL
+
+    run(scenario)
+
+
+def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_anew(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition, task = await hall.begin(
+            "ann", "ben", "cem", wait_s=SOON, forgive=1
+        )
+        while not competition.verdicts:
+            await asyncio.sleep(0)
+        assert competition.progress.waits_for == ("cem",), "for its other pairing"
+        hall.comes("cem")
+        report = await in_time(task)
+
+        [verdict] = report.verdicts
+        assert (verdict.kind, verdict.forgiven) == (Ending.ABSENT, True)
+        cem = row(report, "cem")
+        assert (cem.played, cem.completed, cem.forgiven) == (2, 1, 1)
+        assert sum(one.wins for one in report.standings if one.name != "cem") >= 1
+
+    run(scenario)
+
+
+def test_J3_who_never_comes_is_out_after_so_many_absences(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        report = await hall.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
+
+        assert [one.forgiven for one in report.verdicts] == [True] * 3 + [False]
+        assert row(report, "cem").rank is None
+        assert {one.played for one in report.standings if one.rank} == {9}
+
+    run(scenario)
+
+
+def test_J3_of_two_who_do_not_come_both_lose(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        report = await hall.play("ann", "ben", wait_s=SOON, forgive=1)
+
+        for name in ("ann", "ben"):
+            one = row(report, name)
+            assert (one.rank, one.wins, one.losses, one.forgiven) == (1, 0, 1, 1)
+            assert (one.mean, one.error, one.completed) == (None, None, 0)
+
+    run(scenario)
+
+
+def test_J3_a_crash_between_two_matches_costs_the_next(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        _, task = await hall.begin("ann", "ben", "cem", matches=2, forgive=1)
+        hall.comes("cem", silent)
+        hall.house.conduct.void(hall.house.conduct.tables[0], "to sit nowhere")
+        for table in hall.house.conduct.tables:
+            if "cem" in [chair.player.name for chair in table.chairs]:
+                hall.house.conduct.void(table, "to sit nowhere")
+        hall.offends("cem", CRASHED)
+        await turns()
+        hall.comes("cem")
+        report = await in_time(task)
+
+        [verdict] = report.verdicts
+        assert (verdict.kind, verdict.forgiven) == (Ending.CRASH, True)
+        cem = row(report, "cem")
+        assert (cem.played, cem.forgiven) == (4, 1)
+
+    run(scenario)
+
+
+def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.comes("ann")
+        names = ("ann", "cem")
+        competition, task = await hall.begin(*names, matches=4, forgive=2, wait_s=0.01)
+        competition.offended("cem", CRASHED)
+        report = await in_time(task)
+
+        kinds = [(one.kind, one.forgiven) for one in report.verdicts]
+        absent = Ending.ABSENT
+        assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
+
+    run(scenario)
+
+
+def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(house: House) -> None:
+    """The gateway tells the competition of it as well, after the match has ended."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        _, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
+        hall.comes("cem", silent)
+        await turns()
+        hall.offends("cem", CRASHED)
+        await turns()
+        hall.comes("cem")
+        report = await in_time(task)
+
+        assert len(report.verdicts) == 1
+        assert row(report, "cem").forgiven == 1
+
+    run(scenario)
+
+
+def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann")
+        ben = hall.comes("ben", silent, tables=2)
+        competition, task = await hall.begin("ann", "ben", matches=5, forgive=1)
+        [table] = house.conduct.tables
+        house.now += 20
+        house.conduct.tick()
+        await turns()
+        assert competition.ledger.played == 1
+        assert house.conduct.tables == (), "it is not dealt to while it is silent"
+        assert competition.progress.waits_for == ("ben",)
+        hall.plays("ben", first_legal)
+        ben.player.probe(house.now)
+        assert ben.player.ponged(ben.wire.pings[-1], house.now)
+        hall.players.note(ben.player)
+        hall.changed()
+        report = await in_time(task)
+
+        [verdict] = report.verdicts
+        assert (verdict.kind, verdict.match) == (Ending.TIMEOUT, table.id)
+        assert row(report, "ben").played == 5
+
+    run(scenario)
+
+
+def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(house: House) -> None:
+    """The host decides that when it hears the verdict, which is after the match has been counted."""
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann")
+        ben = hall.comes("ben", silent)
+        ben.wire.has_link = False  # one on its pipes is never silent
+
+        def hangs(verdict: Verdict) -> None:
+            ben.player.leaving = True
+
+        house.conduct.on_verdict = hangs
+        competition, task = await hall.begin("ann", "ben", matches=3, forgive=1)
+        house.now += 20
+        house.conduct.tick()
+        await turns()
+
+        assert competition.ledger.played == 1
+        assert house.conduct.tables == ()
+        assert competition.progress.waits_for == ("ben",)
+        task.cancel()
+
+    run(scenario)
+
+
+# --- a league ---
+
+
+def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann")
+        hall.comes("ben", silent)
+        _, task = await hall.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
+        hall.offends("ben", LOST)
+        await turns()
+        hall.comes("ben")
+        report = await in_time(task)
+
+        ben = row(report, "ben")
+        completed = [
+            result.scores[0]
+            for players, result in hall.book.matches
+            if players == ("ben",) and result.termination.kind is Ending.COMPLETED
+        ]
+        assert (ben.played, ben.forgiven, len(completed)) == (4, 1, 3)
+        assert ben.score == sum(completed) - 100
+        assert ben.value == pytest.approx(sum(100 + score for score in completed) / 4)
+
+    run(scenario)
+
+
+# --- after a power cut, and when a match is taken back ---
+
+
+async def eventful(house: House, forgive: int) -> Hall:
+    """A round robin in which cem had one event of four matches, then one more, then played on if it might."""
+    hall = Hall(house)
+    hall.come("ann", "ben", tables=4)
+    hall.comes("cem", silent, tables=4)
+    _, task = await hall.begin("ann", "ben", "cem", matches=6, forgive=forgive)
+    for _ in range(2):
+        hall.offends("cem", LOST)
+        await turns()
+        hall.comes("cem", silent, tables=4)
+        await turns()
+    hall.plays("cem", first_legal)
+    await in_time(task)
+    return hall
+
+
+@pytest.mark.parametrize("forgive", [1, 2])
+def test_J3_who_goes_on_from_any_match_counts_the_same(
+    house: House, forgive: int
+) -> None:
+    async def scenario() -> None:
+        first = await eventful(house, forgive)
+        rows = first.book.rows
+        whole = first.competition.ledger
+        assert len({one.event for one in whole.verdicts}) == 2
+        for count in range(len(rows) + 1):
+            hall = Hall(house)
+            earlier = [one for one in rows[:count] if one.counts]
+            ids = {one.id for one in earlier}
+            ledger = hall.compete(
+                "ann",
+                "ben",
+                "cem",
+                matches=6,
+                forgive=forgive,
+                earlier=earlier,
+                verdicts=[one for one in first.book.verdicts if one.match in ids],
+            ).ledger
+            events = {one.event for one in ledger.verdicts}
+            assert ("cem" in ledger.out) == (len(events) > forgive)
+        assert ledger.rows == whole.rows
+        assert ledger.cross_table == whole.cross_table
+        assert ledger.verdicts == whole.verdicts
+
+    run(scenario)
+
+
+def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgiven(
+    house: House,
+) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come("ann", "ben")
+        competition, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
+        for _ in range(2):
+            hall.comes("cem", silent)
+            await turns()
+            hall.offends("cem", LOST)
+        assert "cem" in competition.ledger.out
+        assert [one.forgiven for one in competition.verdicts] == [True, False]
+        first = competition.verdicts[0].match
+        competition.void(first, act("void", match=first))
+
+        assert "cem" not in competition.ledger.out
+        assert [one.forgiven for one in competition.verdicts] == [True]
+        hall.comes("cem")
+        report = await in_time(task)
+        cem = row(report, "cem")
+        assert (cem.played, cem.forgiven) == (8, 1)
+
+    run(scenario)

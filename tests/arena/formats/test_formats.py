@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arena.engine.match import Result
+from arena.engine.shuffle import Stream
+from arena.formats.formats import (
+    check_form,
+    expected_matches,
+    schedule_of,
+    standings_of,
+)
+from arena.formats.ladder import Ladder
+from arena.formats.schedule import (
+    Outcome,
+    Pairing,
+    Schedule,
+    elimination,
+    league,
+    round_robin,
+)
+from arena.formats.spec import Form, Plan, form_of, plan_of
+from arena.formats.standings import League, RoundRobin
+from arena.games import GAMES, game_named
+from protocol.errors import UsageError
+from protocol.messages import Ending, Termination
+
+HOUSE = ("house 1", "house 2", "house 3")
+SEED = "00ff" * 16
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"bot {number}" for number in range(1, count + 1))
+
+
+def plan(game: str, count: int, form: Form | None = None, **rest: Any) -> Plan:
+    rules = game_named(game)
+    settings = rules.vocabulary.read_settings({})
+    return plan_of(rules, settings, names(count), form, house=HOUSE, seed=SEED, **rest)
+
+
+def in_order(pairing: Pairing) -> Result:
+    """Whoever entered later scores more."""
+    known = (*HOUSE, *names(99))
+    scores = tuple(known.index(name) for name in pairing.players)
+    return Result(scores, (0,) * len(scores), Termination(Ending.COMPLETED))
+
+
+def played(schedule: Schedule) -> list[Pairing]:
+    """All pairings of a schedule."""
+    pairings: list[Pairing] = []
+    stage = next(schedule)
+    while True:
+        pairings += stage
+        try:
+            stage = schedule.send(tuple(Outcome(one, in_order(one)) for one in stage))
+        except StopIteration:
+            return pairings
+
+
+FITS = {
+    Form.ROUND_ROBIN: {"ace_king_queen", "gin_rummy"},
+    Form.ELIMINATION: {"high_low"},
+    Form.LEAGUE: {"three_card_poker", "blackjack"},
+    Form.LADDER: {"ace_king_queen", "gin_rummy", "high_low"},
+}
+
+
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("game", GAMES)
+def test_K_every_form_is_of_its_games_alone(game: str, form: Form) -> None:
+    if game in FITS[form]:
+        check_form(GAMES[game], form)
+        return
+    for call in (
+        lambda: check_form(GAMES[game], form),
+        lambda: schedule_of(plan(game, 8, form)),
+        lambda: standings_of(plan(game, 8, form)),
+    ):
+        with pytest.raises(UsageError, match=f"^expected .*, got {game}") as caught:
+            call()
+
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_K_the_default_form_fits_its_game(game: str) -> None:
+    check_form(GAMES[game], form_of(GAMES[game]))
+
+
+def test_K4_a_ladder_against_the_dealer_is_refused_and_told_what_it_is() -> None:
+    with pytest.raises(UsageError, match="against the dealer it is a league"):
+        check_form(GAMES["blackjack"], Form.LADDER)
+
+
+def test_K1_a_plan_has_its_round_robin() -> None:
+    ours = plan("akq", 5, matches=2, with_itself=True)
+
+    assert played(schedule_of(ours)) == played(round_robin(names(5), 2, True))
+    assert isinstance(standings_of(ours), RoundRobin)
+
+
+def test_K3_a_plan_has_its_league_with_its_settings() -> None:
+    ours = plan("blackjack", 3, matches=4)
+    standings = standings_of(ours)
+    assert isinstance(standings, League)
+    won = Result((25,), (0,), Termination(Ending.COMPLETED))
+    standings.add(Outcome(Pairing(1, ("bot 2",)), won))
+
+    assert played(schedule_of(ours)) == played(league(names(3), 4))
+    assert standings.rows()[0].value == ours.settings["bankroll"] + 25
+
+
+def test_K2_a_plan_has_its_elimination_from_its_seed_with_its_teams() -> None:
+    teams = {"bot 1": "red", "bot 2": "red", "bot 3": "red"}
+    ours = plan("high_low", 13, teams=teams)
+    again = elimination(names(13), Stream(bytes.fromhex(SEED)), HOUSE, teams)
+
+    assert played(schedule_of(ours)) == played(schedule_of(ours)) == played(again)
+    assert standings_of(ours) is None
+
+
+@pytest.mark.parametrize(
+    ("seed", "text"), [("", "with a seed, got none"), ("xy", "in hex, got 'xy'")]
+)
+def test_K2_an_elimination_that_anybody_could_foretell_is_refused(
+    seed: str, text: str
+) -> None:
+    rules = GAMES["high_low"]
+    ours = plan_of(
+        rules, rules.vocabulary.read_settings({}), names(8), house=HOUSE, seed=seed
+    )
+
+    with pytest.raises(UsageError, match=text):
+        schedule_of(ours)
+
+
+def test_K4_a_ladder_has_standings_and_no_schedule() -> None:
+    ours = plan("gin", 3, Form.LADDER)
+    standings = standings_of(ours)
+
+    assert isinstance(standings, Ladder)
+    assert [row.name for row in standings.rows()] == list(names(3))
+    assert expected_matches(ours) is None
+    with pytest.raises(UsageError, match="got a ladder"):
+        schedule_of(ours)
+
+
+@pytest.mark.parametrize("count", range(2, 41))
+@pytest.mark.parametrize(
+    ("game", "rest"),
+    [
+        ("akq", {"matches": 3}),
+        ("akq", {"matches": 2, "with_itself": True}),
+        ("blackjack", {"matches": 3}),
+        ("high_low", {}),
+    ],
+)
+def test_the_number_of_matches_is_known_beforehand(
+    game: str, rest: dict[str, Any], count: int
+) -> None:
+    """For an elimination, where two of every four drop out."""
+    ours = plan(game, count, **rest)
+
+    assert expected_matches(ours) == len(played(schedule_of(ours)))

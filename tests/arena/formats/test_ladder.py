@@ -1,0 +1,518 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from arena.engine.match import Result
+from arena.formats import ladder as ladder_module
+from arena.formats.ladder import Ladder, LadderRow, pairings
+from arena.formats.schedule import Outcome, Pairing
+from protocol.errors import UsageError
+from protocol.messages import Ending, Termination
+
+
+def outcome(
+    players: str | tuple[str, ...], *scores: int, ended: Termination | None = None
+) -> Outcome:
+    """A match told as `outcome("ann ben", 3, -3)`."""
+    names = tuple(players.split()) if isinstance(players, str) else players
+    termination = ended or Termination(Ending.COMPLETED)
+    return Outcome(Pairing(1, names), Result(scores, (0,) * len(scores), termination))
+
+
+def offence(seat: int) -> Termination:
+    return Termination(Ending.CRASH, seat, "it crashed")
+
+
+def ladder(*outcomes: Outcome, players: str = "") -> Ladder:
+    standings = Ladder(players.split())
+    for played in outcomes:
+        standings.add(played)
+    return standings
+
+
+def rows(*outcomes: Outcome, players: str = "") -> dict[str, LadderRow]:
+    return {row.name: row for row in ladder(*outcomes, players=players).rows()}
+
+
+def order(standings: Ladder) -> list[tuple[int | None, str]]:
+    return [(row.rank, row.name) for row in standings.rows()]
+
+
+def free(names: Iterable[str], tables: int = 1) -> dict[str, int]:
+    return dict.fromkeys(names, tables)
+
+
+# --- ratings ---
+
+
+def test_K4_a_win_raises_and_a_loss_lowers_and_both_are_known_better() -> None:
+    table = rows(outcome("ann ben", 3, 1))
+    start = LadderRow(rank=1, name="zoe")
+
+    assert table["ann"].mu > start.mu > table["ben"].mu
+    assert table["ann"].sigma == table["ben"].sigma < start.sigma
+    assert (table["ann"].rank, table["ben"].rank) == (1, 2)
+
+
+def test_K4_the_rating_is_what_a_bot_is_almost_sure_to_be_worth() -> None:
+    table = rows(outcome("ann ben", 3, 1), players="cem")
+
+    assert table["cem"].rating == 0
+    for row in table.values():
+        assert row.rating == row.mu - 3 * row.sigma
+
+
+def test_K4_the_margin_and_the_seats_count_for_nothing() -> None:
+    one = rows(outcome("ann ben cem dan", 9, 5, 5, 1))
+    other = rows(outcome("dan cem ann ben", -1000, 7, 8, 7))
+
+    for name, row in one.items():
+        assert (row.mu, row.sigma) == pytest.approx((other[name].mu, other[name].sigma))
+
+
+def test_K4_equal_scores_of_equal_bots_leave_them_equal() -> None:
+    assert order(ladder(outcome("ann ben cem dan", 4, 4, 4, 4))) == [
+        (1, "ann"),
+        (1, "ben"),
+        (1, "cem"),
+        (1, "dan"),
+    ]
+
+
+def test_K4_who_is_struck_leaves_no_trace_in_the_others_ratings() -> None:
+    standings = Ladder()
+    gone = Termination(Ending.REMOVED, None, "removed by Eva")
+    standings.eliminate("cem", gone)
+    played = [outcome("ann ben", 1, 0), outcome("ben ann", 1, 0)]
+    for one in (played[0], outcome("cem ann", 1, 0), played[1]):
+        standings.add(one)
+    standings.add(outcome("dan cem", 0, 1))
+
+    *rest, dan, cem = standings.rows()
+    assert {row.name: row for row in rest} == rows(*played)
+    assert dan == LadderRow(rank=None, name="dan")
+    assert cem == LadderRow(rank=None, name="cem", eliminated=gone)
+    assert "cem" in standings
+    assert len(standings) == 4
+
+
+def test_K4_a_draw_brings_unequal_bots_together() -> None:
+    before = [outcome("ann ben", 1, 0)] * 5
+    then, now = rows(*before), rows(*before, outcome("ann ben", 1, 1))
+
+    assert now["ann"].mu < then["ann"].mu
+    assert now["ben"].mu > then["ben"].mu
+
+
+def test_K4_at_a_table_of_four_every_place_counts() -> None:
+    standings = ladder(outcome("ann ben cem dan", 1, 9, 4, 6))
+
+    assert order(standings) == [(1, "ben"), (2, "dan"), (3, "cem"), (4, "ann")]
+
+
+def test_K4_two_who_share_the_first_place_are_above_the_third() -> None:
+    """OpenSkill's Plackett-Luce model fails this."""
+    standings = ladder(outcome("ann ben cem dan", 4, 9, 9, 6))
+
+    assert order(standings) == [(1, "ben"), (1, "cem"), (3, "dan"), (4, "ann")]
+
+
+def test_K4_a_table_of_four_is_as_much_news_as_one_of_two() -> None:
+    four, two = rows(outcome("ann ben cem dan", 4, 3, 2, 1)), rows(outcome("a b", 1, 0))
+
+    assert four["ann"].sigma == pytest.approx(two["a"].sigma)
+    assert four["ann"].mu == pytest.approx(two["a"].mu)
+
+
+def test_K4_wins_draws_and_losses_are_of_the_first_place() -> None:
+    table = rows(
+        outcome("ann ben cem dan", 9, 5, 5, 1),
+        outcome("ann ben cem dan", 5, 9, 9, 1),
+    )
+
+    counts = {n: (r.played, r.wins, r.draws, r.losses) for n, r in table.items()}
+    assert counts == {
+        "ann": (2, 1, 0, 1),
+        "ben": (2, 0, 1, 1),
+        "cem": (2, 0, 1, 1),
+        "dan": (2, 0, 0, 2),
+    }
+
+
+def test_K4_new_bots_enter_by_their_first_match() -> None:
+    standings = ladder(outcome("ann ben", 1, 0), players="ann")
+    standings.add(outcome("cem ben", 1, 0))
+
+    assert {row.name for row in standings.rows()} == {"ann", "ben", "cem"}
+
+
+def test_K5_those_who_have_not_played_come_last_and_have_no_rank() -> None:
+    standings = ladder(outcome("cem dan", 1, 0), players="ann ben cem dan")
+
+    assert order(standings) == [
+        *((1, "cem"), (2, "dan")),
+        *((None, "ann"), (None, "ben")),
+    ]
+
+
+def test_K4_an_upset_moves_more_than_what_was_expected() -> None:
+    before = [outcome("ann ben", 1, 0)] * 8
+    then = rows(*before)
+    expected = rows(*before, outcome("ann ben", 1, 0))
+    upset = rows(*before, outcome("ann ben", 0, 1))
+
+    rise = expected["ann"].mu - then["ann"].mu
+    assert upset["ben"].mu - then["ben"].mu > 2 * rise > 0
+
+
+# --- J3, J5 ---
+
+
+def test_J3_an_offence_is_a_lost_match_whatever_the_scores() -> None:
+    table = rows(outcome("ann ben", 9, 0, ended=offence(0)))
+
+    assert (table["ann"].losses, table["ann"].offences) == (1, 1)
+    assert (table["ben"].wins, table["ben"].offences) == (1, 0)
+    assert table["ben"].mu > table["ann"].mu
+
+
+def test_J3_behind_an_offender_at_a_table_of_four_is_nobody() -> None:
+    standings = ladder(outcome("ann ben cem dan", 9, 4, 4, 1, ended=offence(0)))
+
+    assert order(standings) == [(1, "ben"), (1, "cem"), (3, "dan"), (4, "ann")]
+    assert [row.draws for row in standings.rows()] == [1, 1, 0, 0]
+
+
+def test_J3_nobody_is_struck_and_an_offender_may_come_back() -> None:
+    table = rows(
+        outcome("ann ben", 0, 0, ended=offence(0)),
+        *[outcome("ann ben", 1, 0)] * 3,
+    )
+
+    assert (table["ann"].played, table["ann"].wins, table["ann"].offences) == (4, 3, 1)
+    assert table["ann"].rank == 1
+    assert table["ben"].played == 4
+
+
+def test_J5_void_and_unplayed_matches_count_for_nothing() -> None:
+    standings = ladder(
+        outcome("ann ben", 5, 0, ended=Termination(Ending.VOID)),
+        Outcome(Pairing(2, ("ann", "cem")), None),
+        players="ann",
+    )
+
+    assert standings.rows() == Ladder(("ann",)).rows()
+
+
+@pytest.mark.parametrize(
+    ("played", "text"),
+    [
+        (outcome("ann", 5), "against the dealer it is a league"),
+        (outcome("ann ben cem", 5, 4, 3), "got one for 3"),
+        (outcome("ann ann", 5, 4), "different bots"),
+    ],
+)
+def test_what_cannot_be_rated_is_refused_and_changes_nothing(
+    played: Outcome, text: str
+) -> None:
+    standings = Ladder()
+
+    with pytest.raises(UsageError, match=text):
+        standings.add(played)
+    assert standings.rows() == ()
+
+
+def test_openskill_is_loaded_with_the_first_match_only() -> None:
+    program = (
+        "import sys, arena.formats.formats; from arena.formats.ladder import Ladder;"
+        "Ladder(['ann']).rows(); sys.exit('openskill' in sys.modules)"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+# --- who plays next ---
+
+
+def test_K4_whoever_has_played_least_plays_next() -> None:
+    standings = ladder(outcome("ann ben", 1, 0), outcome("ann cem", 1, 0))
+
+    table = next(pairings(free(["ann", "ben", "cem", "dan"]), 2, standings))
+    assert "dan" in table
+    assert "ann" not in table
+
+
+def test_K4_matches_that_are_being_played_count_as_had() -> None:
+    now = [("ann", "zoe"), ("ben", "yan")]
+    tables = list(pairings(free(["ann", "ben", "cem"]), 2, Ladder(), now))
+
+    assert [set(table) for table in tables] == [{"ann", "cem"}]
+
+
+def test_K4_near_in_rating_meet() -> None:
+    climb = [
+        outcome(pair, 1, 0)
+        for _ in range(20)
+        for pair in ("ann cem", "ann dan", "ben cem", "ben dan")
+    ]
+    standings = ladder(*climb, outcome("ann cem", 1, 0), outcome("ben dan", 1, 0))
+
+    tables = {
+        frozenset(table)
+        for table in pairings(free("ann cem ben dan".split()), 2, standings)
+    }
+    assert tables == {frozenset(("ann", "ben")), frozenset(("cem", "dan"))}
+
+
+def test_K4_who_has_just_met_meets_another_one_that_is_about_as_near() -> None:
+    standings = ladder(outcome("ann ben", 1, 1), outcome("cem dan", 1, 1))
+
+    tables = list(pairings(free(["ann", "ben", "cem", "dan"]), 2, standings))
+    assert len(tables) == 2
+    assert {"ann", "ben"} not in [set(table) for table in tables]
+
+
+def test_K4_of_those_who_are_as_near_the_one_met_longest_ago_is_next() -> None:
+    order_of_meeting = "ann dan,ben cem,ann cem,ben dan,ann ben,cem dan".split(",")
+    standings = ladder(*(outcome(pair, 1, 1) for pair in order_of_meeting))
+
+    tables = pairings(free(["ann", "ben", "cem", "dan"]), 2, standings)
+    assert [set(table) for table in tables] == [{"ann", "dan"}, {"ben", "cem"}]
+
+
+def test_K4_who_has_just_met_meets_again_if_all_others_are_far_away() -> None:
+    standings = ladder(
+        *[
+            outcome(f"{strong} {weak}", 1, 0)
+            for strong in ("ann", "ben")
+            for weak in ("cem", "dan")
+        ]
+        * 30,
+        outcome("ann ben", 1, 1),
+        outcome("cem dan", 1, 1),
+    )
+
+    tables = [
+        set(table)
+        for table in pairings(
+            free(["ann", "ben", "cem", "dan"]), 2, standings, rematch=True
+        )
+    ]
+    assert tables == [{"ann", "ben"}, {"cem", "dan"}]
+
+
+def test_K4_two_that_have_just_met_wait_for_somebody_else_unless_told_not_to() -> None:
+    standings = ladder(outcome("ann ben", 1, 0))
+    now = [("cem", "dan")]
+
+    assert not list(pairings(free(["ann", "ben"]), 2, standings, now))
+    (table,) = pairings(free(["ann", "ben"]), 2, standings, now, rematch=True)
+    assert table == ("ben", "ann")
+
+
+def test_K4_two_that_sit_together_now_do_not_open_one_table_after_another() -> None:
+    """With four tables each, ann and ben would never meet cem and dan."""
+    now = [("ann", "ben"), ("cem", "dan")]
+
+    tables = list(pairings(free(["ann", "ben", "cem", "dan"]), 2, Ladder(), now))
+    assert {frozenset(table) for table in tables}.isdisjoint(map(frozenset, now))
+    assert not list(pairings(free(["ann", "ben"]), 2, Ladder(), now))
+
+
+def test_K4_two_that_are_alone_do_not_wait() -> None:
+    standings = ladder(outcome("ann ben", 1, 0))
+
+    assert list(pairings(free(["ann", "ben"]), 2, standings)) == [("ben", "ann")]
+
+
+def test_K4_four_that_are_alone_do_not_wait_either() -> None:
+    standings = ladder(outcome("ann ben cem dan", 4, 3, 2, 1))
+
+    (table,) = pairings(free(["ann", "ben", "cem", "dan"]), 4, standings)
+    assert all(
+        table.index(name) != seat
+        for seat, name in enumerate(("ann", "ben", "cem", "dan"))
+    )
+
+
+def test_K4_a_fifth_one_joins_those_who_have_just_met() -> None:
+    standings = ladder(outcome("ann ben cem dan", 4, 3, 2, 1))
+
+    (table,) = pairings(free(["ann", "ben", "cem", "dan", "eve"]), 4, standings)
+    assert "eve" in table
+
+
+def test_K4_who_has_sat_least_in_a_seat_gets_it() -> None:
+    standings = ladder(outcome("ann zoe", 1, 0), outcome("yan ben", 1, 0))
+
+    (table,) = pairings(free(["ann", "ben"]), 2, standings)
+    assert table == ("ben", "ann")
+
+
+def test_K4_a_ladder_of_one_seat_is_refused() -> None:
+    with pytest.raises(UsageError, match="against the dealer it is a league"):
+        pairings(free(["ann"]), 1, Ladder())
+
+
+some = st.dictionaries(st.sampled_from("abcdefghi"), st.integers(-1, 4))
+
+
+@settings(deadline=None)
+@given(
+    some,
+    st.lists(st.permutations("abcdefghi"), max_size=8),
+    st.lists(st.permutations("abcdefghi"), max_size=4),
+    st.sampled_from([2, 4]),
+    st.booleans(),
+)
+def test_K4_nobody_plays_itself_or_more_than_it_would(
+    tables: dict[str, int],
+    past: list[list[str]],
+    now: list[list[str]],
+    seats: int,
+    rematch: bool,
+) -> None:
+    standings = ladder(
+        *(outcome(tuple(names[:seats]), *range(seats)) for names in past)
+    )
+    playing = [tuple(names[:seats]) for names in now]
+    before = standings.rows()
+    made = list(pairings(tables, seats, standings, playing, rematch))
+
+    assert made == list(pairings(tables, seats, standings, playing, rematch))
+    assert standings.rows() == before
+    left = Counter(tables)
+    for table in made:
+        assert len(set(table)) == len(table) == seats
+        left.subtract(table)
+    assert all(left[name] >= 0 for table in made for name in table)
+    if rematch:
+        assert sum(number > 0 for number in left.values()) < seats
+
+
+# --- a season ---
+
+
+def season(
+    seats: int, matches: int, tables: int = 1, bots: int = 20
+) -> tuple[list[str], Ladder, Counter[frozenset[str]]]:
+    """Bots of known strength on a ladder, matches of different lengths, from one fixed stream; the true order, weakest first."""
+    random = Random(4)
+    strength = {f"bot {number}": 1.5 * number for number in range(bots)}
+    names = list(strength)
+    random.shuffle(names)
+    standings, room, met = Ladder(), free(names, tables), Counter[frozenset[str]]()
+    playing: list[tuple[float, tuple[str, ...]]] = []
+    now = 0.0
+    for _ in range(matches):
+        for table in pairings(room, seats, standings, [one for _, one in playing]):
+            playing.append((now + random.expovariate(1), table))
+            room = {name: n - (name in table) for name, n in room.items()}
+        now, table = min(playing)
+        playing.remove((now, table))
+        room = {name: n + (name in table) for name, n in room.items()}
+        met[frozenset(table)] += 1
+        # the better of two that are 4.2 apart wins about three times of four
+        scores = (int(1000 * random.gauss(strength[name], 4.2)) for name in table)
+        standings.add(outcome(table, *scores))
+    return list(strength), standings, met
+
+
+@pytest.mark.parametrize(
+    ("seats", "matches", "tables"), [(2, 1000, 1), (2, 1500, 4), (4, 600, 1)]
+)
+def test_K4_after_a_season_the_ladder_knows_who_is_strong(
+    seats: int, matches: int, tables: int
+) -> None:
+    strengths, standings, met = season(seats, matches, tables)
+    ranked = {row.name: row.rank or 0 for row in standings.rows()}
+    count = len(strengths)
+    squares = sum(
+        (ranked[name] - (count - place)) ** 2 for place, name in enumerate(strengths)
+    )
+
+    assert 1 - 6 * squares / (count * (count**2 - 1)) > 0.95  # Spearman's
+    if seats == 2:
+        assert len(met) > 0.9 * count * (count - 1) / 2, "it has fallen apart"
+
+
+def chairs(standings: Ladder, seats: int) -> Iterable[list[int]]:
+    """By bot, how often it has sat in each seat."""
+    for row in standings.rows():
+        yield standings.climber(row.name).chairs[:seats]
+
+
+@pytest.mark.parametrize(("seats", "matches"), [(2, 1000), (4, 600)])
+def test_K4_matches_and_seats_are_spread_evenly(seats: int, matches: int) -> None:
+    _, standings, _ = season(seats, matches)
+    played = [row.played for row in standings.rows()]
+    mean = seats * matches / len(played)
+
+    assert sum(played) == seats * matches
+    assert 0.8 * mean < min(played) <= max(played) < 1.2 * mean
+    for sat in chairs(standings, seats):
+        assert max(sat) - min(sat) <= 2 * seats - 2
+
+
+def test_K4_when_all_are_free_at_the_same_time_all_have_played_as_often() -> None:
+    standings = Ladder()
+    names = [f"bot {number}" for number in range(9)]
+    random = Random(1)
+    for _ in range(45):
+        for table in pairings(free(names), 2, standings):
+            standings.add(outcome(table, random.randrange(9), random.randrange(9)))
+
+    played = [row.played for row in standings.rows()]
+    assert sum(played) == 2 * 45 * 4
+    assert max(played) - min(played) <= 1
+
+
+def test_K4_who_comes_late_catches_up_and_also_meets_the_old_hands() -> None:
+    old = [f"old {number}" for number in range(6)]
+    new = [f"new {number}" for number in range(3)]
+    standings = Ladder()
+    met: Counter[int] = Counter()
+    for number in range(120):
+        names = old if number < 90 else [*old, *new]
+        table = next(pairings(free(names), 2, standings))
+        met[len(set(table) & set(new))] += 1
+        standings.add(outcome(table, 1, 1))
+
+    assert met[0] == 90, "since they came it has always been their turn"
+    assert met[1] >= met[2]
+
+
+@pytest.mark.parametrize("others", [(), ("ann",)])
+def test_the_names_of_one_owner_are_not_all_tried_when_nobody_else_is_free(
+    monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
+) -> None:
+    tried: list[str] = []
+    nearest = ladder_module._Hall._nearest
+
+    def counted(hall: ladder_module._Hall, name: str) -> list[str]:
+        tried.append(name)
+        return nearest(hall, name)
+
+    monkeypatch.setattr(ladder_module._Hall, "_nearest", counted)
+    names = [*(f"eve/{number}" for number in range(200)), *others]
+    made = list(pairings(free(names), 2, Ladder()))
+
+    assert len(made) == len(tried) == len(others)
+
+
+def test_K4_two_bots_of_one_owner_never_meet() -> None:
+    """Else whoever has many would feed one with the others."""
+    free = dict.fromkeys(("ann", "ann/1", "ann/2", "ben"), 1)
+
+    assert [set(table) for table in pairings(free, 2, Ladder())] == [{"ann", "ben"}]
+    assert [*pairings(dict.fromkeys(("ann", "ann/1"), 1), 2, Ladder())] == []
+    assert [*pairings(free | {"cem": 1}, 4, Ladder())] == []
+    assert len([*pairings(free | {"cem": 1, "dora": 1}, 4, Ladder())]) == 1

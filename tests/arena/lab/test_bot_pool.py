@@ -1,0 +1,208 @@
+"""Who sits where in the field of a command, and what becomes of matches there; its bots have no sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from arena.competitions.arena_host import Host
+from arena.engine.rules import Ask, Game, Rules
+from arena.games import GAMES
+from arena.lab.bot_pool import Field, Guest
+from arena.sandbox.command import Program
+from protocol.ace_king_queen import Open
+from protocol.errors import ArenaError, UsageError
+from protocol.messages import Ending, Limits
+from tests.arena.conftest import House
+
+AKQ = GAMES["ace_king_queen"]
+TWO_HANDS = AKQ.vocabulary.read_settings({"hands": 2})
+COMMAND = Program(("./bot",))
+
+
+class Hosting:
+    """Stands in for a host: launched bots are there at once, but for those called `late`."""
+
+    def __init__(self, house: House, tables: int = 512) -> None:
+        self.house = house
+        self.limits = Limits(start_ms=20, hello_ms=30, tables=tables)
+        self.conduct = house.conduct
+        self.url = "ws://here"
+        self.bots: dict[str, Any] = {}
+        self.ended: dict[str, str] = {}
+        self.gateway = SimpleNamespace(players={})
+        self.programs: dict[str, Program] = {}
+
+    async def launch(self, bot: object, name: str, tables: int) -> None:
+        self.come(name, tables)
+
+    async def launch_program(self, program: Program, name: str) -> None:
+        if program.words == ("never",):
+            raise UsageError("expected something else")
+        self.programs[name] = program
+        if not name.startswith("late"):
+            self.come(name, 1)
+
+    def come(self, name: str, tables: int) -> None:
+        self.bots[name] = bot = self.house.bot(name, tables=tables)
+        self.gateway.players[name] = bot.player
+
+    async def wait_for_change(self) -> None:
+        await asyncio.Event().wait()
+
+
+def gathered(host: Hosting, *guests: Guest, copies: int = 1, game: Game = AKQ) -> Field:
+    async def main() -> Field:
+        field = Field(cast(Host, host), game)
+        for guest in guests:
+            await field.launch(guest, copies)
+        await field.gather()
+        return field
+
+    return asyncio.run(main())
+
+
+@pytest.fixture
+def host(house: House) -> Hosting:
+    return Hosting(house)
+
+
+def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
+    long = "x" * 100
+    named = ["nash", "nash", "a/mine.py", "mine", long]
+    gathered(host, *(Guest(name) for name in named))
+
+    assert list(host.bots) == ["nash", "nash-2", "mine", "mine-2", long[:56]]
+
+
+def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None:
+    gathered(host, Guest("ann/mine.py"), Guest("../ben.py"))
+    ann, ben = host.programs["mine"], host.programs["ben"]
+
+    assert "ann/mine.py" in ann.words
+    assert "ws://here" in ann.words
+    assert ann.folder is not None
+    assert str(ann.folder.parent / "ben.py") in ben.words
+
+
+def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
+    field = gathered(host, Guest("nash"), Guest("mine", COMMAND), copies=2)
+
+    assert set(host.bots) == {"nash", "mine", "mine-2"}
+    assert field.seats((1, 1)) == ("mine", "mine-2")
+    assert field.seats((0, 1)) is None
+    field.stand_up(("mine-2",))
+    assert field.seats((0, 1)) == ("nash", "mine-2")
+    assert field.seats((0, 0)) == ("nash", "nash")
+
+
+def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(house: House) -> None:
+    host = Hosting(house, tables=1)
+    field = gathered(host, Guest("nash"), copies=2)
+
+    assert field.seats((0, 0)) == ("nash", "nash-2")
+    assert field.seats((0, 0)) is None
+
+
+def test_a_command_that_can_never_work_is_told_with_its_name(host: Hosting) -> None:
+    with pytest.raises(UsageError, match="ann: expected something else"):
+        gathered(host, Guest("ann", Program(("never",))))
+
+
+def play(
+    host: Hosting, field: Field, names: tuple[str, ...], game: Callable[[], Game]
+) -> Any:
+    """Play a match out; nobody does anything illegal."""
+
+    async def main() -> Any:
+        task = asyncio.create_task(field.play(game, TWO_HANDS, names))
+        bots = [host.bots[name] for name in names if name in host.bots]
+        while not task.done():
+            await asyncio.sleep(0)
+            host.house.sit(*bots)
+            host.house.play_out(*bots)
+        return await task
+
+    return asyncio.run(main())
+
+
+def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
+    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    result, verdict = play(host, field, ("ann", "ben"), lambda: AKQ)
+
+    assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
+    assert host.conduct.tables == ()
+
+
+@pytest.mark.parametrize(
+    ("ended", "says"),
+    [
+        (None, "did not say hello within 50 ms"),
+        ("crashed: exit status 1", "did not say hello: crashed: exit status 1"),
+    ],
+)
+def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
+    host: Hosting, ended: str | None, says: str
+) -> None:
+    if ended is not None:
+        host.ended["late"] = ended
+    field = gathered(host, Guest("ann", COMMAND), Guest("late", COMMAND))
+
+    assert field.seats((1, 1)) is not None
+    result, verdict = play(host, field, ("ann", "late"), lambda: AKQ)
+    kind, seat, text = msgspec.structs.astuple(result.termination)
+    assert (kind, seat, text, verdict) == (Ending.ABSENT, 1, says, None)
+
+
+@pytest.mark.parametrize(
+    ("ended", "says"),
+    [(None, "left before the match"), ("ended by itself", "ended by itself")],
+)
+def test_who_goes_between_matches_is_absent_from_the_next(
+    host: Hosting, ended: str | None, says: str
+) -> None:
+    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    del host.gateway.players["ben"]
+    if ended is not None:
+        host.ended["ben"] = ended
+    result, _ = play(host, field, ("ann", "ben"), lambda: AKQ)
+
+    assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
+
+
+def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
+    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    host.gateway.players["ben"].games = frozenset({"gin_rummy"})
+    result, _ = play(host, field, ("ann", "ben"), lambda: AKQ)
+
+    assert result.termination.text == (
+        "said hello for gin_rummy, expected ace_king_queen among its games"
+    )
+
+
+def broken(*_: object) -> Rules:
+    yield Ask(0, Open(1, "A"))
+    raise RuntimeError("a fault in the rules")
+
+
+def test_J5_a_void_match_is_played_again(
+    host: Hosting, caplog: pytest.LogCaptureFixture
+) -> None:
+    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    games = iter([msgspec.structs.replace(AKQ, rules=broken), AKQ])
+    result, _ = play(host, field, ("ann", "ben"), lambda: next(games))
+
+    assert result.termination.kind is Ending.COMPLETED
+
+
+def test_J5_but_not_for_ever(host: Hosting, caplog: pytest.LogCaptureFixture) -> None:
+    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    faulty = msgspec.structs.replace(AKQ, rules=broken)
+
+    with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
+        play(host, field, ("ann", "ben"), lambda: faulty)

@@ -1,0 +1,393 @@
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from math import sqrt
+from typing import Any
+
+import pytest
+
+from arena.engine.rules import Game
+from arena.games import GAMES
+from arena.lab.crosstable import (
+    CrossTable,
+    Entrant,
+    Sitting,
+    cross,
+    derived_seed,
+    play_sitting,
+    seatings,
+    tables,
+    unit,
+)
+from protocol.messages import Ending
+from protocol.strategy import find
+from protocol.vocabulary import News, Question
+
+AKQ, GIN, HIGH_LOW = (GAMES[n] for n in ("ace_king_queen", "gin_rummy", "high_low"))
+
+
+class Scripted:
+    """Gives the first or the last of the legal answers; counts what happens to it."""
+
+    def __init__(self, choice: int) -> None:
+        self.choice = choice
+        self.resets = 0
+        self.heard: list[News] = []
+
+    def decide(self, question: Question[Any]) -> object:
+        legal = question.choices
+        assert isinstance(legal, tuple)
+        return legal[self.choice]
+
+    def hear(self, news: News) -> None:
+        self.heard.append(news)
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+class Rogue(Scripted):
+    def decide(self, question: Question[Any]) -> object:
+        return "cheat"
+
+
+class Made:
+    """Makes entrants and keeps their instances."""
+
+    def __init__(self) -> None:
+        self.strategies: dict[str, list[Scripted]] = {}
+        self.seeds: list[str] = []
+
+    def entrant(self, name: str, choice: int = 0, rogue: bool = False) -> Entrant:
+        def make(seed: str) -> Scripted:
+            self.seeds.append(seed)
+            made = Rogue(choice) if rogue else Scripted(choice)
+            self.strategies.setdefault(name, []).append(made)
+            return made
+
+        return Entrant(name, make)
+
+
+@pytest.fixture
+def made() -> Made:
+    return Made()
+
+
+def sit(
+    game: Game, entrants: list[Entrant], matches: int = 1, **settings: object
+) -> Sitting:
+    return play_sitting(
+        game,
+        entrants,
+        tuple(range(len(entrants))),
+        matches=matches,
+        settings=game.vocabulary.read_settings(settings),
+        seed=7,
+        tick=lambda: None,
+    )
+
+
+def crossed(game: Game, entrants: list[Entrant], **settings: object) -> CrossTable:
+    return cross(
+        game,
+        entrants,
+        matches=1,
+        settings=game.vocabulary.read_settings(settings),
+        seed=7,
+        tick=lambda: None,
+    )
+
+
+def house(game: Game, *names: str) -> list[Entrant]:
+    def entrant(name: str) -> Entrant:
+        cls = find(game.name, name)
+
+        def make(seed: str) -> Any:
+            strategy = cls()
+            strategy.seed(seed)
+            return strategy
+
+        return Entrant(name, make)
+
+    return [entrant(name) for name in names]
+
+
+def test_A10_every_pair_and_every_bot_with_itself() -> None:
+    assert tables(2, 3, itself=True) == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 1),
+        (1, 2),
+        (2, 2),
+    ]
+
+
+def test_G16_every_pair_once() -> None:
+    assert tables(2, 3, itself=False) == [(0, 1), (0, 2), (1, 2)]
+
+
+def test_every_four_of_five() -> None:
+    assert len(tables(4, 5, itself=False)) == 5
+    assert all(len(set(table)) == 4 for table in tables(4, 5, itself=False))
+
+
+def test_fewer_bots_than_seats_sit_twice_in_every_way() -> None:
+    assert tables(4, 2, itself=False) == [(0, 0, 0, 1), (0, 0, 1, 1), (0, 1, 1, 1)]
+    assert tables(4, 3, itself=False) == [(0, 0, 1, 2), (0, 1, 1, 2), (0, 1, 2, 2)]
+
+
+def test_against_the_dealer_everybody_plays_alone() -> None:
+    assert tables(1, 3, itself=False) == [(0,), (1,), (2,)]
+
+
+def test_K1_two_seats_alternate() -> None:
+    assert list(islice(seatings(2), 4)) == [(0, 1), (1, 0), (0, 1), (1, 0)]
+
+
+def test_K1_four_matches_put_everyone_in_every_seat() -> None:
+    first = list(islice(seatings(4), 4))
+
+    assert Counter(zip(*first, strict=True)) == Counter(
+        {(0, 1, 2, 3): 1, (1, 2, 3, 0): 1, (2, 3, 0, 1): 1, (3, 0, 1, 2): 1}
+    )
+
+
+def test_K1_twenty_four_matches_are_all_orders() -> None:
+    assert len(set(islice(seatings(4), 24))) == 24
+
+
+def test_one_seat_is_always_the_same() -> None:
+    assert list(islice(seatings(1), 2)) == [(0,), (0,)]
+
+
+def test_the_units_are_hand_game_and_match() -> None:
+    assert [unit(game) for game in GAMES.values()] == [
+        "hand",
+        "game",
+        "match",
+        "match",
+        "match",
+    ]
+
+
+def test_derived_seeds_differ_by_part_and_stay() -> None:
+    seeds = {derived_seed(1, "match", n) for n in range(100)}
+
+    assert len(seeds) == 100
+    assert derived_seed(1, "match", 0) in seeds
+    assert derived_seed(2, "match", 0) not in seeds
+
+
+def test_samples_add_up_to_the_scores(made: Made) -> None:
+    sitting = sit(AKQ, [made.entrant("bets"), made.entrant("checks", -1)], hands=50)
+
+    assert [sample.count for sample in sitting.samples] == [50, 50]
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
+    assert sum(sitting.scores) == 0
+
+
+class Leaves(Scripted):
+    """Fails at the last news of a match, when that changes nothing any more."""
+
+    def hear(self, news: News) -> None:
+        super().hear(news)
+        if len(self.heard) == 5:
+            raise ValueError
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_J2_who_fails_at_the_last_news_skews_no_sample(made: Made, seat: int) -> None:
+    both = [made.entrant("stays")]
+    both.insert(seat, Entrant("leaves", lambda seed: Leaves(0)))
+    sitting = sit(AKQ, both, hands=5)
+
+    assert sitting.offence is None
+    assert [sample.count for sample in sitting.samples] == [5, 5]
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+def test_J2_who_fails_just_before_a_game_is_over_skews_no_sample(seat: int) -> None:
+    class Fails(Scripted):
+        def hear(self, news: News) -> None:
+            if news.kind == "round_over":
+                raise ValueError
+
+    both = [Entrant("stays", lambda seed: Scripted(0))]
+    both.insert(seat, Entrant("fails", lambda seed: Fails(0)))
+    sitting = sit(GIN, both, max_rounds=1, max_turns=1)
+
+    assert sitting.offence is None
+    assert [sample.count for sample in sitting.samples] == [1, 1]
+
+
+def test_listening_changes_nothing_for_the_bots(made: Made) -> None:
+    sit(AKQ, [made.entrant("a"), made.entrant("b")], hands=5)
+
+    [a], [b] = made.strategies["a"], made.strategies["b"]
+    assert len(a.heard) == 5
+    assert a.heard == b.heard
+
+
+def test_A9_one_instance_plays_all_matches_and_is_reset_before_each(made: Made) -> None:
+    sit(AKQ, [made.entrant("a"), made.entrant("b")], matches=3, hands=2)
+
+    [a] = made.strategies["a"]
+    assert a.resets == 3
+
+
+def test_scores_follow_the_bots_when_seats_rotate(made: Made) -> None:
+    # "checks" checks and folds: it can only win a check, "bets" bets and calls.
+    both = [made.entrant("bets"), made.entrant("checks", -1)]
+    sitting = sit(AKQ, both, matches=10, hands=100)
+
+    assert sitting.scores[0] > 100
+    assert sitting.won == (10, 0)
+    assert sitting.matches == 10
+    assert sitting.leaders == (0,)
+
+
+def test_matches_have_different_cards(made: Made) -> None:
+    sit(AKQ, [made.entrant("a"), made.entrant("b")], matches=2, hands=20)
+
+    [a] = made.strategies["a"]
+    cards = [news.cards for news in a.heard]  # type: ignore[attr-defined]
+    assert cards[:20] != cards[20:]
+
+
+def test_a_tick_for_every_hand(made: Made) -> None:
+    ticks: list[None] = []
+    play_sitting(
+        AKQ,
+        [made.entrant("a"), made.entrant("b")],
+        (0, 1),
+        matches=2,
+        settings=AKQ.vocabulary.read_settings({"hands": 3}),
+        seed=1,
+        tick=lambda: ticks.append(None),
+    )
+
+    assert len(ticks) == 6
+
+
+def test_the_score_of_the_same_bots_is_drawn_among_leaders(made: Made) -> None:
+    sitting = sit(AKQ, [made.entrant("a"), made.entrant("a")], matches=2, hands=2)
+    drawn = Sitting(
+        bots=(0, 1),
+        matches=2,
+        scores=(0, 0),
+        points=(0, 0),
+        won=(1, 1),
+        samples=sitting.samples,
+        offence=None,
+    )
+
+    assert drawn.leaders == (0, 1)
+
+
+def test_J3_an_offence_ends_the_sitting_and_the_other_wins(made: Made) -> None:
+    both = [made.entrant("rogue", rogue=True), made.entrant("good")]
+    sitting = sit(AKQ, both, matches=5, hands=2)
+
+    assert sitting.offence is not None
+    assert (sitting.offence.bot, sitting.offence.place) == (0, 0)
+    assert sitting.offence.kind is Ending.ILLEGAL
+    assert sitting.offence.match == sitting.matches == 1
+    assert sitting.leaders == (1,)
+    assert sitting.won == (0, 1)
+
+
+def test_H13_after_an_offence_the_other_three_go_on(made: Made) -> None:
+    four = [made.entrant(name, rogue=name == "c") for name in "abcd"]
+    sitting = sit(HIGH_LOW, four, matches=3)
+
+    assert sitting.leaders == (0, 1, 3)
+    assert sitting.won == (0, 0, 0, 0)
+    assert sitting.samples[0].count == 0
+
+
+def test_J3_an_offender_counts_for_nobody_and_plays_no_more(made: Made) -> None:
+    entrants = [made.entrant("a"), made.entrant("b", -1), made.entrant("z", rogue=True)]
+    table = crossed(AKQ, entrants, hands=20)
+
+    assert table.offences.keys() == {2}
+    assert [sitting.bots for sitting in table.sittings] == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 1),
+    ]
+    assert [sitting.bots for sitting in table.counting()] == [(0, 0), (0, 1), (1, 1)]
+    last = table.standings()[-1]
+    assert (last.bot, last.units, last.total) == (2, 0, 0)
+    assert last.mean is last.total_error is last.mean_error is None
+    assert last.offence is not None
+
+
+def test_the_table_against_oneself_counts_for_nobody(made: Made) -> None:
+    [alone] = crossed(AKQ, [made.entrant("a")], hands=20).standings()
+
+    assert (alone.units, alone.total, alone.mean) == (0, 0, None)
+
+
+def test_A9_against_itself_a_bot_is_two_instances(made: Made) -> None:
+    crossed(AKQ, [made.entrant("a")], hands=2)
+
+    assert len(made.strategies["a"]) == 2
+    assert len(set(made.seeds)) == 2
+
+
+def test_totals_are_sums_and_errors_join(made: Made) -> None:
+    entrants = [made.entrant("a"), made.entrant("b", -1), made.entrant("c", -1)]
+    table = crossed(AKQ, entrants, hands=50)
+
+    best = table.standings()[0]
+    mine = [s for s in table.counting() if s.bots in [(0, 1), (0, 2)]]
+    errors = [s.samples[0].error_of_total or 0 for s in mine]
+    assert best.bot == 0
+    assert best.units == 100
+    assert best.total == sum(s.scores[0] for s in mine)
+    assert best.mean == best.total / 100
+    assert best.total_error == pytest.approx(sqrt(sum(e * e for e in errors)))
+    assert best.mean_error == pytest.approx((best.total_error or 0) / 100)
+
+
+def test_G16_gin_counts_games(made: Made) -> None:
+    sitting = sit(GIN, house(GIN, "random", "simple"), games=4)
+
+    assert sum(sitting.won) <= 4
+    assert sitting.won == sitting.scores
+    assert [sample.count for sample in sitting.samples] == [4, 4]
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
+
+
+def test_high_low_counts_matches() -> None:
+    four = house(HIGH_LOW, "random", "timid", "bold", "counter")
+    sitting = sit(HIGH_LOW, four, matches=4, max_shuffles=2)
+
+    assert [sample.count for sample in sitting.samples] == [4] * 4
+    assert tuple(sample.total for sample in sitting.samples) == sitting.scores
+    assert sum(sitting.won) <= 4
+
+
+def test_two_bots_fill_a_table_of_high_low() -> None:
+    table = crossed(HIGH_LOW, house(HIGH_LOW, "timid", "bold"), max_shuffles=1)
+
+    assert [standing.units for standing in table.standings()] == [6, 6]
+
+
+def test_against_the_dealer_a_match_is_won_that_ends_ahead() -> None:
+    game = GAMES["blackjack"]
+    sitting = sit(game, house(game, "simple"), matches=20, hands=5)
+
+    assert 0 < sitting.won[0] < 20
+
+
+def test_the_same_seed_gives_the_same_table() -> None:
+    first, second = (
+        crossed(AKQ, house(AKQ, "random", "nash", "learner"), hands=30) for _ in "ab"
+    )
+
+    assert [s.scores for s in first.sittings] == [s.scores for s in second.sittings]

@@ -1,0 +1,496 @@
+"""Matches in this process; and strategies that do all they can to disturb them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+import arena
+from arena.engine.match import Record, replay
+from arena.games import GAMES
+from arena.lab.in_process import play
+from protocol.ace_king_queen import HandOver
+from protocol.errors import UsageError
+from protocol.messages import Ending
+from protocol.strategy import find
+
+
+class Scripted:
+    """Gives these answers, then checks and calls for ever; keeps what happened to it, in order."""
+
+    def __init__(self, *answers: object) -> None:
+        self.answers = list(answers)
+        self.seen: list[Any] = []
+
+    def __repr__(self) -> str:
+        return "Scripted"  # in the names of tests, which are the same in every process
+
+    def decide(self, question: Any) -> object:
+        self.seen.append(question.kind)
+        if self.answers:
+            return self.answers.pop(0)
+        return "check" if question.kind == "open" else "call"
+
+    def hear(self, news: Any) -> None:
+        self.seen.append(news)
+
+    def reset(self) -> None:
+        self.seen.append("reset")
+
+
+def against(
+    villain: Any, hands: int = 4, decks: Iterable[Any] | None = None
+) -> arena.MatchResult:
+    """A match in which somebody has seat 1, against a peaceful opponent."""
+    return play(
+        "ace_king_queen",
+        [Scripted(), villain],
+        settings={"hands": hands},
+        decks=decks or itertools.repeat("AK"),
+    )
+
+
+# ---- Playing
+
+
+def test_strategies_are_reset_then_asked_and_told() -> None:
+    first, second = Scripted("bet"), Scripted("fold")
+
+    result = play("akq", [first, second], settings={"hands": 1}, decks=[["A", "K"]])
+    told = HandOver(1, 0, ("A", "K"), "bet", "fold", (1, -1), (1, -1))
+    assert first.seen == ["reset", "open", told]
+    assert second.seen == ["reset", "respond", told]
+    assert result.scores == (1, -1)
+    assert result.termination.kind == "completed"
+    assert result.termination.seat is None
+
+
+def test_a_seat_hears_only_what_it_is_told() -> None:
+    seats = [Listener() for _ in range(4)]
+    play("high_low", seats, settings={"max_shuffles": 1, "gap": 10**9}, seed=1)
+
+    assert all(len(seat.dealt) >= 10 for seat in seats)
+    assert len({news.card for seat in seats for news in seat.dealt[:1]}) == 4
+
+
+class Listener:
+    """Gives the first legal answer and keeps its own deals."""
+
+    def __init__(self) -> None:
+        self.dealt: list[Any] = []
+
+    def decide(self, question: Any) -> object:
+        return question.legal[0]
+
+    def hear(self, news: Any) -> None:
+        if news.kind == "dealt":
+            self.dealt.append(news)
+
+    def reset(self) -> None:
+        pass
+
+
+def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
+    def record(seed: int | None) -> bytes:
+        return play("akq", [Scripted(), Scripted()], seed=seed).record.to_json()
+
+    assert record(7) == record(7)
+    assert record(7) != record(8)
+    assert record(None) != record(None)
+
+
+def test_settings_have_the_rulebooks_defaults() -> None:
+    result = play("akq", [Scripted(), Scripted()], seed=1)
+
+    assert result.record.settings == {"hands": 1000}
+
+
+def test_decks_are_dealt_whatever_the_seed() -> None:
+    def scores(seed: int | None) -> tuple[int, ...]:
+        seats = [Scripted("bet"), Scripted("call")]
+        settings = {"hands": 1}
+        return play("akq", seats, settings=settings, decks=["AK"], seed=seed).scores
+
+    assert scores(1) == scores(2) == scores(None) == (2, -2)
+
+
+def test_strategies_may_come_from_a_generator() -> None:
+    result = play("akq", (Scripted() for _ in range(2)), seed=1)
+
+    assert result.termination.kind == "completed"
+
+
+# ---- Wrong calls
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"game": "chess"}, "unknown game 'chess'"),
+        ({"game": None}, "unknown game None"),
+        ({"strategies": []}, "needs 2 strategies, got 0"),
+        ({"strategies": [Scripted()]}, "needs 2 strategies, got 1"),
+        ({"strategies": [Scripted()] * 3}, "needs 2 strategies, got 3"),
+        ({"strategies": [Scripted()] * 2}, "A9"),
+        ({"settings": {"hands": -1}}, "settings of ace_king_queen"),
+        ({"settings": {"card": 1}}, "unknown field `card`"),
+        ({"decks": []}, "another deck"),
+        ({"decks": [["A", "K"]]}, "another deck"),
+        ({"decks": [["A", "A"]]}, "twice"),
+        ({"decks": [["A"]]}, "at least 2 cards"),
+        ({"decks": [["As", "Ks"]]}, "no card of this game"),
+        ({"decks": [5]}, "expected a list of cards, got 5"),
+        ({"decks": 5}, "expected a list of decks, got 5"),
+        ({"seed": True}, "whole number for a seed, got True"),
+        ({"seed": 7.0}, "whole number for a seed, got 7.0"),
+        ({"seed": "7"}, "whole number for a seed, got '7'"),
+    ],
+    ids=str,
+)
+def test_a_wrong_call_is_a_value_error_that_says_why(
+    change: dict[str, Any], text: str
+) -> None:
+    call: dict[str, Any] = {
+        "game": "akq",
+        "strategies": [Scripted(), Scripted()],
+        "settings": {"hands": 2},
+        **change,
+    }
+
+    with pytest.raises(ValueError, match=text) as refused:
+        play(**call)
+    assert isinstance(refused.value, UsageError)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_missing_decks_or_cuts_are_a_value_error(game: str) -> None:
+    seats = [Listener() for _ in range(GAMES[game].seats)]
+
+    with pytest.raises(ValueError, match=r"."):
+        play(game, seats, decks=[])
+
+
+# ---- J1: strange answers
+
+
+class Equal:
+    """Says that it equals everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return hash("fold")
+
+
+class Unequal:
+    """Raises whatever is done to it."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError
+
+    def __hash__(self) -> int:
+        raise RuntimeError
+
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+    def __bool__(self) -> bool:
+        raise RuntimeError
+
+
+class Text(str):
+    """Looks like a legal answer."""
+
+
+class Number(int):
+    """Looks like a legal answer."""
+
+
+STRANGE = [
+    "raise", "CALL", "call\n", "", 0, 1, -1, 1 << 70, 10**5000, True, None, 1.0, math.nan, math.inf,
+    b"call", Text("call"), Number(4), Equal(), Unequal(), ["call"], ("call",), {"call"}, {"value": "call"},
+    {"discard": Equal(), "knock": Unequal(), "melds": [[Equal()]]}, [[Unequal()]], [[[[]]]], {1: 2}, {None: 1},
+    object(), len, Scripted, Scripted(), lambda: "call", iter(["call"]), range(5), Ellipsis, NotImplemented,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
+def test_J1_a_strange_answer_is_illegal_and_ends_the_match(value: object) -> None:
+    result = against(Scripted("check", value))
+
+    # Hand 1 is seat 0's check; in hand 2 this seat checks, in hand 3 it is not asked, in hand 4 it is.
+    assert result.termination.kind == "illegal"
+    assert result.termination.seat == 1
+    assert result.termination.text.startswith("seat 2 answered ")
+    assert result.termination.text.endswith(" to open; legal: bet, check")
+    assert result.termination.text.isprintable()
+    assert result.winner == 0
+    assert result.scores == (3, -3)
+    assert arena.replay(result.record) == result
+
+
+NEVER_LEGAL = [
+    value
+    for value in STRANGE
+    if value is not None and (type(value) is not int or value > 1000)
+]
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("value", NEVER_LEGAL, ids=lambda value: type(value).__name__)
+def test_J1_a_strange_answer_is_illegal_to_every_question(
+    game: str, value: object
+) -> None:
+    for kind in GAMES[game].vocabulary.questions:
+        seats = [SpoiltAt(game, kind, value) for _ in range(GAMES[game].seats)]
+        result = play(game, seats, seed=1)
+
+        assert result.termination.kind == "illegal"
+        assert f" to {kind}; legal: " in result.termination.text
+        assert result.termination.text.isprintable()
+        assert replay(Record.from_json(result.record.to_json())).scores == result.scores
+
+
+HOUSE = {"gin_rummy": "simple", "blackjack": "simple"}  # knocks soon; is the only kind
+
+
+class SpoiltAt:
+    """Plays as a house bot does until a question of one kind, then gives an answer that is none."""
+
+    def __init__(self, game: str, kind: str, value: object) -> None:
+        self.kind = kind
+        self.value = value
+        self.bot = find(game, HOUSE.get(game, "random"))()
+        self.bot.seed(1)
+
+    def decide(self, question: Any) -> object:
+        return self.value if question.kind == self.kind else self.bot.decide(question)
+
+    def hear(self, news: Any) -> None:
+        self.bot.hear(news)
+
+    def reset(self) -> None:
+        self.bot.reset()
+
+
+# ---- J2: strategies that fail
+
+
+class Failing(Scripted):
+    """Raises in one of its methods."""
+
+    def __init__(self, where: str, error: Callable[[], BaseException]) -> None:
+        super().__init__()
+        self.where = where
+        self.error = error
+
+    def decide(self, question: Any) -> object:
+        if self.where == "decide":
+            raise self.error()
+        return super().decide(question)
+
+    def hear(self, news: Any) -> None:
+        if self.where == "hear":
+            raise self.error()
+
+    def reset(self) -> None:
+        if self.where == "reset":
+            raise self.error()
+
+
+class BrokenError(Exception):
+    """Cannot say what went wrong."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class LeavingError(Exception):
+    """Leaves when it is asked what went wrong."""
+
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+
+WHERE = pytest.mark.parametrize("where", ["reset", "hear", "decide"])
+
+
+@WHERE
+def test_J2_an_exception_is_a_crash_of_that_seat(where: str) -> None:
+    result = against(Failing(where, lambda: KeyError("ace")))
+
+    assert result.termination.kind is Ending.CRASH
+    assert result.termination.seat == 1
+    assert result.termination.text.startswith("seat 2 raised KeyError: 'ace' at ")
+    assert "test_in_process.py:" in result.termination.text
+    assert arena.replay(result.record) == result
+
+
+@WHERE
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit,
+        RecursionError,
+        MemoryError,
+        StopIteration,
+        GeneratorExit,
+        asyncio.CancelledError,
+        BaseException,
+    ],
+)
+def test_J2_leaving_or_running_out_of_something_is_a_crash(
+    where: str, error: type[BaseException]
+) -> None:
+    result = against(Failing(where, error))
+
+    assert result.termination.kind is Ending.CRASH
+    assert result.termination.seat == 1
+
+
+@WHERE
+def test_ctrl_c_is_not_the_strategys_fault(where: str) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        against(Failing(where, KeyboardInterrupt))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (BrokenError(), "BrokenError"),
+        (LeavingError(), "LeavingError"),
+        (ValueError(), "ValueError"),
+        (ValueError("a\x1b[2J\nb\u202e\ud800"), "ValueError: a�[2J�b��"),
+        (ValueError("x" * 10**6), "ValueError: " + "x" * 187 + "…"),
+    ],
+    ids=["broken", "leaving", "silent", "controls", "long"],
+)
+def test_J2_whatever_an_exception_says_fits_a_line_and_a_record(
+    error: Exception, said: str
+) -> None:
+    def raising() -> Exception:
+        return error
+
+    result = against(Failing("decide", raising))
+
+    assert result.termination.text.startswith(f"seat 2 raised {said} at ")
+    assert result.termination.text.isprintable()
+    assert result.record.to_json()
+
+
+def test_J2_where_it_was_raised_fits_a_line_and_a_record() -> None:
+    def raising(question: object) -> None:
+        exec(compile("1 / 0", "a\x1b[2J\n\u202e.py", "exec"))
+
+    result = against(Meddler(raising))
+
+    assert result.termination.text.endswith("by zero at a�[2J" + 2 * "�" + ".py:1")
+    assert result.record.to_json()
+
+
+@pytest.mark.parametrize("name", ["reset", "hear", "decide"])
+def test_J2_a_method_that_cannot_be_had_is_a_crash(name: str) -> None:
+    def raising(self: object) -> None:
+        raise ValueError("no such method")
+
+    result = against(type("Elusive", (Scripted,), {name: property(raising)})())
+
+    assert (result.termination.kind, result.termination.seat) == ("crash", 1)
+    assert "ValueError: no such method at " in result.termination.text
+
+
+def test_J1_what_a_strange_answer_says_of_itself_fits_a_line_and_a_record() -> None:
+    class Evil:
+        def __repr__(self) -> str:
+            return "\x1b[2J\n\ud800"
+
+    result = against(Scripted(Evil()))
+
+    assert result.termination.kind == "illegal"
+    assert result.termination.text.isprintable()
+    assert result.record.to_json()
+
+
+def test_J2_the_first_to_fail_is_blamed() -> None:
+    seats = [Failing("hear", ValueError), Failing("hear", KeyError)]
+    result = play("akq", seats, settings={"hands": 2}, decks=["AK", "AK"])
+
+    assert (result.termination.kind, result.termination.seat) == ("crash", 0)
+
+
+def test_J2_who_fails_when_all_is_over_changes_nothing() -> None:
+    result = against(Failing("hear", ValueError), hands=1)
+
+    assert result.termination.kind == "completed"
+
+
+def test_a_strategy_without_methods_crashes() -> None:
+    result = against(object())
+
+    assert result.termination.text == (
+        "seat 2 raised AttributeError: 'object' object has no attribute 'reset'"
+    )
+
+
+# ---- Meddling
+
+
+class Meddler(Scripted):
+    """Tries to change what the referee asks by."""
+
+    def __init__(self, meddle: Callable[[Any], object]) -> None:
+        super().__init__()
+        self.meddle = meddle
+
+    def decide(self, question: Any) -> object:
+        return self.meddle(question)
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda question: setattr(question, "legal", ("raise",)),
+        lambda question: setattr(question, "card", "A"),
+        lambda question: delattr(question, "legal"),
+        lambda question: question.legal.append("raise"),
+        lambda question: question.legal.__setitem__(0, "raise"),
+        lambda question: setattr(question, "check", lambda value: value),
+        lambda question: setattr(question, "extra", 1),
+    ],
+    ids=range(7),
+)
+def test_J1_a_question_cannot_be_changed_by_who_is_asked(
+    meddle: Callable[[Any], object],
+) -> None:
+    result = against(Meddler(meddle))
+
+    assert (result.termination.kind, result.termination.seat) == ("crash", 1)
+
+
+class Keeper(Scripted):
+    """Keeps every question and piece of news for later."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: list[Any] = []
+
+    def decide(self, question: Any) -> object:
+        self.kept.append((question, repr(question)))
+        return super().decide(question)
+
+    def hear(self, news: Any) -> None:
+        self.kept.append((news, repr(news)))
+
+
+def test_what_a_strategy_keeps_does_not_change_later() -> None:
+    keeper = Keeper()
+    against(keeper, hands=20)
+
+    assert len(keeper.kept) > 20
+    assert all(repr(thing) == shown for thing, shown in keeper.kept)

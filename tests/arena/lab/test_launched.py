@@ -1,0 +1,263 @@
+"""Sittings and trials of processes, without the processes: a field that plays at once, or when it is told to, with objects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import pytest
+
+from arena.engine.match import Match, MatchResult
+from arena.engine.rules import Game
+from arena.engine.shuffle import seed_from_int
+from arena.games import GAMES
+from arena.lab import launched
+from arena.lab.bot_pool import Field
+from arena.lab.crosstable import Entrant, derived_seed, play_sitting
+from arena.lab.in_process import drive
+from arena.lab.series import Sitting
+from protocol.messages import Ending, Verdict
+from protocol.strategy import Strategy, find
+from protocol.vocabulary import Question, Settings
+
+BOTS = {
+    "ace_king_queen": ("nash", "honest"),
+    "gin_rummy": ("simple", "patient"),
+    "high_low": ("timid", "bold", "counter", "random"),
+    "three_card_poker": ("q64",),
+    "blackjack": ("simple",),
+}
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 30},
+    "gin_rummy": {"games": 3, "target": 20},
+    "high_low": {"max_shuffles": 2},
+    "three_card_poker": {"rounds": 20},
+    "blackjack": {"hands": 20},
+}
+SEED = 7
+
+
+class Rogue:
+    """Plays as a house bot does, until its time has come."""
+
+    def __init__(self, bot: Strategy, answers: int, offence: Callable[[], object]):
+        self._bot, self._left, self._offence = bot, answers, offence
+        self.hear, self.reset = bot.hear, bot.reset
+
+    def decide(self, question: Question[Any]) -> object:
+        self._left -= 1
+        return self._bot.decide(question) if self._left >= 0 else self._offence()
+
+
+def illegal() -> object:
+    return "cheat"
+
+
+def crash() -> object:
+    raise ValueError("no such card")
+
+
+def entrants(game: Game, offence: Callable[[], object] | None) -> list[Entrant]:
+    """The house bots of a game; the last of them offends in the middle, if anyone."""
+
+    def entrant(place: int, name: str) -> Entrant:
+        def make(seed: str) -> Strategy:
+            made: Any = find(game.name, name)()
+            made.seed(seed)
+            last = place == len(BOTS[game.name]) - 1
+            return Rogue(made, 10, offence) if last and offence else made
+
+        return Entrant(name, make)
+
+    return [entrant(*pair) for pair in enumerate(BOTS[game.name])]
+
+
+class Table(Field):
+    """Has the bots of one table, which play at once, with the cards of `play_sitting`."""
+
+    def __init__(self, strategies: dict[str, Strategy]) -> None:
+        self.strategies = strategies
+        self.matches = 0
+
+    def seats(self, bots: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.strategies)
+
+    def stand_up(self, names: Iterable[str]) -> None:
+        assert tuple(names) == tuple(self.strategies)
+
+    async def play(
+        self, game: Callable[[], Game], settings: Settings, names: Sequence[str]
+    ) -> tuple[MatchResult, Verdict | None]:
+        seed = derived_seed(SEED, "match", self.matches) if self.matches else SEED
+        self.matches += 1
+        match = Match(game(), settings, seed=seed_from_int(seed))
+        drive(match, [self.strategies[name] for name in names])
+        return match.result(), None
+
+
+def numbers(sitting: Sitting) -> object:
+    """All that a sitting says, as something that can be compared."""
+    samples = [(s.count, s.total, s.mean, s.variance) for s in sitting.samples]
+    rest = (sitting.scores, sitting.points, sitting.won, sitting.offence)
+    return sitting.bots, sitting.matches, samples, rest
+
+
+@pytest.mark.parametrize("offence", [None, illegal, crash])
+@pytest.mark.parametrize("name", GAMES)
+def test_the_same_sitting_adds_up_to_the_same(
+    name: str, offence: Callable[[], object] | None
+) -> None:
+    game = GAMES[name]
+    settings = game.vocabulary.read_settings(SHORT[name])
+    places = tuple(range(game.seats))
+    ticks: list[str] = []
+    local = play_sitting(
+        game,
+        entrants(game, offence),
+        places,
+        matches=3,
+        settings=settings,
+        seed=SEED,
+        tick=lambda: ticks.append("local"),
+    )
+    made = {
+        entrant.name: entrant.make(f"{SEED}:{place}")
+        for place, entrant in enumerate(entrants(game, offence))
+    }
+    play = launched._Tables(
+        Table(made), game, [places], 3, settings, lambda: ticks.append("outside")
+    )
+    [sitting] = asyncio.run(play.all_of_them())
+
+    assert numbers(sitting) == numbers(local)
+    assert (sitting.offence is not None) is (offence is not None)
+    assert ticks.count("local") == ticks.count("outside")
+
+
+class Hall:
+    """Lets every match wait until it is told how it ends."""
+
+    def __init__(self, tables: int = 1) -> None:
+        self.tables = tables
+        self.busy: list[str] = []
+        self.playing: dict[str, asyncio.Future[int | None]] = {}
+
+    def seats(self, bots: Iterable[int]) -> tuple[str, ...] | None:
+        names = tuple(map(str, bots))
+        if any(self.busy.count(name) >= self.tables for name in names):
+            return None
+        self.busy += names
+        return names
+
+    def stand_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.busy.remove(name)
+
+    async def play(
+        self, game: Callable[[], Game], settings: Settings, names: Sequence[str]
+    ) -> tuple[MatchResult, Verdict | None]:
+        key = "-".join(names)
+        over = self.playing[key] = asyncio.get_running_loop().create_future()
+        try:
+            offender = await over
+        finally:
+            del self.playing[key]
+        match = Match(game(), settings, seed=bytes(32), start=False)
+        if offender is None:
+            match.end(Ending.COMPLETED, None, "")
+        else:
+            match.end(Ending.CRASH, offender, "crashed: exit status 1")
+        return match.result(), None
+
+    async def until_playing(self, *keys: str) -> None:
+        for _ in range(20):
+            if set(self.playing) == set(keys):
+                return
+            await asyncio.sleep(0)
+        raise AssertionError(f"expected {keys}, got {list(self.playing)}")
+
+
+def in_hall(
+    tables: Sequence[tuple[int, ...]],
+    scenario: Callable[[Hall, asyncio.Task[Any]], Any],
+    each: int = 1,
+) -> tuple[Sitting, ...]:
+    """What these tables come to when a scenario says how their matches end."""
+    game = GAMES["ace_king_queen"]
+    settings = game.vocabulary.read_settings({"hands": 2})
+
+    async def main() -> tuple[Sitting, ...]:
+        hall = Hall(each)
+        play = launched._Tables(
+            cast(Field, hall), game, tables, 1, settings, lambda: None
+        )
+        task = asyncio.create_task(play.all_of_them())
+        await scenario(hall, task)
+        try:
+            return await task
+        finally:
+            assert hall.busy == []
+            assert hall.playing == {}
+
+    return asyncio.run(main())
+
+
+def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
+    async def scenario(hall: Hall, task: object) -> None:
+        await hall.until_playing("0-1", "2-3")
+        hall.playing["2-3"].set_result(None)
+        await hall.until_playing("0-1", "2-4")
+        hall.playing["2-4"].set_result(None)
+        hall.playing["0-1"].set_result(None)
+        await hall.until_playing("0-2")
+        hall.playing["0-2"].set_result(None)
+
+    played = in_hall([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (2, 3), (2, 4)]
+
+
+def test_J3_an_offender_plays_no_more() -> None:
+    async def scenario(hall: Hall, task: object) -> None:
+        await hall.until_playing("0-1", "0-2", "1-2")
+        hall.playing["0-2"].set_result(1)
+        await hall.until_playing("0-1", "0-3")
+        hall.playing["0-1"].set_result(None)
+        hall.playing["0-3"].set_result(None)
+
+    tables = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)]
+    played = in_hall(tables, scenario, each=2)
+
+    assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (0, 3)]
+    [offence] = [sitting.offence for sitting in played if sitting.offence]
+    assert (offence.bot, offence.place, offence.match) == (2, 1, 1)
+
+
+def test_an_offence_at_two_tables_at_once_is_one() -> None:
+    async def scenario(hall: Hall, task: object) -> None:
+        await hall.until_playing("0-2", "1-2")
+        for table in hall.playing.values():
+            table.set_result(1)
+
+    played = in_hall([(0, 2), (1, 2)], scenario, each=2)
+
+    assert len(played) == 1
+
+
+def test_what_goes_wrong_stops_all_tables() -> None:
+    async def scenario(hall: Hall, task: object) -> None:
+        await hall.until_playing("0-1", "2-3")
+        hall.playing["0-1"].set_exception(OSError("no"))
+
+    with pytest.raises(OSError, match="no"):
+        in_hall([(0, 1), (2, 3)], scenario)
+
+
+def test_cancelled_all_tables_are_stopped() -> None:
+    async def scenario(hall: Hall, task: asyncio.Task[Any]) -> None:
+        await hall.until_playing("0-1", "2-3")
+        task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        in_hall([(0, 1), (2, 3)], scenario)

@@ -1,0 +1,138 @@
+"""What a sitting adds up to. That it is the same wherever bots play is in test_outside, the rest of it in test_crosstable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from arena.engine.match import Match
+from arena.engine.rules import Game
+from arena.games import GAMES
+from arena.lab.in_process import drive
+from arena.lab.series import Offence, Tally
+from protocol.messages import Ending, Limits, Termination, Verdict
+from protocol.strategy import find
+
+AKQ = GAMES["ace_king_queen"]
+SETTINGS = AKQ.vocabulary.read_settings({"hands": 10})
+
+
+def played(game: Game, seed: bytes = bytes(32)) -> Match:
+    """A match of two that always do the same."""
+    match = Match(game, SETTINGS, seed=seed)
+    one: Any = find("ace_king_queen", "honest")()
+    two: Any = find("ace_king_queen", "honest")()
+    drive(match, [one, two])
+    return match
+
+
+def tally(ticks: list[None] | None = None) -> Tally:
+    return Tally(AKQ, (0, 1), lambda: None if ticks is None else ticks.append(None))
+
+
+def test_J5_a_match_that_is_played_again_counts_once() -> None:
+    twice, once = tally(), tally()
+    played(twice.sit_down((0, 1)), seed=bytes(32))
+    twice.match_over(played(twice.sit_down((0, 1)), seed=b"again").result())
+    once.match_over(played(once.sit_down((0, 1)), seed=b"again").result())
+
+    assert twice.sitting().matches == 1
+    assert twice.sitting().scores == once.sitting().scores
+    assert [(s.count, s.total) for s in twice.sitting().samples] == [
+        (s.count, s.total) for s in once.sitting().samples
+    ]
+
+
+def test_what_is_told_again_to_a_bot_that_comes_back_counts_once() -> None:
+    ticks: list[None] = []
+    counting = tally(ticks)
+    match = played(counting.sit_down((0, 1)))
+    again = list(match.past(0))
+    counting.match_over(match.result())
+
+    assert again
+    assert len(ticks) == 10
+    assert [s.count for s in counting.sitting().samples] == [10, 10]
+
+
+def test_the_rules_are_none_the_worse_for_being_heard() -> None:
+    match, alone = played(tally().sit_down((0, 1))), played(AKQ)
+
+    assert match.result().record.to_json() == alone.result().record.to_json()
+
+
+def verdict(kind: Ending, stderr: str | None) -> Verdict:
+    return Verdict(
+        kind=kind,
+        match="m",
+        game="ace_king_queen",
+        bot="ann",
+        seat=1,
+        text="what it did",
+        advice="what to do",
+        stderr=stderr,
+        bank_ms=0,
+        limits=Limits(),
+    )
+
+
+PYTHON = """Traceback (most recent call last):
+  File "bot.py", line 3, in <module>
+    x = 1 / 0
+ZeroDivisionError: division by zero
+"""
+NODE = """/tmp/bot.js:5
+  x.y.z
+TypeError: Cannot read properties of undefined (reading 'z')
+    at Object.<anonymous> (/tmp/bot.js:5:7)
+
+Node.js v20.20.2
+"""
+JAVA = """thinking
+Exception in thread "main" java.lang.ArithmeticException: / by zero
+\tat MyBot.main(MyBot.java:3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "said"),
+    [
+        (PYTHON, "; it said: ZeroDivisionError: division by zero"),
+        (
+            NODE,
+            "; it said: TypeError: Cannot read properties of undefined (reading 'z')",
+        ),
+        (
+            JAVA,
+            '; it said: Exception in thread "main" java.lang.ArithmeticException: / by zero',
+        ),
+        ("one\nSegmentation fault\n", "; it said: Segmentation fault"),
+        ("\x1b[2Jred", "; it said: \N{REPLACEMENT CHARACTER}[2Jred"),
+        ("\n", ""),
+        (None, ""),
+    ],
+)
+def test_a_crash_is_told_with_the_line_that_says_what_it_was(
+    stderr: str | None, said: str
+) -> None:
+    ended = Termination(Ending.CRASH, 1, "crashed: exit status 1")
+    offence = Offence.of(ended, verdict(Ending.CRASH, stderr), bot=4, place=1, match=3)
+
+    assert offence.text == "crashed: exit status 1" + said
+    assert offence.stderr == (stderr or "").strip()
+    assert (offence.advice, offence.bot, offence.match) == ("", 4, 3)
+
+
+def test_any_other_offence_is_told_with_its_advice() -> None:
+    ended = Termination(Ending.ILLEGAL, 1, "answered 4")
+    offence = Offence.of(ended, verdict(Ending.ILLEGAL, "thinking\n"))
+
+    assert (offence.text, offence.advice) == ("answered 4", "what to do")
+    assert offence.stderr == "thinking"
+
+
+def test_without_a_verdict_there_is_only_what_happened() -> None:
+    ended = Termination(Ending.ABSENT, 0, "did not come")
+
+    assert Offence.of(ended, None) == Offence(0, 0, Ending.ABSENT, "did not come", 1)

@@ -1,0 +1,281 @@
+"""Matches as text: complete, in the words of people, and to one seat only what it saw."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+
+import arena
+from arena.engine.match import Record
+from arena.records.blackjack_script import drive
+from arena.records.narrative import seat_names, tell
+from bots.blackjack import Simple
+from protocol.errors import ArenaError, UsageError
+from tests.arena.sample import SHORT, play, verdict_of, void
+
+NAMES = ("ann", "ben", "cem", "dee")
+GAMES = sorted(SHORT)
+SHUFFLES = [{"hands": 30, "shuffle": shuffle} for shuffle in ("riffle", "uniform")]
+replace = msgspec.structs.replace
+
+
+def players(record: Record) -> tuple[str, ...]:
+    return NAMES[: len(record.scores)]
+
+
+def text(record: Record, **options: Any) -> list[str]:
+    return list(tell(record, players(record), **options))
+
+
+# ---- All of it
+
+
+def test_a_match_of_ace_king_queen_line_by_line() -> None:
+    record = play("ace_king_queen", 2, note="I have it").record
+
+    assert text(record)[:8] == [
+        "Ace-King-Queen: seat 1 ann, seat 2 ben",
+        "settings: hands 4",
+        "round 1",
+        "  ann has the Ace: bets [bet, check; 18 ms]",
+        '    ann notes: "I have it"',
+        "  ben has the Queen: calls [call, fold; 9 ms]",
+        "  ann bets, ben calls; shown are ann the Ace and ben the Queen",
+        "  paid: ann +2, ben -2; scores: ann +2, ben -2",
+    ]
+    assert text(record)[-3:] == [
+        "scores: ann +0, ben +0",
+        "ann took 35 ms for 3 decisions, 18 ms at most",
+        "ben took 21 ms for 3 decisions, 9 ms at most",
+    ]
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_every_answer_is_told_and_no_seat_is_a_number(game: str) -> None:
+    record = play(
+        game,
+        3,
+        settings={**SHORT[game], "shuffle": "uniform"} if game == "blackjack" else None,
+    ).record
+    lines = text(record)
+
+    if game != "blackjack":
+        assert sum(" ms]" in line for line in lines) == len(record.answers)
+    assert lines[0].endswith(
+        ", ".join(
+            f"seat {seat} {name}" for seat, name in enumerate(players(record), start=1)
+        )
+    )
+    assert not any(re.search(r"seat \d", line) for line in lines[1:])
+    assert not any("{" in line or "(" in line for line in lines)
+
+
+def test_names_that_do_not_tell_seats_apart() -> None:
+    assert seat_names(("ann", "ben"), 2) == ("ann", "ben")
+    assert seat_names(("ann", "ann"), 2) == ("ann (seat 1)", "ann (seat 2)")
+    assert seat_names((), 2) == ("seat 1", "seat 2")
+
+
+def test_one_round_alone() -> None:
+    record = play("ace_king_queen", 2).record
+
+    assert text(record, round_number=3)[0] == "round 3"
+    assert text(record, round_number=3) == [
+        line
+        for number in [text(record).index("round 3")]
+        for line in text(record)[number : number + 4]
+    ]
+    with pytest.raises(UsageError, match="expected a round of the match, got 5"):
+        text(record, round_number=5)
+
+
+@pytest.mark.parametrize("game", ["gin_rummy", "high_low", "three_card_poker"])
+def test_the_rounds_are_all_there_is_between_head_and_end(game: str) -> None:
+    record = play(game, 3).record
+    whole = text(record)
+    rounds: list[str] = []
+    for number in range(1, 100):
+        try:
+            rounds += text(record, round_number=number)
+        except UsageError:
+            break
+
+    assert whole[2 : 2 + len(rounds)] == rounds
+    assert whole[2 + len(rounds)].startswith("scores: ")
+
+
+# ---- One seat
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "high_low"])
+@pytest.mark.parametrize("seat", [0, 1])
+def test_one_seat_is_told_what_its_bot_was_told(game: str, seat: int) -> None:
+    """Nothing of the others' cards: the text is the same whatever they held and noted, if the news are the same."""
+    record = play(game, 5, note="secret").record
+    lines = text(record, seat=seat)
+    own = players(record)[seat]
+
+    decided = [line for line in lines if " ms]" in line]
+    assert decided
+    assert all(line.startswith(f"  {own} has ") for line in decided)
+    assert len(decided) < len(record.answers)
+    assert any("secret" in line for line in text(record))
+    assert any("secret" in line for line in lines) == (seat == _first(record))
+    for other in players(record):
+        if other != own:
+            assert not any(line.startswith(f"  {other} is dealt") for line in lines)
+            assert not any(line.startswith(f"{other} took") for line in lines)
+
+
+def _first(record: Record) -> int:
+    from arena.records.document import reopened
+
+    asked = reopened(record).pending
+    assert asked is not None
+    return asked.seat
+
+
+def test_what_others_did_is_told_by_the_news() -> None:
+    record = play("high_low", 2).record
+
+    assert text(record, seat=1, round_number=2) == [
+        "round 2: the dealer-card is Jc, ben starts",
+        "  ben is dealt Ac",
+        "  ben has Ac, the dealer-card is Jc: swaps [swap, keep; 7 ms]",
+        "  cem keeps its card, the dealer-card is Ac",
+        "  dee keeps its card, the dealer-card is Ac",
+        "  ann swaps, the dealer-card is 8c",
+        "  ben has Jc, the dealer-card is 8c: bids 8 [quit, 2, 4, 6, 8, 10; 0 ms]",
+        "  cem bids 10",
+        "  dee quits",
+        "  ann quits",
+        "  shown are ben Jc, cem 5s; the last bid is 10",
+        "  paid: ann -2, ben +2, cem +2, dee -2; scores: ann -4, ben +8, cem +8, dee -12",
+    ]
+
+
+def test_there_is_no_such_seat() -> None:
+    with pytest.raises(UsageError, match="expected a seat from 1 to 2, got 3"):
+        text(play("ace_king_queen").record, seat=2)
+
+
+# ---- Blackjack
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_B13_blackjack_is_told_in_the_words_of_the_driver(seed: int) -> None:
+    settings = {"bankroll": 50, "hands": 40}
+    result = arena.play("blackjack", [Simple()], settings=settings, seed=seed)
+    lines = list(tell(result.record, ("ann",)))
+
+    transcript = list(drive(50, 40, Simple(), seed=seed))
+    assert lines[2 : 2 + len(transcript)] == transcript
+
+
+def test_B13_with_cuts_that_were_given() -> None:
+    cuts = [26, 0, 0, 0, 0, 0, 0]
+    settings = {"bankroll": 50, "hands": 1}
+    result = arena.play("blackjack", [Simple()], settings=settings, decks=cuts)
+
+    transcript = list(drive(50, 1, Simple(), cuts=cuts))
+    assert list(tell(result.record))[2 : 2 + len(transcript)] == transcript
+
+
+@pytest.mark.parametrize("settings", SHUFFLES)
+def test_B11_a_seat_does_not_see_the_cuts(settings: dict[str, Any]) -> None:
+    record = play("blackjack", 4, settings={**settings, "bankroll": 10**6}).record
+    whole, seen = text(record), text(record, seat=0)
+
+    cuts = [line for line in whole if line.startswith("cut at")]
+    shuffles = [line for line in whole if line == "Shuffling the deck"]
+    assert len(shuffles) > 1
+    assert len(cuts) == (7 * len(shuffles) if settings["shuffle"] == "riffle" else 0)
+    assert [line for line in whole if line not in cuts] == [
+        line for line in seen if line != "as ann saw it"
+    ]
+
+
+def test_B6_a_reshuffle_comes_after_the_line_of_its_hand() -> None:
+    record = play("blackjack", 4, settings={**SHUFFLES[1], "bankroll": 10**6}).record
+    lines = text(record)
+
+    again = [n for n, line in enumerate(lines) if line == "Shuffling the deck"][1:]
+    assert again
+    assert all(lines[n - 1].startswith("Hand ") for n in again)
+    assert all(lines[n + 1].startswith("Player bets ") for n in again)
+
+
+def test_one_hand_of_blackjack() -> None:
+    record = play("blackjack", 2).record
+
+    assert text(record, round_number=1)[:2] == [
+        "Shuffling the deck",
+        "Hand 1 bankroll 100",
+    ]
+    assert text(record, round_number=2)[0].startswith("Hand 2 bankroll ")
+
+
+# ---- How it ended
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_offence_is_told_with_its_question_and_the_evidence(game: str) -> None:
+    result = play(game, 2, offender=0)
+    verdict = verdict_of("m-1", players(result.record), result)
+    lines = text(result.record, verdict=verdict)
+
+    out = f"ann is out: illegal: {result.termination.text}"
+    assert out in lines
+    assert lines[lines.index(out) + 2] == '  it answered: "no"'
+    if game != "blackjack":
+        assert any("gives no legal answer" in line for line in lines)
+
+
+def test_the_others_learn_one_word_of_it() -> None:
+    result = play("high_low", 2, offender=1)
+    verdict = verdict_of("m-1", players(result.record), result)
+    lines = text(result.record, verdict=verdict, seat=0)
+
+    assert "ben is out: illegal" in lines
+    assert not any('"no"' in line for line in lines)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_match_that_never_began(game: str) -> None:
+    lines = text(void(game).record)
+
+    assert "void: a fault of the arena; the match is played again" in lines
+    assert not any("round" in line and "dealt" in line for line in lines)
+
+
+# ---- Records that are broken
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"game": "poker"},
+        {"seed": "zz"},
+        {"seed": None},
+        {"settings": {"hands": "x"}},
+        {"answers": ("raise",)},
+        {"answers": ("bet", "call") * 40},
+        {"nonces": ("x" * 70_000, "")},
+    ],
+)
+def test_a_broken_record_is_a_line(changes: dict[str, Any]) -> None:
+    record = replace(play("ace_king_queen").record, **changes)
+
+    with pytest.raises(ArenaError, match=r"^the record cannot be played again: .+$"):
+        list(tell(record, ("ann", "ben")))
+
+
+def test_what_a_bot_notes_does_not_reach_the_terminal_as_it_is() -> None:
+    record = play("ace_king_queen", note="\x1b[2J\nx" + "y" * 999).record
+
+    [line] = [line for line in text(record) if "notes" in line]
+    assert line.isprintable()
+    assert len(line) < 300

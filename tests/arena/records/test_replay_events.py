@@ -1,0 +1,317 @@
+"""Matches told again: what happened, and in which round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.engine.match import Match
+from arena.engine.rules import EVERYONE
+from arena.games import GAMES
+from arena.records import seat_transcript
+from arena.records.events import Answered, Asked, Dealt, Over, Told
+from arena.records.replay_events import Unfolding, rounds_of
+from protocol.errors import IllegalAnswer, UsageError
+from protocol.messages import Ending, Termination
+from tests.arena import sample
+from tests.arena.told import SETTINGS, events_of, played
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+
+
+# ---- Rounds
+
+
+@EACH_GAME
+def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(
+    game: str,
+) -> None:
+    record = played(game)
+    rounds = list(rounds_of(record))
+
+    assert [each.number for each in rounds] == list(range(1, len(rounds) + 1))
+    assert rounds[-1].scores == record.scores
+    if game in ("ace_king_queen", "high_low"):
+        ends = [
+            event.news.scores  # type: ignore[attr-defined]
+            for event in events_of(record)
+            if isinstance(event, Told) and event.news.kind.endswith("_over")
+        ]
+        assert [each.scores for each in rounds] == ends
+
+
+@EACH_GAME
+def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
+    *rounds, last = rounds_of(played(game))
+
+    for each in (*rounds, msgspec.structs.replace(last, events=last.events[:-1])):
+        *before, end = each.events
+        told = [event.news.kind for event in before if isinstance(event, Told)]
+        assert isinstance(end, Told)
+        if end.news.kind == "game_over":
+            assert told.pop() == "round_over"
+        else:
+            assert end.news.kind in ("round_over", "hand_over")
+        assert not {"round_over", "hand_over", "game_over"} & set(told)
+    assert isinstance(last.events[-1], Over)
+
+
+def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
+    told = [
+        [event.news.kind for event in each.events if isinstance(event, Told)]
+        for each in rounds_of(played("gin_rummy"))
+    ]
+
+    over = [kinds for kinds in told if "game_over" in kinds]
+    assert len(over) == 2
+    assert all(kinds[-2:] == ["round_over", "game_over"] for kinds in over)
+
+
+def test_a_match_without_a_round_has_only_its_end() -> None:
+    record = sample.play("ace_king_queen", settings={"hands": 0}).record
+    [only] = rounds_of(record)
+
+    assert only.number == 1
+    assert only.scores == (0, 0)
+    assert [type(event) for event in only.events] == [Over]
+
+
+def test_a_match_that_was_never_dealt_has_only_its_end() -> None:
+    [only] = rounds_of(sample.void("gin_rummy").record)
+
+    [over] = only.events
+    assert isinstance(over, Over)
+    assert over.termination.kind is Ending.VOID
+
+
+def test_a_long_match_is_told_as_it_is_read() -> None:
+    """Not all of it at once, whatever it takes of memory."""
+    record = sample.play("ace_king_queen", settings={"hands": 2_000}).record
+    taken = Unfolding.of(record)
+    most = 0
+    for value in record.answers:
+        taken.feed(value)
+        taken.take()
+        most = max(most, len(taken.events))
+
+    assert most < 8
+    assert taken.round == 2_000
+    assert isinstance(rounds_of(record), Iterator)
+
+
+# ---- Events
+
+
+@EACH_GAME
+def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> None:
+    """Compared with the rules' own steps."""
+    record = played(game)
+    steps: list[tuple[str, Any]] = []
+    match = Match(
+        GAMES[game],
+        GAMES[game].vocabulary.read_settings(SETTINGS[game]),
+        seed=bytes.fromhex(record.seed or ""),
+        nonces=record.nonces,
+    )
+    for value, took_ms in zip(record.answers, record.times_ms, strict=True):
+        steps += [("told", (tell.seat, tell.news)) for tell in match.take_news()]
+        assert match.pending is not None
+        steps.append(("asked", (match.pending.seat, match.pending.question)))
+        steps.append(("answered", (match.pending.seat, value, took_ms)))
+        match.answer(value)
+    steps += [("told", (tell.seat, tell.news)) for tell in match.take_news()]
+
+    got: list[tuple[str, Any]] = []
+    for event in events_of(record):
+        match event:
+            case Told(seat, news):
+                got.append(("told", (EVERYONE if seat is None else seat, news)))
+            case Asked(seat, question):
+                got.append(("asked", (seat, question)))
+            case Answered(seat, value, took):
+                got.append(("answered", (seat, value, took)))
+    assert got == steps
+
+
+@EACH_GAME
+def test_what_was_dealt_is_what_a_match_with_stacked_decks_needs(game: str) -> None:
+    record = played(game)
+    dealt = [event.deal for event in events_of(record) if isinstance(event, Dealt)]
+
+    assert msgspec.to_builtins(tuple(dealt)) == seat_transcript.told(record, 0).decks
+
+
+@EACH_GAME
+def test_cards_are_dealt_before_anybody_is_told_of_them(game: str) -> None:
+    kinds = [type(event) for event in events_of(played(game))]
+
+    assert kinds[0] is Dealt
+    assert kinds[-1] is Over
+
+
+@pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "three_card_poker"])
+def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
+    """Not the end of the one before, although the rules go on from there without being asked."""
+    for each in rounds_of(played(game)):
+        is_dealt = [type(event) is Dealt for event in each.events]
+        assert is_dealt == [True] + [False] * (len(is_dealt) - 1)
+
+
+def test_stacked_decks_are_told_as_well() -> None:
+    game = GAMES["ace_king_queen"]
+    telling = Unfolding(
+        game, game.vocabulary.read_settings({"hands": 2}), seed=None, decks=["AK", "QK"]
+    )
+    telling.feed("check")
+    telling.feed("check")
+
+    assert [
+        event.deal
+        for each in telling.take()
+        for event in each.events
+        if isinstance(event, Dealt)
+    ] == [("A", "K"), ("Q", "K")]
+
+
+@EACH_GAME
+def test_times_and_notes_stand_with_their_answers(game: str) -> None:
+    record = played(game, note="a thought")
+    answers = [event for event in events_of(record) if isinstance(event, Answered)]
+
+    assert [event.took_ms for event in answers] == list(record.times_ms)
+    assert [event.note for event in answers] == ["a thought"] + [None] * (
+        len(answers) - 1
+    )
+
+
+def test_a_record_without_times_has_none() -> None:
+    record = msgspec.structs.replace(played("ace_king_queen"), times_ms=())
+    answers = [event for event in events_of(record) if isinstance(event, Answered)]
+
+    assert {event.took_ms for event in answers} == {None}
+
+
+def test_who_is_to_decide_is_known_all_the_while() -> None:
+    record = played("ace_king_queen")
+    telling = Unfolding.of(record)
+
+    assert telling.pending == (0, "open")
+    for value in record.answers:
+        assert not telling.is_over
+        telling.feed(value)
+    assert telling.pending is None
+    assert telling.is_over
+    assert telling.decisions == len(record.answers)
+
+
+def test_an_answer_that_is_not_legal_changes_nothing() -> None:
+    telling = Unfolding.of(played("ace_king_queen"))
+    before = list(telling.events)
+
+    with pytest.raises(IllegalAnswer, match="seat 1 answered"):
+        telling.feed("call")
+    assert telling.events == before
+    assert telling.decisions == 0
+
+
+def test_an_answer_after_the_end_is_refused() -> None:
+    record = played("ace_king_queen")
+    longer = msgspec.structs.replace(record, answers=(*record.answers, "bet"))
+
+    with pytest.raises(IllegalAnswer, match="comes after the end"):
+        list(rounds_of(longer))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"seed": None},
+        {"seed": "not hex"},
+        {"game": "chess"},
+        {"settings": {"hands": "many"}},
+    ],
+    ids=str,
+)
+def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
+    record = msgspec.structs.replace(played("ace_king_queen"), **broken)
+
+    with pytest.raises(UsageError):
+        list(rounds_of(record))
+
+
+def test_a_match_ends_once() -> None:
+    record = played("ace_king_queen")
+    telling = Unfolding.of(record)
+    for value in record.answers:
+        telling.feed(value)
+    telling.end(Termination(Ending.VOID, None, "too late"))
+
+    [*_, last] = telling.take()
+    over = last.events[-1]
+    assert isinstance(over, Over)
+    assert over.termination.kind is Ending.COMPLETED
+
+
+@EACH_GAME
+def test_an_offence_is_the_end_of_the_round_in_which_it_was(game: str) -> None:
+    record = played(game, offender=0, after=4)
+    *_, last = rounds_of(record)
+
+    over = last.events[-1]
+    assert isinstance(over, Over)
+    assert (over.scores, over.termination) == (record.scores, record.termination)
+    assert isinstance(last.events[-2], Asked)
+
+
+# ---- Passing over
+
+
+@EACH_GAME
+def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
+    """From the next round on, as if all had been told."""
+    record = played(game)
+    whole = list(rounds_of(record))
+    for count in (1, 2, 5):
+        telling = Unfolding.of(record)
+        for value in record.answers[:count]:
+            telling.pass_over(value)
+        assert telling.is_partial
+        assert telling.events == []
+        for value, took_ms in zip(
+            record.answers[count:], record.times_ms[count:], strict=True
+        ):
+            telling.feed(value, took_ms)
+        rounds = telling.take()
+
+        begun = telling.round - len(rounds)
+        assert rounds == whole[begun:]
+        assert telling.round == whole[-1].number
+        assert begun <= count + 1  # a hand may have one decision
+
+
+@EACH_GAME
+def test_the_end_of_a_match_is_told_even_if_all_was_passed_over(game: str) -> None:
+    record = played(game)
+    telling = Unfolding.of(record)
+    for value in record.answers:
+        telling.pass_over(value)
+
+    [last] = telling.take()
+    assert [type(event) for event in last.events] == [Over]
+    assert last.number == list(rounds_of(record))[-1].number
+    assert last.scores == record.scores
+    assert telling.is_over
+
+
+def test_an_offence_is_told_even_if_its_round_was_passed_over() -> None:
+    record = played("gin_rummy", offender=0, after=6)
+    telling = Unfolding.of(record)
+    for value in record.answers:
+        telling.pass_over(value)
+    telling.end(record.termination)
+
+    [last] = telling.take()
+    assert [type(event) for event in last.events] == [Over]

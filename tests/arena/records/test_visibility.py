@@ -1,0 +1,257 @@
+"""Nobody is shown a card before the rules let it be seen (J8)."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.engine.match import Match, Record
+from arena.engine.rules import EVERYONE
+from arena.games import GAMES
+from arena.records import seat_transcript
+from arena.records.events import Asked, Told
+from arena.records.replay_events import Unfolding, rounds_of
+from arena.records.visibility import Kind, Viewer, seen, view_of
+from bots.strategy import choose
+from protocol.watching import View
+from tests.arena import sample
+from tests.arena.told import SETTINGS, events_of, played
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+BETWEEN_BOTS = [name for name, game in GAMES.items() if game.seats > 1]
+AGAINST_THE_DEALER = [name for name, game in GAMES.items() if game.seats == 1]
+PUBLIC, ALL = View("public"), View("all")
+A_CARD = re.compile(rb'"([2-9TJQKA][shdc]|[AKQ])"')
+
+
+def shown(record: Record, view: View) -> list[dict[str, Any]]:
+    return seen(events_of(record), view, GAMES[record.game].seats)
+
+
+def cards(what: object) -> set[bytes]:
+    """All that looks like a card."""
+    return set(A_CARD.findall(msgspec.json.encode(what)))
+
+
+def test_J8_everybody_may_see_all_when_a_competition_is_over() -> None:
+    for viewer in (Viewer(), Viewer(Kind.OWNER, "eva"), Viewer(Kind.INSTRUCTOR, "x")):
+        assert view_of(("ann", "ben"), True, viewer) == ALL
+
+
+def test_J8_during_a_competition_only_the_instructor_may() -> None:
+    players = ("ann/gin", "ben")
+
+    assert view_of(players, False, Viewer()) == PUBLIC
+    assert view_of(players, False, Viewer(Kind.INSTRUCTOR, "ann")) == ALL
+    assert view_of(players, False, Viewer(Kind.OWNER, "ann")) == View("seat", (0,))
+    assert view_of(players, False, Viewer(Kind.OWNER, "eva")) == PUBLIC
+
+
+def test_J8_who_owns_several_seats_sees_with_all_of_them() -> None:
+    players = ("ann", "ben", "ann/two", "anna")
+
+    view = view_of(players, False, Viewer(Kind.OWNER, "ann"))
+    assert view == View("seat", (0, 2))
+
+
+def test_J8_a_name_is_nothing_without_a_token() -> None:
+    assert view_of(("ann", "ben"), False, Viewer(Kind.PUBLIC, "ann")) == PUBLIC
+    assert view_of(("", "ben"), False, Viewer()) == PUBLIC
+
+
+@pytest.mark.parametrize("number", range(5))
+@EACH_GAME
+def test_J8_an_owner_is_shown_what_its_seat_was_told_and_no_more(
+    game: str, number: int
+) -> None:
+    """Compared with what the seat's transcript has."""
+    record = played(game, number)
+    for seat in range(GAMES[game].seats):
+        heard = seat_transcript.told(record, seat)
+        told, asked, others = [], [], []
+        for event in shown(record, View("seat", (seat,))):
+            if event["event"] == "told":
+                told.append(event["news"])
+            elif event["event"] == "asked" and event["seat"] == seat:
+                asked.append(event["question"])
+            else:
+                others.append(event)
+
+        news = [one for each in heard.asked for one in each.news] + [*heard.news]
+        assert told == msgspec.to_builtins(news)
+        assert asked == [msgspec.to_builtins(each.question) for each in heard.asked]
+        answers = [
+            event["value"]
+            for event in others
+            if event["event"] == "answered" and event["seat"] == seat
+        ]
+        assert answers == [
+            msgspec.to_builtins(record.answers[each.answer])
+            for each in heard.asked
+            if each.answer is not None
+        ]
+        for event in others:
+            if event.get("seat") != seat:
+                assert not cards(event)
+
+
+@pytest.mark.parametrize("number", range(5))
+@EACH_GAME
+def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(
+    game: str, number: int
+) -> None:
+    """After every answer: in the round that is being played, no card that some seat does not know of."""
+    record = played(game, number)
+    rules = GAMES[game]
+    telling = Unfolding.of(record)
+    match = Match(
+        rules,
+        rules.vocabulary.read_settings(SETTINGS[game]),
+        seed=bytes.fromhex(record.seed or ""),
+        nonces=record.nonces,
+    )
+    heard: list[list[Any]] = [[] for _ in range(rules.seats)]  # of this round
+    for number in range(len(record.answers) + 1):
+        for tell in match.take_news():
+            if tell.news.kind in ("round_over", "hand_over"):
+                heard = [[] for _ in range(rules.seats)]
+                continue
+            seats = range(rules.seats) if tell.seat == EVERYONE else [tell.seat]
+            for seat in seats:
+                heard[seat].append(tell.news)
+        if match.pending is not None:
+            heard[match.pending.seat].append(match.pending.question)
+        known = set.intersection(*map(cards, heard))
+        assert cards(seen(telling.events, PUBLIC, rules.seats)) <= known
+        if match.pending is not None:
+            telling.feed(record.answers[number])
+            telling.take()
+            match.answer(record.answers[number])
+
+
+@pytest.mark.parametrize("game", BETWEEN_BOTS)
+def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(
+    game: str,
+) -> None:
+    record = played(game, note="a thought")
+    rules = GAMES[game]
+    public = [
+        msgspec.to_builtins(event)
+        for event in events_of(record)
+        if isinstance(event, Told) and event.seat is None
+    ]
+    told, merged = [], 0
+    for event in shown(record, PUBLIC):
+        match event["event"]:
+            case "told":
+                assert event["seat"] is None
+                if None in (event["news"].get("hand", 0), event["news"].get("card", 0)):
+                    merged += event["news"]["kind"] == "dealt"
+                if event["news"]["kind"] != "dealt":
+                    told.append(event)
+            case "asked":
+                assert set(event["question"]) == {"kind"}
+            case "answered":
+                assert set(event) == {"event", "seat", "took_ms"}
+            case kind:
+                assert kind == "over"
+    assert told == public
+    assert merged == (0 if game == "ace_king_queen" else len([*rounds_of(record)]))
+    assert rules.seats > 1
+
+
+def test_J8_what_all_seats_are_told_one_by_one_is_one_thing_to_spectators() -> None:
+    [dealt] = [
+        event
+        for event in shown(played("gin_rummy"), PUBLIC)
+        if event["event"] == "told" and event["news"]["kind"] == "dealt"
+    ][:1]
+
+    upcard = dealt["news"].pop("upcard")
+    assert cards([upcard])
+    assert dealt["news"].pop("starter") in (0, 1)
+    assert dealt == {
+        "event": "told",
+        "seat": None,
+        "news": {"kind": "dealt", "game": 1, "round": 1, "hand": None},
+    }
+
+
+def test_J8_what_not_all_seats_are_told_is_for_no_spectator() -> None:
+    events = [e for e in events_of(played("gin_rummy")) if isinstance(e, Told)]
+    first, second, *_ = events
+
+    assert len(seen([first, second], PUBLIC, 2)) == 1
+    assert seen([first], PUBLIC, 2) == []
+    assert seen([second], PUBLIC, 2) == []
+    assert seen([second, first], PUBLIC, 2) == []
+    assert seen([first, Told(1, events[-1].news)], PUBLIC, 2) == []
+
+
+@pytest.mark.parametrize("game", AGAINST_THE_DEALER)
+def test_J8_against_the_dealer_everybody_sees_what_the_player_does(game: str) -> None:
+    """But for notes; and nobody but the instructor where the deck was cut."""
+    record = played(game, note="a thought")
+    public, own = shown(record, PUBLIC), shown(record, View("seat", (0,)))
+
+    assert own[1:3] != public[1:3]
+    for event in own:
+        event.pop("note", None)
+    assert own == public
+    assert "dealt" not in {event["event"] for event in public}
+
+
+@EACH_GAME
+def test_H10_J8_the_instructor_sees_everything(game: str) -> None:
+    record = played(game, note="a thought")
+    whole = [msgspec.to_builtins(event) for event in events_of(record)]
+    for event in whole:
+        if event["event"] == "answered" and event["note"] is None:
+            del event["note"]
+
+    assert shown(record, ALL) == whole
+
+
+@EACH_GAME
+def test_J8_only_the_offender_is_told_what_it_did(game: str) -> None:
+    record = played(game, offender=0, after=4)
+    text = record.termination.text
+
+    def ending(view: View) -> dict[str, Any]:
+        ended: dict[str, Any] = shown(record, view)[-1]["termination"]
+        return ended
+
+    assert text
+    assert ending(ALL)["text"] == ending(View("seat", (0,)))["text"] == text
+    for view in (PUBLIC, View("seat", (1,))):
+        assert ending(view) == {"kind": "illegal", "seat": 0, "text": ""}
+
+
+def test_why_a_match_is_void_is_for_all_to_know() -> None:
+    record = sample.void("gin_rummy").record
+
+    assert shown(record, PUBLIC)[-1]["termination"]["text"] == record.termination.text
+
+
+@EACH_GAME
+def test_a_view_of_parts_is_the_parts_of_the_view(game: str) -> None:
+    """Frames may be cut wherever a seat is asked."""
+    record = played(game)
+    seats = GAMES[game].seats
+    events = events_of(record)
+    rng = random.Random(game)
+    asked = [number for number, event in enumerate(events) if type(event) is Asked]
+    cuts = sorted({0, *choose_some(rng, asked), len(events)})
+
+    for view in (PUBLIC, View("seat", (0,)), ALL):
+        parts = [seen(events[a:b], view, seats) for a, b in pairwise(cuts)]
+        assert [event for part in parts for event in part] == seen(events, view, seats)
+
+
+def choose_some(rng: random.Random, numbers: list[int]) -> set[int]:
+    return {choose(tuple(numbers), rng) for _ in range(5)}

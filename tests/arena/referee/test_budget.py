@@ -1,0 +1,128 @@
+"""What may come to nothing per second, and what becomes of who goes beyond it."""
+
+from __future__ import annotations
+
+import pytest
+
+from arena.referee.budget import ON_END, Budget, Flood, Share
+
+NOW = 1_000.0
+
+
+def budget() -> Budget:
+    return Budget(100, cpu_s=0.02)
+
+
+def test_what_is_within_the_budget_is_read_on() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 60) is None
+    assert ours.spend(NOW + 0.9, 40) is None
+
+
+def test_who_goes_beyond_it_is_not_read_until_the_next_second() -> None:
+    ours = budget()
+    ours.spend(NOW, 100)
+
+    assert ours.spend(NOW + 0.25, 1) == NOW + 1
+
+
+def test_a_second_begins_with_the_first_message_that_comes_to_nothing() -> None:
+    ours = budget()
+    ours.spend(NOW, 100)
+
+    assert ours.spend(NOW + 7.5, 100) is None
+    assert ours.spend(NOW + 8.4, 1) == NOW + 8.5
+
+
+def test_what_came_at_once_is_paid_by_the_seconds_that_follow() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 350) == NOW + 3
+    assert ours.spend(NOW + 3, 50) is None
+    assert ours.spend(NOW + 3.5, 1) == NOW + 4
+
+
+def test_cpu_time_counts_like_messages() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 1, cpu_s=0.02) is None
+    assert ours.spend(NOW, 1, cpu_s=0.001) == NOW + 1
+    assert ours.spend(NOW + 1, 1, cpu_s=0.05) == NOW + 3
+
+
+def test_seconds_on_end_beyond_it_are_a_flood() -> None:
+    ours = budget()
+    for second in range(ON_END - 1):
+        assert ours.spend(NOW + second, 101) is not None
+
+    with pytest.raises(Flood, match="100 messages a second"):
+        ours.spend(NOW + ON_END - 1, 101)
+
+
+def test_a_second_within_it_ends_the_count() -> None:
+    ours = budget()
+    for second in range(3 * ON_END):
+        ours.spend(NOW + second, 50 if second % ON_END == ON_END - 1 else 105)
+
+
+def test_a_second_without_a_word_ends_the_count() -> None:
+    ours = budget()
+    for second in range(3 * ON_END):
+        if second % ON_END != ON_END - 1:
+            ours.spend(NOW + second + 0.01, 101)
+
+
+def test_what_came_in_one_moment_is_no_flood_however_much_it_was() -> None:
+    ours = budget()
+
+    assert ours.spend(NOW, 10**6, 1000.0) == NOW + ON_END
+
+
+def test_who_goes_on_after_ten_seconds_of_rest_is_a_flood() -> None:
+    ours = budget()
+    until = ours.spend(NOW, 10**6)
+    assert until is not None
+
+    with pytest.raises(Flood):
+        ours.spend(until, 101)
+
+
+# --- a share of the arena's time ---
+
+
+def test_who_spends_more_than_its_share_waits_until_it_is_paid() -> None:
+    share = Share(0.1, saved_s=0.05)
+
+    assert share.spend(NOW, 0.05) is None
+    assert share.is_spent(NOW)
+    assert share.spend(NOW, 0.02) == pytest.approx(NOW + 0.2)
+    assert share.is_spent(NOW + 0.19)
+    assert not share.is_spent(NOW + 0.21)
+
+
+def test_in_the_long_run_no_more_is_spent_than_the_share() -> None:
+    share = Share(0.1, saved_s=0.05)
+    now, spent = NOW, 0.0
+    while now < NOW + 100:
+        now = share.spend(now, 0.003) or now
+        spent += 0.003
+
+    assert spent == pytest.approx(10.0, abs=0.1)
+
+
+def test_what_is_not_spent_does_not_gather() -> None:
+    share = Share(0.1, saved_s=0.05)
+    share.spend(NOW, 0.01)
+
+    assert share.spend(NOW + 3600, 0.06) == pytest.approx(NOW + 3600.1)
+
+
+def test_a_share_within_another_is_spent_with_it() -> None:
+    everybodys = Share(0.1, saved_s=0.1)
+    one = Share(0.02, saved_s=0.05, within=everybodys)
+    other = Share(0.02, saved_s=0.05, within=everybodys)
+
+    assert one.spend(NOW, 0.06) == pytest.approx(NOW + 0.5)
+    assert not everybodys.is_spent(NOW), "one alone does not use it up"
+    assert other.spend(NOW, 0.05) == pytest.approx(NOW + 0.1)

@@ -1,0 +1,279 @@
+"""The arithmetic of time: banks, credits, links, lags, and many tables."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from arena.referee.clock import TICK_S, Clock, Lag, Link, charged_from
+from protocol.messages import Limits
+
+LATE_S = 0.002
+"""How late a tick may be without being late."""
+
+
+def clock(decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000) -> Clock:
+    return Clock(Limits(decision_ms=decision_ms, bank_ms=bank_ms, hard_ms=hard_ms))
+
+
+def test_J7_a_decision_within_decision_ms_costs_nothing() -> None:
+    seat = clock()
+
+    assert [seat.charge(taken_ms) for taken_ms in (0, 999.9, 1000)] == [True] * 3
+    assert seat.bank_ms == 3000
+
+
+def test_J7_what_it_takes_beyond_that_drains_the_bank() -> None:
+    seat = clock()
+
+    assert seat.charge(1400)
+    assert seat.bank_ms == 2600
+    assert seat.charge(3600)
+    assert seat.bank_ms == 0
+
+
+@pytest.mark.parametrize(("taken_ms", "in_time"), [(4000, True), (4000.1, False)])
+def test_J7_it_is_out_of_time_when_the_bank_is_empty(
+    taken_ms: float, in_time: bool
+) -> None:
+    assert clock().charge(taken_ms) is in_time
+
+
+@pytest.mark.parametrize(("taken_ms", "in_time"), [(5000, True), (5000.1, False)])
+def test_J7_no_bank_allows_more_than_hard_ms(taken_ms: float, in_time: bool) -> None:
+    assert clock(bank_ms=60_000).charge(taken_ms) is in_time
+
+
+def test_J7_with_an_empty_bank_decision_ms_are_left() -> None:
+    seat = clock()
+    seat.charge(4000)
+
+    assert seat.allowed_ms == 1000
+    assert seat.charge(1000)
+    assert not seat.charge(1000.1)
+
+
+def test_J7_a_decision_that_came_too_late_leaves_no_debt() -> None:
+    seat = clock()
+
+    assert not seat.charge(60_000)
+    assert seat.bank_ms == 0
+
+
+def test_the_bank_is_told_in_whole_milliseconds() -> None:
+    seat = clock()
+    seat.charge(1000.5)
+
+    assert seat.bank_ms == 2999
+
+
+def test_hard_ms_may_be_less_than_decision_ms() -> None:
+    seat = clock(decision_ms=1000, hard_ms=500)
+
+    assert seat.allowed_ms == 500
+    assert not seat.charge(501)
+
+
+# --- credit ---
+
+
+def test_J7_what_was_not_the_bots_doing_costs_nothing() -> None:
+    seat = clock()
+
+    assert seat.charge(1150, credit_ms=150)
+    assert seat.bank_ms == 3000
+    assert seat.charge(1150.5, credit_ms=150)
+    assert seat.bank_ms == 2999
+
+
+@pytest.mark.parametrize(("taken_ms", "in_time"), [(5300, True), (5300.5, False)])
+def test_J7_hard_ms_are_counted_without_the_credit(
+    taken_ms: float, in_time: bool
+) -> None:
+    assert clock(bank_ms=60_000).charge(taken_ms, credit_ms=300) is in_time
+
+
+@pytest.mark.parametrize(("taken_ms", "in_time"), [(4012, True), (4012.5, False)])
+def test_J7_the_bank_is_empty_only_after_the_credit(
+    taken_ms: float, in_time: bool
+) -> None:
+    seat = clock()
+
+    assert seat.charge(taken_ms, credit_ms=12) is in_time
+    assert seat.bank_ms == 0
+
+
+def test_J7_credit_that_is_not_needed_does_not_fill_the_bank() -> None:
+    seat = clock()
+    seat.charge(2000)
+    seat.charge(10, credit_ms=100_000)
+
+    assert seat.bank_ms == 2000
+
+
+# --- the link ---
+
+
+def link(*round_trips_ms: float) -> Link:
+    found = Link()
+    for round_trip_ms in round_trips_ms:
+        found.measured(round_trip_ms)
+    return found
+
+
+@pytest.mark.parametrize("round_trips_ms", [(), (80,), (80, 90)])
+def test_J7_fewer_than_three_pings_are_worth_nothing(
+    round_trips_ms: tuple[float, ...],
+) -> None:
+    assert not link(*round_trips_ms).is_known
+    assert link(*round_trips_ms).floor_ms == 0
+
+
+def test_J7_the_floor_of_a_link_is_its_quickest_round_trip() -> None:
+    assert link(90, 62, 300).is_known
+    assert link(90, 62, 300).floor_ms == 62
+    assert link(90, 62, 300, 61.5).floor_ms == 61.5
+
+
+def test_J7_a_quick_round_trip_before_the_third_counts_too() -> None:
+    assert link(20, 90, 90).floor_ms == 20
+
+
+def test_J7_pongs_that_are_held_back_are_worth_150_ms_at_most() -> None:
+    assert link(4000, 5000, 6000).floor_ms == 150
+    assert link(4000, 5000, 6000, 40).floor_ms == 40
+
+
+# --- the arena's own lag ---
+
+
+def test_J7_a_loop_that_comes_round_in_time_has_no_lag() -> None:
+    now = 100.0
+    lag = Lag(now)
+    for _ in range(1000):
+        now += TICK_S + LATE_S
+        lag.tick(now)
+
+    assert lag.total_s(now) == pytest.approx(0, abs=1e-9)
+
+
+def test_J7_lag_is_known_before_the_tick_that_is_late() -> None:
+    lag = Lag(100.0)
+
+    assert lag.total_s(100.0 + TICK_S + LATE_S) == pytest.approx(0, abs=1e-9)
+    assert lag.total_s(100.3) == pytest.approx(0.3 - TICK_S - LATE_S)
+
+
+def test_J7_lag_is_counted_once_when_the_tick_comes() -> None:
+    lag = Lag(100.0)
+    lag.tick(100.3)
+
+    assert lag.total_s(100.3) == pytest.approx(0.3 - TICK_S - LATE_S)
+
+    lag.tick(100.31)
+
+    assert lag.total_s(100.31) == pytest.approx(0.3 - TICK_S - LATE_S)
+
+
+def test_J7_lags_add_up() -> None:
+    lag = Lag(100.0)
+    lag.tick(100.112)
+    lag.tick(100.224)
+
+    assert lag.total_s(100.224) == pytest.approx(0.2)
+
+
+@given(
+    some.lists(
+        some.tuples(some.floats(min_value=0, max_value=1), some.booleans()),
+        max_size=50,
+    )
+)
+def test_J7_lag_never_falls_and_never_exceeds_the_time_that_passed(
+    steps: list[tuple[float, bool]],
+) -> None:
+    now = 100.0
+    lag, before_s = Lag(now), 0.0
+    for passes_s, ticks in steps:
+        now += passes_s
+        if ticks:
+            lag.tick(now)
+        total_s = lag.total_s(now)
+
+        assert before_s <= total_s <= now - 100.0 + 1e-9
+        before_s = total_s
+
+
+# --- many tables ---
+
+
+def test_J7_with_one_table_time_begins_with_the_question() -> None:
+    assert charged_from(100.0, 99.0, 0, 1000) == 100.0
+
+
+def test_J7_a_question_that_found_none_waiting_does_not_wait_for_its_turn() -> None:
+    assert charged_from(100.0, 100.7, 0, 1000) == 100.0
+
+
+@pytest.mark.parametrize(
+    ("last_answer", "begins"),
+    [
+        (90.0, 100.0),  # it was idle
+        (102.5, 102.5),  # it has been busy with others
+        (103.0, 103.0),
+        (104.0, 103.0),  # it has had 1 s for each of them, and that is enough
+        (500.0, 103.0),
+    ],
+)
+def test_J7_with_three_others_waiting_its_turn_comes_after_three_decisions(
+    last_answer: float, begins: float
+) -> None:
+    assert charged_from(100.0, last_answer, 3, 1000) == begins
+
+
+@given(
+    asked_at=some.floats(min_value=0, max_value=1e6),
+    last_answer=some.floats(min_value=0, max_value=1e6),
+    waiting=some.integers(min_value=0, max_value=512),
+    decision_ms=some.integers(min_value=1, max_value=60_000),
+)
+def test_J7_a_question_is_late_once_it_has_waited_for_all_that_waited_and_itself(
+    asked_at: float, last_answer: float, waiting: int, decision_ms: int
+) -> None:
+    begins = charged_from(asked_at, last_answer, waiting, decision_ms)
+
+    assert asked_at <= begins <= asked_at + waiting * decision_ms / 1000
+
+
+def test_J7_a_close_follows_a_stall_until_five_seconds_after_its_end() -> None:
+    lag = Lag(0.0)
+    lag.tick(0.012)
+
+    assert not lag.follows_stall(0.02)
+    assert lag.follows_stall(2.0)  # the loop has not even come round
+
+    lag.tick(2.0)
+
+    assert lag.follows_stall(6.9)
+
+
+def test_J7_what_waited_during_a_stall_is_read_before_its_five_seconds_begin() -> None:
+    lag = Lag(0.0)
+    for now in (10.0, 10.5, 11.0):  # late, as so much is read
+        lag.tick(now)
+
+    assert lag.follows_stall(15.9)
+
+    for step in range(1, 520):
+        lag.tick(11.0 + step / 100)
+
+    assert not lag.follows_stall(16.2)
+
+
+def test_J7_a_loop_that_is_only_busy_does_not_stand_still() -> None:
+    lag = Lag(0.0)
+    for step in range(1, 100):
+        lag.tick(step / 2)
+
+        assert not lag.follows_stall(step / 2)

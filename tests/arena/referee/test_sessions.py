@@ -1,0 +1,303 @@
+"""Who is here, and what a join, a leave and a look at all of them cost: the same, however many there are."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from arena.competitions.arena_host import Host
+from arena.competitions.config import Config
+from arena.competitions.planned_run import Run
+from arena.competitions.scheduler import Course, Open
+from arena.formats.spec import Form, plan_of
+from arena.games import GAMES
+from arena.referee.budget import Budget
+from arena.referee.sessions import Players
+from arena.storage.store import Store
+from protocol.codec import Encoding
+from protocol.messages import VERSION, Hello, Limits
+from tests.arena.conftest import Wire
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import House
+
+GAME = "ace_king_queen"
+FEW, MANY = 50, 5_000
+
+
+# --- who is here ---
+
+
+def test_players_are_counted_by_game_token_and_address(house: House) -> None:
+    players = Players()
+    ann, ben = house.bot("ann").player, house.bot("ben").player
+    ann.token = "secret"
+    players.add(ann)
+    players.add(ben)
+
+    assert (players.here, players.count(GAME), players.count("chess")) == (2, 2, 0)
+    assert (players.with_token("secret"), players.anonymous("10.0.0.1")) == (1, 1)
+
+    ann.disconnected()
+    players.remove(ben)
+
+    assert (players.here, players.count(GAME)) == (0, 0)
+    assert (players.with_token("secret"), players.anonymous("10.0.0.1")) == (0, 0)
+    assert list(players) == ["ann"]
+
+    players.remove(ann)
+
+    assert not any((players._counts, players._sessions, players._entries))
+
+
+def test_who_is_counted_by_address_may_change(house: House) -> None:
+    players = Players()
+    players.add(house.bot("ann").player)
+    players.recount(lambda player: False)
+
+    assert players.anonymous("10.0.0.1") == 0
+
+
+def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
+    house: House,
+) -> None:
+    players = Players()
+    ann, ben = house.bot("ann"), house.bot("ben")
+    players.add(ann.player)
+    players.add(ben.player)
+    ann.goes()
+    ann.comes_back()
+
+    assert players.count(GAME) == 2
+    assert [player.name for player in players.of_game(GAME)] == ["ann", "ben"]
+
+
+def test_sessions_are_found_until_they_are_good_no_longer(house: House) -> None:
+    players = Players()
+    ann = house.bot("ann")
+    players.add(ann.player)
+    first = ann.player.secret
+    ann.hello = msgspec.structs.replace(ann.hello, resume=first)
+    ann.goes()
+    ann.comes_back()
+
+    assert players.of_session(first) is players.of_session(ann.player.secret)
+    assert players.of_session("guessed") is None
+
+    ann.player.heard_welcome()
+    ann.goes()
+
+    assert players.of_session(first) is None
+
+
+def test_those_who_moved_are_told_once(house: House) -> None:
+    players = Players()
+    ann = house.bot("ann")
+    players.add(ann.player)
+    ann.goes()
+
+    assert players.take_moved() == ("ann",)
+    assert players.take_moved() == ()
+
+    players.remove(ann.player)
+
+    assert players.take_moved() == ("ann",)
+
+
+def test_who_has_not_been_seen_is_new(house: House) -> None:
+    players = Players()
+    ann, ben = house.bot("ann"), house.bot("ben")
+    players.add(ann.player)
+    players.see(GAME, ["ann"])
+
+    assert list(players.unseen(GAME)) == []
+
+    players.add(ben.player)
+    ann.goes()
+    ann.comes_back()
+
+    assert list(players.unseen(GAME)) == ["ben"]
+
+    ben.goes()
+
+    assert list(players.unseen(GAME)) == []
+
+
+def test_a_player_is_found_by_what_its_name_looks_like(house: House) -> None:
+    players = Players()
+    ann = house.bot("Ann").player
+    players.add(ann)
+
+    assert players.like("ANN") is ann
+    assert players.like("anna") is None
+    assert "ANN" not in players
+
+
+# --- what it costs ---
+
+
+class Line(Wire):
+    """A wire as the gateway needs it."""
+
+    peer, close_code, close_reason = "?", None, ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.useless, self.is_open = 0, True
+        self.budget = Budget(1_000)
+
+    def hello_received(self) -> None:
+        """It is welcome."""
+
+    def close(self, code: int, reason: str = "") -> None:
+        self.is_open = False
+
+
+class Crowd:
+    """An arena with so many idle bots, where three competitions wait for more: what is done in it is counted in bytecodes."""
+
+    def __init__(self, host: Host, count: int) -> None:
+        self._host = host
+        self.lines = [self.joins(f"bot {n}") for n in range(count)]
+        assert len(host.gateway.players) == count, "all are welcome"
+
+    def joins(self, name: str, **fields: Any) -> Line:
+        line = Line()
+        hello = Hello(VERSION, name, tuple(GAMES), **fields)
+        now = asyncio.get_running_loop().time()
+        self._host.gateway.connected(cast(Any, line))
+        frame = msgspec.json.encode(hello)
+        self._host.gateway.received(cast(Any, line), frame, Encoding.JSON, now)
+        return line
+
+    def leaves(self, line: Line) -> None:
+        self._host.gateway.lost(cast(Any, line))
+
+    async def cost(self, action: Callable[[], object]) -> int:
+        """How much is done for it, the course's tasks included."""
+        await asyncio.sleep(0)
+        count = 0
+
+        def trace(frame: FrameType, event: str, arg: object) -> Any:
+            nonlocal count
+            frame.f_trace_opcodes = True
+            count += event == "opcode"
+            return trace
+
+        gc.disable()  # hypothesis listens to it
+        sys.settrace(trace)
+        try:
+            action()
+            for _ in range(5):
+                await asyncio.sleep(0)
+        finally:
+            sys.settrace(None)
+            gc.enable()
+        return count
+
+
+def costs(
+    tmp_path: Path, action: Callable[[Crowd], Callable[[], object]]
+) -> tuple[int, int]:
+    """What something costs among few bots and among many."""
+
+    async def scenario(count: int) -> int:
+        with Store(tmp_path / f"{count}.db") as store:
+            limits = Limits(per_address=10**6)
+            host = Host(store, limits=limits)
+            nothing: Any = lambda *_: None  # noqa: E731
+            course = Course(
+                host,
+                store,
+                Config(),
+                on_start=nothing,
+                on_report=nothing,
+                tell=nothing,
+            )
+            rules = GAMES[GAME]
+            plan = plan_of(rules, rules.vocabulary.read_settings({}), ())
+            run = Run(name="run", game=GAME, form=Form.ROUND_ROBIN, least=10**6)
+            waiting = asyncio.create_task(course.run([run], [Open(plan, 10**6)]))
+            await asyncio.sleep(0)  # it goes on with nothing
+            players = ("bot 1", "bot 2", "new", "away")
+            own = msgspec.structs.replace(plan, players=players)
+            competition = host.compete(own)
+            competition.is_paused = True
+            playing = asyncio.create_task(host.play(competition))
+            crowd = Crowd(host, count)
+            host.gateway._outboxes.flush()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            try:
+                return await crowd.cost(action(crowd))
+            finally:
+                for task in (waiting, playing):
+                    task.cancel()
+                await asyncio.gather(waiting, playing, return_exceptions=True)
+
+    return asyncio.run(scenario(FEW)), asyncio.run(scenario(MANY))
+
+
+def test_a_join_costs_the_same_however_many_are_there(tmp_path: Path) -> None:
+    few, many = costs(tmp_path, lambda crowd: lambda: crowd.joins("new"))
+
+    assert 500 < few < 50_000
+    assert many < 1.05 * few
+
+
+def test_a_join_with_a_token_costs_the_same(tmp_path: Path) -> None:
+    few, many = costs(
+        tmp_path, lambda crowd: lambda: crowd.joins("new", token="a word")
+    )
+
+    assert many < 1.05 * few
+
+
+def test_a_session_that_nobody_has_costs_the_same(tmp_path: Path) -> None:
+    few, many = costs(
+        tmp_path, lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32)
+    )
+
+    assert many < 1.05 * few
+
+
+def test_a_leave_costs_the_same(tmp_path: Path) -> None:
+    few, many = costs(tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1]))
+
+    assert many < 1.05 * few
+
+
+def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
+    def back(crowd: Crowd) -> Callable[[], object]:
+        player = crowd._host.gateway.players["bot 1"]
+        return lambda: crowd.joins("bot 1", resume=player.secret)
+
+    few, many = costs(tmp_path, back)
+
+    assert many < 1.05 * few
+
+
+def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
+    def idle(crowd: Crowd) -> Callable[[], object]:
+        gateway = crowd._host.gateway
+        now = asyncio.get_running_loop().time()
+        while gateway._pings._heap and gateway._pings._heap[0][0] <= now:
+            list(gateway._pings.tick(now))
+
+        def tick() -> None:
+            gateway.conduct.tick()
+            gateway.reception.strangers.tick()
+            assert list(gateway._pings.tick(now)) == []
+
+        return tick
+
+    few, many = costs(tmp_path, idle)
+
+    assert many < 1.05 * few

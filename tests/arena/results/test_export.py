@@ -1,0 +1,721 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.engine.match import Result
+from arena.formats.formats import schedule_of
+from arena.formats.schedule import Outcome
+from arena.formats.spec import Bot, Form
+from arena.records import document as sheet
+from arena.records import verify
+from arena.results import csv_tables
+from arena.results.export import Exported, Options, export
+from arena.storage.live_results import Results
+from arena.storage.roster import Roster
+from arena.storage.roster_csv import Student, class_in
+from arena.storage.schema import ROSTER
+from arena.storage.store import State, Store
+from protocol.errors import UsageError
+from protocol.messages import Ending
+from tests.arena.course import COMPLETED, Course, names, offence, plan, play
+
+SCRIPT = "<script>alert(1)</script>"
+FORMULA = "=1+1"
+SECRET = "python3 --token=hush"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "arena.db") as store:
+        yield store
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "results"
+
+
+def akq(store: Store, id_: str = "akq-1", **more: Any) -> Course:
+    """A round robin of four: one is an offender, one match is void, another taken back; two have unpleasant names."""
+    players = (SCRIPT, FORMULA, "ann", "ben")
+    course = Course(store, plan(Form.ROUND_ROBIN, players, **more), id_)
+    course.notes(1, (SCRIPT, FORMULA), play(seed=1, hands=20))
+    course.notes(2, ("ann", FORMULA), play(seed=2, hands=20))
+    course.takes_back(course.notes(3, ("ann", SCRIPT), play(seed=3, hands=20)))
+    course.plays(4, ("ann", "ben"), (0, 0), offence(1, Ending.VOID))
+    result = msgspec.structs.replace(play(hands=2), termination=offence(1))
+    evidence = {"asked": "the king", "got": "'raise'", "stderr": "one\ntwo\n"}
+    course.notes(5, ("ann", "ben"), result, **evidence)
+    return course
+
+
+def others(store: Store) -> tuple[Course, Course, Course, Course]:
+    """One of each other form, and an elimination that goes on."""
+    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), matches=2), "tcp-1")
+    league.notes(1, ("ann",), play("three_card_poker", 1, rounds=5))
+    ladder = Course(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
+    ladder.notes(1, ("ann", "ben"), play("gin_rummy", 1, max_rounds=1))
+    final = Course(store, plan(Form.ELIMINATION, names(4)), "high-low-1")
+    (table,) = next(schedule_of(final.plan))
+    final.notes(1, table.players, play("high_low", 1, max_shuffles=1))
+    for course in (league, ladder, final):
+        course.ends()
+    going_on = Course(store, plan(Form.ELIMINATION, names(9)), "high-low-2")
+    first, _ = next(schedule_of(going_on.plan))
+    going_on.plays(1, first.players, (4, 3, 2, -9))
+    return league, ladder, final, going_on
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- What is in the files
+
+
+def test_a_round_robin(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    done = export(store, folder, [course.id])
+
+    assert done == Exported(
+        files=("index.html", "export.json"), competitions=done.competitions
+    )
+    [one] = done.competitions
+    assert (one.id, one.folder, one.matches) == ("akq-1", "akq-1", 5)
+    assert one.files == (
+        "standings.csv",
+        "cross_table.csv",
+        "verdicts.csv",
+        "competition.json",
+        "matches.csv",
+        "matches.jsonl",
+    )
+    there = {p.relative_to(folder).as_posix() for p in folder.rglob("*")}
+    assert there == {*done.files, "akq-1", *(f"akq-1/{file}" for file in one.files)}
+
+
+def test_standings_are_those_of_the_arena(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
+    rows = table(folder / "akq-1" / "standings.csv")
+    expected = Results(store, course.id).standings
+
+    assert [row["name"] for row in rows] == [
+        f"'{row.name}" if row.name == FORMULA else row.name for row in expected
+    ]
+    for row, one in zip(rows, expected, strict=True):
+        assert row["rank"] == ("" if one.rank is None else str(one.rank))
+        assert row["score"] == ("" if one.rank is None else str(one.score))
+        assert row["mean"] == ("" if one.mean is None else repr(one.mean))
+    assert list(rows[0])[:2] == ["rank", "name"]
+    assert rows[-1]["eliminated"] == "illegal"
+    assert rows[-1]["eliminated_text"] == "seat 2 offended"
+    assert any(row["score"].startswith("-") for row in rows)  # no apostrophe there
+
+
+def test_the_cross_table_has_a_row_and_a_column_for_everyone_left(
+    store: Store, folder: Path
+) -> None:
+    course = akq(store)
+    export(store, folder, [course.id])
+    rows = {row["name"]: row for row in table(folder / "akq-1" / "cross_table.csv")}
+    cells = Results(store, course.id).cross_table
+
+    assert [*rows] == [SCRIPT, f"'{FORMULA}", "ann"]
+    assert int(rows["ann"][f"'{FORMULA}"]) == cells["ann"][FORMULA].score
+    assert int(rows[SCRIPT][f"'{FORMULA}"]) == cells[SCRIPT][FORMULA].score
+    assert rows["ann"][SCRIPT] == rows["ann"]["ann"] == ""
+
+
+def test_matches_have_a_row_for_every_seat(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
+    rows = table(folder / "akq-1" / "matches.csv")
+    played = store.matches(course.id)
+
+    assert len(rows) == 10
+    for index, row in enumerate(rows):
+        match, seat = played[index // 2], index % 2
+        assert row["match"] == match.id
+        assert int(row["seat"]) == seat
+        assert row["name"].lstrip("'") == match.players[seat]
+        assert int(row["score"]) == match.result.scores[seat]
+        assert row["counts"] == ("true" if match.counts else "false")
+        assert float(row["started_at"]) == match.started_at
+        assert row["digest"] == match.digest
+    assert [row["counts"] for row in rows[::2]] == [
+        "true",
+        "true",
+        "false",
+        "false",
+        "true",
+    ]
+    assert (rows[9]["kind"], rows[9]["kind_seat"]) == ("illegal", "1")
+
+
+def test_verdicts_have_all_evidence(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
+    [row] = table(folder / "akq-1" / "verdicts.csv")
+    [verdict] = store.verdicts(course.id)
+
+    assert list(row) == list(verdict.__struct_fields__)
+    assert (row["bot"], row["asked"], row["got"]) == ("ben", "the king", "'raise'")
+    assert row["stderr"] == "one\ntwo\n"  # two lines in one cell
+    assert json.loads(row["limits"]) == msgspec.to_builtins(verdict.limits)
+
+
+def test_every_match_can_be_verified_from_its_line(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
+    lines = (folder / "akq-1" / "matches.jsonl").read_bytes().splitlines()
+    good = []
+    for line in lines:
+        one = sheet.read(line)
+        assert isinstance(one, sheet.Sheet)
+        good.append(verify.check(one).reasons == ())
+    broken = sheet.read(lines[0].replace(b'"pairing":1', b'"pairing":2'))
+    assert isinstance(broken, sheet.Sheet)
+
+    # What the course made up has the record of another match.
+    assert good == [True, True, True, False, False]
+    assert verify.check(broken).reasons
+
+
+def test_the_document_says_all_that_the_tables_say(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.removes("ann")
+    course.ends()
+    export(store, folder, [course.id])
+    document = json.loads((folder / "akq-1" / "competition.json").read_bytes())
+    summary = Results(store, course.id).summary()
+
+    assert document == json.loads(msgspec.json.encode(summary))
+    assert document["plan"]["players"] == [SCRIPT, FORMULA, "ann", "ben"]
+    assert [act["what"] for act in document["actions"]] == ["void", "remove"]
+    assert [row["name"] for row in document["standings"]][-2:] == ["ann", "ben"]
+
+
+def test_every_other_form(store: Store, folder: Path) -> None:
+    courses = others(store)
+    export(store, folder, [course.id for course in courses])
+
+    [ann, ben] = table(folder / "tcp-1" / "standings.csv")
+    assert {ann["name"], ben["name"]} == {"ann", "ben"}
+    assert not (folder / "tcp-1" / "cross_table.csv").exists()
+    ladder = table(folder / "gin-1" / "standings.csv")
+    assert sorted(float(row["rating"]) for row in ladder) != [0.0, 0.0]
+    ranking = table(folder / "high-low-1" / "ranking.csv")
+    assert {row["name"] for row in ranking} == set(names(4))
+    assert ranking[0]["offence"] == "false"
+    scores = [int(row["score_in_final"]) for row in ranking]
+    assert scores == sorted(scores, reverse=True)
+    assert not (folder / "high-low-1" / "standings.csv").exists()
+    bracket = table(folder / "high-low-2" / "standings.csv")
+    assert [row["stands"] for row in bracket].count("out") == 2
+
+
+def graded(file: Path) -> dict[str, tuple[str, str]]:
+    return {row["name"]: (row["email"], row["team"]) for row in table(file)}
+
+
+@pytest.fixture
+def anywhere(database: str) -> Iterator[Store]:
+    with Store(database) as store:
+        yield store
+
+
+def test_who_is_graded_has_the_rosters_email_and_team(
+    anywhere: Store, folder: Path
+) -> None:
+    players = ("ann/gin", "BEN", "house", "zoe")
+    course = Course(anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",)))
+    course.plays(1, ("ann/gin", "BEN"), (0, 0), offence(1))
+    course.ends()
+    league = Course(anywhere, plan(Form.LEAGUE, ("ben",)), "tcp-1")
+    final = Course(anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final")
+    (table_,) = next(schedule_of(final.plan))
+    final.plays(1, table_.players, (4, 3, 2, -9))
+    final.ends(ranking=Results(anywhere, final.id).ranking)
+    export(anywhere, folder, [course.id, league.id, final.id])
+    assert set(graded(folder / course.id / "standings.csv").values()) == {("", "")}
+
+    roster = Roster(anywhere.engine)
+    text = "name,email,team\nann,ann@uni,red\nben,ben@uni,\nzoe,zoe@uni,blue\n"
+    roster.take(class_in(text, "class.csv"))
+    export(anywhere, folder, [course.id, league.id, final.id], Options(force=True))
+
+    assert graded(folder / course.id / "standings.csv") == {
+        "ann/gin": ("ann@uni", "red"),
+        "BEN": ("ben@uni", ""),
+        "house": ("", ""),
+        "zoe": ("zoe@uni", "blue"),
+    }
+    assert graded(folder / "tcp-1" / "standings.csv") == {"ben": ("ben@uni", "")}
+    ranking = graded(folder / "final" / "ranking.csv")
+    assert (ranking["ann"], ranking["bot-0"]) == (("ann@uni", "red"), ("", ""))
+    columns = list(table(folder / "final" / "ranking.csv")[0])
+    assert columns[:4] == ["rank", "name", "email", "team"]
+
+
+def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
+    anywhere: Store, folder: Path
+) -> None:
+    roster = Roster(anywhere.engine, lambda: 2000.0)
+    roster.take(
+        [Student(name="ann", email="ann@uni"), Student(name="ben", email="b@uni")]
+    )
+    course = Course(anywhere, plan(Form.ROUND_ROBIN, ("ann/gin", "ben")))
+    course.plays(1, ("ann/gin", "ben"), (1, -1))
+    course.ends()
+    roster.rename("ann", "anna")
+    roster.remove("ben")
+    roster.take(
+        [Student(name="ann", email="new@uni"), Student(name="ben", email="n@uni")]
+    )
+    later = Course(anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later")
+    anywhere.competition_started("last", later.plan, 3000.0)
+    anywhere.flush()
+    export(anywhere, folder, [course.id, "last"])
+
+    assert graded(folder / course.id / "standings.csv") == {
+        "ann/gin": ("ann@uni", ""),
+        "ben": ("", ""),
+    }
+    assert graded(folder / "last" / "standings.csv") == {
+        "ann": ("new@uni", ""),
+        "ben": ("n@uni", ""),
+        "anna": ("ann@uni", ""),
+    }
+
+
+def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
+    store: Store, folder: Path
+) -> None:
+    away = {"not_there": ("zoe",)}
+    course = Course(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
+    )
+    course.plays(1, ("ann", "ben"), (0, 0), offence(1, Ending.ABSENT))
+    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league.plays(1, ("ann",), (5,))
+    final = Course(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
+    (tables,) = next(schedule_of(final.plan))
+    final.plays(1, tables.players, (4, 3, 2, -9))
+    course.ends()
+    final.ends(ranking=Results(store, final.id).ranking)
+    going_on = Course(store, plan(Form.ELIMINATION, names(9), **away), "high-low-2")
+    export(store, folder, [course.id, league.id, final.id, going_on.id])
+
+    def listed(id_: str, file: str) -> list[tuple[str, str, str]]:
+        rows = table(folder / id_ / file)
+        return [(row["rank"], row["name"], row["not_there"]) for row in rows]
+
+    assert listed("akq-1", "standings.csv") == [
+        *(("", "ann", "false"), ("", "cem", "false")),
+        *(("", "ben", "false"), ("", "zoe", "true")),
+    ]
+    assert listed("tcp-1", "standings.csv") == [
+        *(("1", "ann", "false"), ("", "ben", "false"), ("", "zoe", "true")),
+    ]
+    ranking = listed("high-low-1", "ranking.csv")
+    assert ranking[-1] == ("", "zoe", "true")
+    assert [rank for rank, _, _ in ranking[:-1]] == ["1", "2", "3", "4"]
+    bracket = table(folder / "high-low-2" / "standings.csv")
+    assert (bracket[-1]["name"], bracket[-1]["stands"]) == ("zoe", "not there")
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert page.count("not there when it started") == 3
+    assert page.count("out: absent") == 1
+
+
+def test_without_matches(store: Store, folder: Path) -> None:
+    course = akq(store)
+    course.ends()
+    done = export(store, folder, [course.id], Options(matches=False))
+
+    assert not any("matches" in file for file in done.competitions[0].files)
+    assert done.competitions[0].matches == 0
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"],
+)
+def test_a_text_that_looks_like_a_formula_is_written_as_text(start: str) -> None:
+    [[cell]] = csv.reader([csv_tables.text([[f"{start}1"]])])
+
+    assert cell.startswith(f"'{start}"[:2])
+
+
+# ---- What must not be in them
+
+
+def everything(folder: Path) -> str:
+    return "".join(
+        path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    )
+
+
+def test_no_token_and_no_command_leaves_the_arena_and_an_email_only_for_grades(
+    store: Store, folder: Path
+) -> None:
+    row = {
+        "name": "ann",
+        "email": "=ann@example.org",
+        "token_hash": "c0ffee" * 8,
+        "made_at": 1.0,
+    }
+    with store.engine.begin() as connection:
+        connection.execute(ROSTER.insert().values(**row))
+    bots = (Bot(name="ann", words=tuple(SECRET.split()), folder="/home/prof"),)
+    course = akq(store, bots=bots)
+    course.ends()
+    export(store, folder, [course.id])
+    written = everything(folder)
+
+    assert '"ann"' in written
+    for secret in ("c0ffee", "hush", "/home/prof"):
+        assert secret not in written
+    grades = folder / course.id / "standings.csv"
+    assert "'=ann@example.org" in grades.read_text(encoding="utf-8")
+    grades.unlink()
+    assert "example.org" not in everything(folder)
+
+    export(store, folder.with_name("public"), [course.id], Options(emails=False))
+    assert "example.org" not in everything(folder.with_name("public"))
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
+def test_while_a_competition_goes_on_its_cards_stay_where_they_are(
+    store: Store, folder: Path, state: State
+) -> None:
+    course = akq(store)
+    store.state_changed(course.id, state, course.act("pause"))
+    store.flush()
+    done = export(store, folder, [course.id])
+    [row] = table(folder / "akq-1" / "verdicts.csv")
+
+    assert "matches.jsonl" not in done.competitions[0].files
+    assert "matches.csv" in done.competitions[0].files
+    assert (row["asked"], row["got"], row["stderr"]) == ("", "", "")
+    assert "the king" not in everything(folder)
+    assert play(seed=1, hands=20).record.to_json().decode() not in everything(folder)
+
+    export(store, folder, [course.id], Options(unfinished=True, force=True))
+    assert (folder / "akq-1" / "matches.jsonl").read_bytes().count(b"\n") == 5
+    assert "the king" in everything(folder)
+
+
+def test_the_seed_of_tables_that_are_still_to_be_drawn_is_told_to_nobody(
+    store: Store, folder: Path
+) -> None:
+    *_, over, going_on = others(store)
+    ids = [over.id, going_on.id]
+    export(store, folder, ids, Options(unfinished=True))
+
+    def seed(id_: str) -> str:
+        document = json.loads((folder / id_ / "competition.json").read_bytes())
+        return str(document["plan"]["seed"])
+
+    assert seed(over.id) == "5eed"
+    assert seed(going_on.id) == ""
+
+
+# ---- The page
+
+
+class Page(HTMLParser):
+    """What a browser would make of it: elements, their attributes, the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attrs for name, attrs in self.tags if name == tag]
+
+
+def page(folder: Path) -> Page:
+    return Page((folder / "index.html").read_text(encoding="utf-8"))
+
+
+def test_the_page_shows_every_competition_and_links_its_files(
+    store: Store, folder: Path
+) -> None:
+    courses = (akq(store, run="monday"), *others(store))
+    ids = [course.id for course in courses]
+    done = export(store, folder, ids, Options(unfinished=True))
+    shown = page(folder)
+
+    assert shown.open == []
+    assert [one["id"] for one in shown.all("section")] == ids
+    links = [str(link["href"]) for link in shown.all("a")]
+    assert [link for link in links if link.startswith("#")] == [
+        f"#{id_}" for id_ in ids
+    ]
+    files = {link for link in links if not link.startswith("#")}
+    assert files == {
+        f"{one.folder}/{file}" for one in done.competitions for file in one.files
+    }
+    assert all((folder / file).is_file() for file in files)
+    assert any("monday" in word for word in shown.words)
+    for name in ("ann", *names(9), SCRIPT, FORMULA):
+        assert name in shown.words
+    assert "seat 2 offended" in shown.words
+
+
+def test_a_name_cannot_do_anything(store: Store, folder: Path) -> None:
+    course = akq(store, run='"><img src=x onerror=alert(1)>')
+    export(store, folder, [course.id])
+    shown = page(folder)
+
+    assert not {"script", "img", "iframe", "link"} & {tag for tag, _ in shown.tags}
+    assert not any(name.startswith("on") for _, attrs in shown.tags for name in attrs)
+    assert shown.words.count(SCRIPT) >= 2
+
+
+def test_nothing_comes_from_elsewhere(store: Store, folder: Path) -> None:
+    course = akq(store)
+    export(store, folder, [course.id])
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    policies = [meta for meta in page(folder).all("meta") if "http-equiv" in meta]
+
+    assert not re.search(r"https?:|//\w|url\(|@import", text)
+    assert [meta["content"] for meta in policies] == [
+        "default-src 'none'; style-src 'unsafe-inline'"
+    ]
+    assert "prefers-color-scheme: dark" in text
+    assert "width=device-width" in text
+
+
+def test_the_final_of_an_elimination_says_by_how_much(
+    store: Store, folder: Path
+) -> None:
+    course = Course(store, plan(Form.ELIMINATION, names(8)))
+    schedule = schedule_of(course.plan)
+    tables = next(schedule)
+    scores = (9, 8, -1, -2)
+    for one in tables:
+        course.plays(one.number, one.players, scores)
+    result = Result(scores, (0,) * 4, COMPLETED)
+    (final,) = schedule.send(tuple(Outcome(one, result) for one in tables))
+    course.plays(final.number, final.players, (1_200, 40, 0, -40))
+    course.ends()
+    export(store, folder, [course.id])
+    shown = page(folder).words
+
+    assert "score in the final" in shown
+    assert shown.count("final") == 4
+    assert {"+1,200", "+40", "0", "−40"} <= set(shown)
+
+
+def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None:
+    record = play(hands=1)
+
+    def heads(matches: int, points: tuple[int, int] = (0, 0)) -> set[str]:
+        course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}")
+        for number in range(1, matches + 1):
+            result = msgspec.structs.replace(
+                record, scores=(number, -number), points=points
+            )
+            course.notes(number, ("ann", "ben"), result)
+        export(store, folder, [course.id], Options(force=True))
+        return {"±", "points", "score"} & set(page(folder).words)
+
+    assert heads(1) == {"score"}
+    assert heads(2) == {"score", "±"}
+    assert heads(3, (25, 0)) == {"score", "±", "points"}
+
+
+def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(
+    store: Store, folder: Path
+) -> None:
+    of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
+    course = Course(store, of, "akq-1")
+    course.plays(1, ("ann", "ben"), (4, -4))
+    course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
+    export(store, folder, [course.id])
+    rows = table(folder / "akq-1" / "standings.csv")
+    [verdict] = table(folder / "akq-1" / "verdicts.csv")
+
+    counts = [(one["name"], one["forgiven"], one["completed"]) for one in rows]
+    assert counts == [("ann", "0", "1"), ("ben", "1", "1")]
+    assert (verdict["event"], verdict["forgiven"]) == ("one", "true")
+    assert "forgiven" in page(folder).words
+    assert "crash, forgiven" in page(folder).words
+
+
+def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
+    courses = [akq(store, id_) for id_ in ("akq-1", "akq-2")]
+    export(store, folder, [course.id for course in courses])
+    about = [word for word in page(folder).words if word.endswith(" · ")]
+
+    assert about == ["akq-1 · ", "akq-2 · "]
+
+
+def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> None:
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course.plays(1, ("ann", "ben"), (90, -90))
+    course.plays(2, ("ann", "cem"), (-10, 10))
+    course.plays(3, ("ben", "cem"), (0, 0))
+    export(store, folder, [course.id])
+    cells = {
+        str(cell["title"]).partition(":")[0]: cell.get("class")
+        for cell in page(folder).all("td")
+        if "title" in cell
+    }
+
+    assert cells == {
+        "ann v ben": "w3",
+        "ben v ann": "l3",
+        "ann v cem": "l1",
+        "cem v ann": "w1",
+        "ben v cem": None,
+        "cem v ben": None,
+    }
+
+
+def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(
+    store: Store, folder: Path
+) -> None:
+    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course.plays(1, ("ann", "ben"), (1, 0))
+    course.plays(2, ("ann", "cem"), (0, 0))
+    export(store, folder, [course.id])
+    shades = {
+        str(cell["title"]).partition(":")[0]: cell.get("class")
+        for cell in page(folder).all("td")
+        if "title" in cell
+    }
+
+    assert shades == {
+        "ann v ben": "w3",
+        "ben v ann": "l3",
+        "ann v cem": None,
+        "cem v ann": None,
+    }
+
+
+# ---- Folders
+
+
+def test_an_earlier_export_is_replaced_only_if_that_is_said(
+    store: Store, folder: Path
+) -> None:
+    first, second = akq(store, "akq-1"), akq(store, "akq-2")
+    export(store, folder, [first.id])
+
+    with pytest.raises(UsageError, match="has an export already; expected --force"):
+        export(store, folder, [second.id])
+    assert (folder / "akq-1").is_dir()
+
+    export(store, folder, [second.id], Options(force=True))
+    assert not (folder / "akq-1").exists()
+    assert (folder / "akq-2").is_dir()
+
+
+@pytest.mark.parametrize("name", ["thesis.txt", "akq-1/thesis.txt"])
+def test_what_others_have_put_there_is_never_touched(
+    store: Store, folder: Path, name: str
+) -> None:
+    course = akq(store)
+    export(store, folder, [course.id])
+    (folder / name).write_text("years of work")
+
+    with pytest.raises(UsageError, match=f"expected an empty folder.*{name}"):
+        export(store, folder, [course.id], Options(force=True))
+    assert (folder / name).read_text() == "years of work"
+
+
+def test_a_folder_of_others_is_refused(store: Store, folder: Path) -> None:
+    course = akq(store)
+    folder.mkdir()
+    (folder / "export.json").write_text('{"files": 4}')
+
+    with pytest.raises(UsageError, match=r"expected an empty folder.*export\.json"):
+        export(store, folder, [course.id], Options(force=True))
+    with pytest.raises(UsageError, match=r"expected a folder, .* is a file"):
+        export(store, folder / "export.json", [course.id])
+
+
+def test_an_empty_folder_and_one_that_is_not_there_will_do(
+    store: Store, folder: Path
+) -> None:
+    course = akq(store)
+    folder.mkdir()
+    export(store, folder, [course.id])
+    export(store, folder / ".." / "deep" / "er", [course.id])
+
+    assert (folder / "index.html").is_file()
+    assert (folder.parent / "deep" / "er" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, OSError])
+def test_what_is_broken_off_leaves_nothing_behind(
+    store: Store, folder: Path, failure: type[BaseException]
+) -> None:
+    course = akq(store)
+    course.ends()
+    export(store, folder, [course.id])
+    before = everything(folder)
+    ticks = 0
+
+    def tick() -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks == 3:
+            raise failure
+
+    with pytest.raises(failure):
+        export(store, folder, [course.id], Options(force=True), tick)
+    assert everything(folder) == before
+    assert {path.name for path in folder.parent.iterdir()} - {"results"} <= {
+        "arena.db",
+        "arena.db-wal",
+        "arena.db-shm",
+    }
+
+
+def test_ids_that_are_no_names_of_folders(store: Store, folder: Path) -> None:
+    ids = ["../../etc", "a/b", "a b", "index.html", "..", "A-B"]
+    for id_ in ids:
+        Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), id_)
+    done = export(store, folder, ids)
+
+    assert [one.id for one in done.competitions] == ids
+    assert len({one.folder.lower() for one in done.competitions}) == len(ids)
+    for one in done.competitions:
+        assert (folder / one.folder / "competition.json").is_file()
+        assert (folder / one.folder).parent == folder

@@ -1,0 +1,239 @@
+"""What bubblewrap is told; that it does it is in tests/e2e/test_launch.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arena.sandbox import bubblewrap
+from arena.sandbox.command import Shown
+
+
+@pytest.fixture(autouse=True)
+def _asked_anew() -> Iterator[None]:
+    bubblewrap.probe.cache_clear()
+    yield
+    bubblewrap.probe.cache_clear()
+
+
+def answers(
+    monkeypatch: pytest.MonkeyPatch, status: int, stderr: str = ""
+) -> list[list[str]]:
+    """Put a bubblewrap in place that says this, and get what it is asked."""
+    asked: list[list[str]] = []
+
+    def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append(words)
+        return subprocess.CompletedProcess(words, status, "", stderr)
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(
+        "arena.sandbox.bubblewrap.shutil.which", lambda name, **_: f"/usr/bin/{name}"
+    )
+    monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: True)
+    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
+    return asked
+
+
+def binds(words: list[str]) -> list[tuple[str, str]]:
+    return [
+        (words[index + 1], words[index + 2])
+        for index, word in enumerate(words)
+        if word == "--ro-bind-try"
+    ]
+
+
+# ---- Whether it works
+
+
+def test_where_it_is_not_installed_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr("arena.sandbox.bubblewrap.shutil.which", lambda _: None)
+
+    assert bubblewrap.probe() == "bubblewrap is not installed (no bwrap on PATH)"
+
+
+def test_elsewhere_than_on_linux_it_is_not_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    assert bubblewrap.probe() == "bubblewrap is there for Linux only"
+
+
+def test_where_it_is_blocked_its_own_words_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers(monkeypatch, 1, "bwrap: setting up uid map: Permission denied\n")
+
+    assert bubblewrap.probe() == (
+        "bubblewrap is blocked on this machine: "
+        "bwrap: setting up uid map: Permission denied"
+    )
+
+
+def test_it_is_tried_once_with_and_once_without_a_network(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = answers(monkeypatch, 0)
+
+    assert [bubblewrap.probe() for _ in range(3)] == [None] * 3
+    assert [bubblewrap.probe(network=False) for _ in range(3)] == [None] * 3
+    assert ["--unshare-net" in words for words in asked] == [False, True]
+
+
+def test_one_that_hangs_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, 0)
+
+    def run(words: list[str], **_: object) -> None:
+        raise subprocess.TimeoutExpired(words, 10)
+
+    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
+
+    assert bubblewrap.probe() == "bubblewrap does not end within 10 s"
+
+
+def test_one_that_cannot_be_executed_does_not_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers(monkeypatch, 0)
+
+    def run(words: list[str], **_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("arena.sandbox.bubblewrap.subprocess.run", run)
+
+    assert bubblewrap.probe() == "bubblewrap does not start: Permission denied"
+
+
+# ---- What it is told
+
+
+def test_the_command_stands_at_the_end_and_starts_in_its_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    words = bubblewrap.wrap(["python3", "--", "bot.py"], scratch=tmp_path)
+
+    assert words[-6:] == ["--chdir", str(tmp_path), "--", "python3", "--", "bot.py"]
+    assert "--bind" not in words  # it fills no disk
+    assert f"--size {64 << 20} --tmpfs {tmp_path}" in " ".join(words)
+
+
+def test_it_has_namespaces_of_its_own_and_ends_with_its_keeper(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    words = bubblewrap.wrap(["true"], scratch=tmp_path)
+
+    assert {
+        *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+        *("--die-with-parent", "--new-session", "--disable-userns"),
+    } <= set(words)
+    assert "--unshare-net" not in words
+    assert "--unshare-net" in bubblewrap.wrap(["true"], scratch=tmp_path, network=False)
+
+
+def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    shown = [Shown(Path("/here/ann"), Path("ann")), Shown(Path("/x"), Path("/x"))]
+    words = bubblewrap.wrap(["true"], scratch=tmp_path, shown=shown)
+
+    assert ("/x", "/x") in binds(words)
+    assert binds(words[words.index(str(tmp_path)) :]) == [
+        ("/here/ann", str(tmp_path / "ann"))
+    ]
+
+
+def test_a_python_has_its_packages_and_the_arena_is_not_among_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    places = {place for _, place in binds(bubblewrap.wrap(["true"], scratch=tmp_path))}
+    root = Path(bubblewrap.__file__).parents[2]
+
+    if not (root / "pyproject.toml").exists():
+        pytest.skip("the packages are installed among all others")
+    assert {str(root / "bots"), str(root / "protocol")} <= places
+    assert not {str(root), str(root / "arena")} & places
+
+
+def test_what_is_hidden_among_the_systems_files_leaves_a_gap(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    hidden = [Path("/usr/local/arena.db")]
+    places = {
+        place
+        for _, place in binds(
+            bubblewrap.wrap(["true"], scratch=tmp_path, hidden=hidden)
+        )
+    }
+
+    assert not {"/usr", "/usr/local", "/usr/local/arena.db"} & places
+    assert {"/usr/bin", "/usr/local/bin"} <= places
+
+
+@pytest.mark.parametrize(
+    ("program", "bound"),
+    [
+        ("jdk/bin/java", "jdk"),
+        ("tools/run", "tools"),
+        ("pyenv/shims/python3", "pyenv"),
+        (".local/bin/run", ".local/bin"),
+        ("bin/run", "bin"),
+        ("run", "run"),
+    ],
+)
+def test_a_program_comes_with_its_installation_but_never_with_a_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, program: str, bound: str
+) -> None:
+    home = tmp_path / "home"
+    path = home / program
+    path.parent.mkdir(parents=True)
+    path.touch(0o755)
+    answers(monkeypatch, 0)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("arena.sandbox.bubblewrap.find_program", lambda _: str(path))
+    words = bubblewrap.wrap([path.name], scratch=tmp_path / "scratch")
+
+    places = [place for _, place in binds(words) if place.startswith(str(home))]
+    assert places == [str(home / bound)]
+
+
+def test_a_program_behind_links_comes_with_all_that_they_lead_to(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("venv", "python"):
+        (tmp_path / name / "bin").mkdir(parents=True)
+    (tmp_path / "python/bin/python3.11").touch(0o755)
+    (tmp_path / "python/bin/python3").symlink_to("python3.11")
+    (tmp_path / "venv/bin/python").symlink_to(tmp_path / "python/bin/python3")
+    answers(monkeypatch, 0)
+    monkeypatch.setattr(
+        "arena.sandbox.bubblewrap.find_program", lambda _: f"{tmp_path}/venv/bin/python"
+    )
+    words = bubblewrap.wrap(["python"], scratch=tmp_path / "scratch")
+
+    places = [place for _, place in binds(words) if place.startswith(str(tmp_path))]
+    assert sorted(places) == [f"{tmp_path}/python", f"{tmp_path}/venv"]
+
+
+def test_where_it_cannot_bound_files_in_memory_there_are_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers(monkeypatch, 0)
+    monkeypatch.setattr("arena.sandbox.bubblewrap._knows", lambda option: False)
+    words = " ".join(bubblewrap.wrap(["true"], scratch=tmp_path))
+
+    assert "--tmpfs /tmp --remount-ro /tmp" in words
+    assert "--size" not in words
+    assert f"--bind {tmp_path} {tmp_path}" in words  # nothing else can be written in
+    assert words.count("--bind ") == 1
+    assert "--disable-userns" not in words

@@ -1,0 +1,414 @@
+"""Groups for bots in a tree of files that looks like the kernel's, where writing does what the kernel would do."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arena.engine.verdict import Finding
+from arena.sandbox import cgroup as module
+from arena.sandbox.cgroup import Cgroup, make, probe
+from protocol.messages import Ending, Limits, Mechanism
+
+LIMITS = Limits(memory_mib=256, processes=4)
+V2 = (
+    "31 23 0:28 / /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+)
+V1 = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+HYBRID = "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux")
+
+
+class Kernel:
+    """A machine whose cgroupfs is in a directory.
+
+    Args:
+        root: the machine's /.
+        own: the group of this process.
+        controllers: what that group may hand on.
+        mounts: /proc/self/mountinfo.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        own: str = "/user/arena.scope",
+        controllers: str = "cpu memory pids",
+        mounts: str = V2,
+    ) -> None:
+        self.root = root
+        self.refuse: Callable[[Path, str], int] = lambda path, text: 0
+        self.writes: list[tuple[str, str]] = []
+        mount = "sys/fs/cgroup/unified" if mounts.endswith(HYBRID) else "sys/fs/cgroup"
+        self.group = root / mount / own.lstrip("/")
+        (root / "proc/self").mkdir(parents=True)
+        (root / "proc/self/mountinfo").write_text(mounts)
+        self.move_to(own)
+        self.group.mkdir(parents=True)
+        for name, text in {
+            "cgroup.controllers": controllers,
+            "cgroup.subtree_control": "",
+            "cgroup.events": "populated 1",
+            "cgroup.procs": str(os.getpid()),
+        }.items():
+            (self.group / name).write_text(f"{text}\n")
+
+    def move_to(self, own: str) -> None:
+        lines = f"4:memory:/elsewhere\n1:name=systemd:/\n0::{own}\n"
+        (self.root / "proc/self/cgroup").write_text(lines)
+
+    def write(self, path: Path, text: str) -> None:
+        """What the kernel makes of a write to one of its files."""
+        self.writes.append((path.relative_to(self.group).as_posix(), text))
+        if number := self.refuse(path, text):
+            raise OSError(number, os.strerror(number), str(path))
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such group", str(path))
+        if path.name == "cgroup.subtree_control":
+            self._hand_on(path, text)
+        elif path.name == "cgroup.procs":
+            for procs in [self.group / path.name, *self.group.rglob(path.name)]:
+                left = [pid for pid in procs.read_text().split() if pid != text]
+                procs.write_text("\n".join(left))
+            path.write_text(text)
+        else:
+            path.write_text(f"{text}\n")
+
+    def _hand_on(self, path: Path, text: str) -> None:
+        enabled = set(path.read_text().split())
+        for word in text.split():
+            if word[0] == "-":
+                enabled.discard(word[1:])
+            elif self._is_inner(path.parent):
+                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+            else:
+                enabled.add(word[1:])
+        path.write_text(" ".join(sorted(enabled)))
+
+    def _is_inner(self, group: Path) -> bool:
+        """Whether processes are where there must be none: only the root of all groups is free."""
+        procs = (group / "cgroup.procs").read_text().split()
+        return bool(procs) and (group / "cgroup.events").exists()
+
+    def remove(self, path: Path) -> None:
+        procs = path / "cgroup.procs"
+        if path.is_dir() and not (procs.exists() and procs.read_text().split()):
+            shutil.rmtree(path)
+
+    def say(self, file: str) -> str:
+        return (self.group / file).read_text().strip()
+
+    @property
+    def groups(self) -> list[str]:
+        return sorted(path.name for path in self.group.iterdir() if path.is_dir())
+
+
+@pytest.fixture
+def boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Kernel]:
+    """Start a machine."""
+
+    def call(**options: str) -> Kernel:
+        kernel = Kernel(tmp_path / "root", **options)
+        monkeypatch.setattr(module, "_write", kernel.write)
+        monkeypatch.setattr(module, "_remove", kernel.remove)
+        return kernel
+
+    return call
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Cgroup:
+    return Cgroup(tmp_path, LIMITS)
+
+
+def say(group: Cgroup, **files: str) -> None:
+    for name, text in files.items():
+        (group.path / name.replace("_", ".", 1)).write_text(text)
+
+
+# ---- probe
+
+
+def test_a_delegated_group_works_and_is_left_as_it_was(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot()
+
+    assert probe(kernel.root) is None
+    assert kernel.say("cgroup.subtree_control") == ""
+    assert kernel.say("cgroup.procs") == str(os.getpid())
+    assert kernel.groups == []
+    assert ("cgroup.subtree_control", "+memory +pids") in kernel.writes
+
+
+def test_the_root_of_a_container_works(boot: Callable[..., Kernel]) -> None:
+    assert probe(boot(own="/").root) is None
+
+
+def test_a_mount_of_a_part_of_the_hierarchy_is_understood(
+    boot: Callable[..., Kernel],
+) -> None:
+    part = V2.replace("0:28 / ", "0:28 /docker/ab\\040c ")
+    kernel = boot(own="/", mounts=part)
+    kernel.move_to("/docker/ab c")
+
+    assert probe(kernel.root) is None
+    kernel.move_to("/docker/other")
+    assert probe(kernel.root) == "not delegated: its own group is out of sight"
+
+
+@pytest.mark.parametrize("mounts", [V1, V1 + HYBRID])
+def test_only_version_1_has_the_memory_controller(
+    boot: Callable[..., Kernel], mounts: str
+) -> None:
+    kernel = boot(mounts=mounts, controllers="hugetlb")
+
+    assert probe(kernel.root) == "only cgroup v1 has the memory controller"
+    assert make("ann", LIMITS, kernel.root) is None
+    assert kernel.writes == []
+
+
+def test_a_machine_without_groups(tmp_path: Path) -> None:
+    assert probe(tmp_path) == "cgroup v2 is not mounted"
+
+
+def test_a_process_in_no_group_of_version_2(boot: Callable[..., Kernel]) -> None:
+    kernel = boot()
+    (kernel.root / "proc/self/cgroup").write_text("4:memory:/x\n")
+
+    assert probe(kernel.root) == "this process is in no group of cgroup v2"
+
+
+def test_controllers_that_were_not_handed_to_us_are_named(
+    boot: Callable[..., Kernel],
+) -> None:
+    why = probe(boot(controllers="cpu pids").root)
+
+    assert why is not None
+    assert why.startswith("not delegated: no memory controller; start it with systemd")
+
+
+def test_a_group_that_belongs_to_somebody_else(boot: Callable[..., Kernel]) -> None:
+    kernel = boot()
+    kernel.refuse = lambda path, text: errno.EACCES if text.startswith("+") else 0
+    why = probe(kernel.root)
+
+    assert why is not None
+    assert f"{kernel.group} belongs to somebody else" in why
+    assert kernel.say("cgroup.procs") == str(os.getpid())
+    assert kernel.groups == []
+
+
+def test_a_group_that_others_are_in_is_not_touched(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot()
+    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+    why = probe(kernel.root)
+
+    assert why is not None
+    assert f"other processes are in {kernel.group}" in why
+    assert kernel.writes == []
+
+
+def test_the_root_of_all_groups_may_have_others_in_it(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot(own="/")
+    (kernel.group / "cgroup.events").unlink()
+    (kernel.group / "cgroup.procs").write_text(f"1\n{os.getpid()}\n")
+
+    assert probe(kernel.root) is None
+    assert kernel.groups == []
+
+
+def test_a_limit_that_the_kernel_refuses_is_said(boot: Callable[..., Kernel]) -> None:
+    kernel = boot()
+    kernel.refuse = lambda path, text: errno.EINVAL if path.name == "pids.max" else 0
+
+    assert probe(kernel.root) == f"not delegated: {kernel.group}: Invalid argument"
+    assert make("ann", LIMITS, kernel.root) is None
+    assert kernel.groups == ["arena"], "the probe's and the bot's are gone"
+
+
+def test_a_system_that_is_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    assert probe() == "not Linux"
+
+
+# ---- make
+
+
+def test_a_bots_group_has_its_limits(boot: Callable[..., Kernel]) -> None:
+    kernel = boot()
+    group = make("ann", LIMITS, kernel.root)
+
+    assert group is not None
+    files = {
+        name: (group.path / name).read_text().strip()
+        for name in (
+            "memory.max",
+            "memory.swap.max",
+            "memory.oom.group",
+            "pids.max",
+        )
+    }
+    assert files == {
+        "memory.max": str(256 << 20),
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": "64",
+    }
+    assert group.procs == group.path / "cgroup.procs"
+    assert kernel.say("arena/cgroup.procs") == str(os.getpid())
+    assert kernel.say("cgroup.subtree_control") == "memory pids"
+
+
+def test_an_arena_that_is_in_its_leaf_makes_siblings(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot()
+    first = make("ann", LIMITS, kernel.root)
+    kernel.move_to("/user/arena.scope/arena")
+    second = make("ann", LIMITS, kernel.root)
+
+    assert first is not None
+    assert second is not None
+    assert first.path != second.path, "the first may not be gone yet"
+    assert first.path.parent == second.path.parent == kernel.group
+    assert probe(kernel.root) is None
+    assert kernel.say("cgroup.subtree_control") == "memory pids"
+
+
+def test_a_kernel_without_swap_has_one_limit_less(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot()
+    kernel.refuse = lambda path, text: errno.ENOENT if "swap" in path.name else 0
+
+    assert make("ann", LIMITS, kernel.root) is not None
+
+
+@pytest.mark.parametrize("name", ["../../x", "..", "a/b", "ä" * 200, "a\nb", ""])
+def test_a_name_does_not_lead_out_of_the_group(
+    boot: Callable[..., Kernel], name: str
+) -> None:
+    kernel = boot()
+    group = make(name, LIMITS, kernel.root)
+
+    assert group is not None
+    assert group.path.parent == kernel.group
+    assert group.path.is_dir()
+
+
+# ---- What the kernel has noted
+
+
+def test_a_group_that_kept_its_limits_has_nothing_against_it(group: Cgroup) -> None:
+    say(
+        group,
+        memory_events="low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n",
+        pids_events="max 0\n",
+    )
+
+    assert group.finding() is None
+
+
+def test_a_bot_that_the_kernel_killed_for_memory_is_found(group: Cgroup) -> None:
+    say(group, memory_events="max 90\noom 1\noom_kill 3\noom_group_kill 1\n")
+
+    assert group.finding() == Finding(
+        kind=Ending.MEMORY,
+        text="memory over 256 MiB (cgroup)",
+        mechanism=Mechanism.CGROUP,
+    )
+
+
+def test_a_kernel_that_knows_the_peak_is_quoted(group: Cgroup) -> None:
+    say(
+        group,
+        memory_events="oom 1\noom_kill 1\n",
+        memory_peak=f"{256 << 20}\n",
+    )
+    finding = group.finding()
+
+    assert finding is not None
+    assert finding.text == ("memory over 256 MiB: had 256 MiB and wanted more (cgroup)")
+
+
+def test_a_bot_that_died_because_the_machine_ran_out_is_not_to_blame(
+    group: Cgroup,
+) -> None:
+    say(group, memory_events="max 0\noom 0\noom_kill 1\noom_group_kill 0\n")
+
+    assert group.finding() is None
+
+
+def test_a_fork_that_the_kernel_refused_is_found(group: Cgroup) -> None:
+    say(group, memory_events="oom 0\noom_kill 0\n", pids_events="max 7\n")
+
+    assert group.finding() == Finding(
+        kind=Ending.PROCESSES,
+        text="processes and threads over 64 (cgroup)",
+        mechanism=Mechanism.CGROUP,
+    )
+
+
+def test_a_group_that_is_gone_has_nothing_to_say(tmp_path: Path) -> None:
+    group = Cgroup(tmp_path / "gone", LIMITS)
+
+    assert group.finding() is None
+    assert group.cpu_ms() == 0
+    group.kill()
+    assert group.remove()
+
+
+def test_cpu_time_is_the_kernels(group: Cgroup) -> None:
+    say(group, cpu_stat="usage_usec 1234567\nuser_usec 1\nsystem_usec 2\n")
+
+    assert group.cpu_ms() == 1234.567
+
+
+# ---- Its end
+
+
+def test_a_group_is_killed_at_once(group: Cgroup) -> None:
+    say(group, cgroup_kill="")
+    group.kill()
+
+    assert (group.path / "cgroup.kill").read_text() == "1"
+
+
+def test_an_old_kernel_is_told_to_kill_one_by_one(
+    group: Cgroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *which: killed.append(which))
+    say(group, cgroup_procs="501\n502\n")
+    group.kill()
+
+    assert killed == [(501, 9), (502, 9)]
+
+
+def test_a_group_is_removed_with_those_below_it_once_nobody_is_in_it(
+    boot: Callable[..., Kernel],
+) -> None:
+    kernel = boot()
+    group = make("ann", LIMITS, kernel.root)
+    assert group is not None
+    (group.path / "own").mkdir()
+    group.procs.write_text("501")
+
+    assert not group.remove()
+    group.procs.write_text("")
+
+    assert group.remove()
+    assert kernel.groups == ["arena"]

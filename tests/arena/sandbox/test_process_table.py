@@ -1,0 +1,141 @@
+"""What the readers of processes know: lines of /proc as they may be, and the process of this test by both readers."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from importlib.util import find_spec
+
+import pytest
+
+from arena.sandbox.process_table import (
+    Entry,
+    LinuxProcesses,
+    Processes,
+    PsutilProcesses,
+    cpu_resolution_ms,
+    parse_stat,
+    probe,
+)
+from arena.sandbox.process_table import reader as reader_of_this_system
+
+MIB = 1 << 20
+ROUNDING_MS = 20.0  # user and system time, each rounded down to a tick of 10 ms
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="this is not Linux")
+
+
+# ---- parse_stat
+
+STAT = (
+    b"42 (%s) %s 7 42 42 0 -1 4194560 900 0 0 0 150 50 30 20 20 0 %d 0 12345 "
+    b"9000000 512 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0\n"
+)
+
+
+@pytest.mark.parametrize(
+    "name", [b"python", b"a b", b") R 1 1 (", b"))", b"(", b"", "ä".encode()[:1]]
+)
+def test_a_stat_line_is_read_whatever_the_process_calls_itself(name: bytes) -> None:
+    stat = parse_stat(STAT % (name, b"S", 1))
+
+    assert stat is not None
+    assert stat.entry == Entry(42, 7, name.decode(errors="replace"), 12345, False)
+    assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
+
+
+def test_a_zombie_is_one_only_when_no_thread_is_left() -> None:
+    ended = parse_stat(STAT % (b"bot", b"Z", 1))
+    headless = parse_stat(STAT % (b"bot", b"Z", 2))
+
+    assert ended is not None
+    assert ended.entry.is_zombie
+    assert headless is not None
+    assert not headless.entry.is_zombie
+
+
+@pytest.mark.parametrize("line", [b"", b"42", b"42 (bot) S 7", b"42 bot S 7"])
+def test_a_stat_line_that_is_cut_off_is_none(line: bytes) -> None:
+    assert parse_stat(line) is None
+
+
+# ---- Readers, on the process of this test
+
+
+@pytest.fixture(params=["proc", "psutil"])
+def reader(request: pytest.FixtureRequest) -> Processes:
+    if request.param == "proc":
+        if sys.platform != "linux":
+            pytest.skip("this is not Linux")
+        return LinuxProcesses()
+    if find_spec("psutil") is None:
+        assert not os.environ.get("CI"), "psutil is not installed"
+        pytest.skip("psutil is not installed")
+    return PsutilProcesses()
+
+
+def test_a_reader_knows_this_process(reader: Processes) -> None:
+    entry = reader.table()[os.getpid()]
+    memory = reader.memory(os.getpid())
+    cpu = reader.cpu(os.getpid())
+    pss = reader.pss(os.getpid())
+
+    assert entry.parent == os.getppid()
+    assert not entry.is_zombie
+    assert memory is not None
+    assert cpu is not None
+    assert pss is not None
+    assert MIB < memory.rss_bytes <= memory.peak_bytes < 4096 * MIB
+    assert MIB < pss <= memory.rss_bytes + MIB
+    assert cpu.started == entry.started
+
+
+def test_a_reader_sees_cpu_time_pass(reader: Processes) -> None:
+    before = reader.cpu(os.getpid())
+    began_s = time.process_time()
+    while time.process_time() - began_s < 0.1:
+        pass
+    after = reader.cpu(os.getpid())
+
+    assert before is not None
+    assert after is not None
+    assert after.own_ms - before.own_ms >= 100 - ROUNDING_MS
+
+
+def test_a_reader_knows_nothing_of_a_process_that_is_not_there(
+    reader: Processes,
+) -> None:
+    nobody = 1 << 30  # more than a system numbers
+
+    assert nobody not in reader.table()
+    assert reader.memory(nobody) is None
+    assert reader.pss(nobody) is None
+    assert reader.cpu(nobody) is None
+
+
+@ON_LINUX
+def test_on_linux_sampling_works_and_cpu_time_has_small_steps() -> None:
+    step_ms = cpu_resolution_ms()
+
+    assert probe() is None
+    assert step_ms is not None
+    assert 0 < step_ms <= 10
+    assert isinstance(reader_of_this_system(), LinuxProcesses)
+
+
+def test_where_there_is_no_proc_psutil_reads_or_it_is_said_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr("arena.sandbox.process_table._has_proc", lambda: False)
+    if find_spec("psutil") is not None:
+        assert probe() is None
+        assert isinstance(reader_of_this_system(), PsutilProcesses)
+    monkeypatch.setattr(importlib, "import_module", missing)
+
+    assert "pip install 'card-arena[psutil]'" in (probe() or "")
+    assert cpu_resolution_ms() is None

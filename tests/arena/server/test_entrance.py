@@ -1,0 +1,57 @@
+"""Where requests come in: what is said of those who seem to come through a proxy."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+
+from arena.referee.transport import Caller
+from arena.server.entrance import Entrance
+
+THROUGH_A_PROXY = {"X-Forwarded-For": "198.51.100.7"}
+
+
+def fetched(entrance: Entrance, address: str, headers: dict[str, str]) -> None:
+    """A request from there."""
+    caller: Any = SimpleNamespace(
+        peer=f"{address}:4711", address=address, respond=lambda *answer: None
+    )
+    entrance.requested(cast(Caller, caller), Request("/", Headers(headers)))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_a_proxy_in_front_that_nobody_trusts_is_told_of_once(
+    caplog: pytest.LogCaptureFixture, address: str
+) -> None:
+    entrance = Entrance()
+    for _ in range(3):
+        fetched(entrance, address, THROUGH_A_PROXY)
+
+    [line] = caplog.messages
+    assert line.startswith(f"a proxy at {address} seems to be in front of the arena")
+    assert f"--trusted-proxy {address}" in line
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "trusted"),
+    [
+        ("127.0.0.1", {}, []),
+        ("10.0.0.1", THROUGH_A_PROXY, []),
+        ("127.0.0.1", THROUGH_A_PROXY, ["127.0.0.1"]),
+    ],
+)
+def test_nothing_is_told_of_a_proxy_where_none_is_or_all_is_well(
+    caplog: pytest.LogCaptureFixture,
+    address: str,
+    headers: dict[str, str],
+    trusted: list[str],
+) -> None:
+    entrance = Entrance()
+    entrance.proxies.trust(trusted)
+    fetched(entrance, address, headers)
+
+    assert caplog.messages == []

@@ -1,0 +1,476 @@
+"""Two pipes in this process: the test holds the bot's ends of them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from arena.referee.timers import Timers
+from arena.server import stdio as pipes
+from arena.server.stdio import Pipe
+from arena.server.websocket import Wire
+from protocol.codec import Encoding
+from protocol.errors import Oversize, ProtocolError
+from protocol.messages import Limits
+
+TIMEOUT_S = 20.0  # nothing here takes more than a moment
+
+LIMITS = Limits(frame_bytes=1024, buffer_bytes=200_000)
+
+
+class Owner:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.frames: list[bytes] = []
+        self.errors: list[ProtocolError] = []
+        self.on_frame: Callable[[Wire], None] = lambda wire: None
+        self._changed = asyncio.Event()
+
+    async def until(self, word: str, times: int = 1) -> None:
+        """Wait until it was told something so often."""
+        while self.told.count(word) < times:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _note(self, word: str) -> None:
+        self.told.append(word)
+        self._changed.set()
+
+    def connected(self, connection: Wire) -> None:
+        assert connection.is_open
+        self._note("connected")
+
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        raise AssertionError("that is for strangers, and who is at a pipe is known")
+
+    def received(
+        self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
+    ) -> None:
+        assert encoding is connection.encoding is Encoding.JSON
+        assert 0 <= asyncio.get_running_loop().time() - arrived < TIMEOUT_S
+        self.frames.append(frame)
+        self._note("received")
+        self.on_frame(connection)
+
+    def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
+        self.errors.append(error)
+        self._note("misbehaved")
+        connection.send(b'"refused"', Encoding.JSON)
+        connection.close(1002, str(error))
+
+    def overflowed(self, connection: Wire, waiting: int) -> None:
+        assert waiting > LIMITS.buffer_bytes
+        self._note("overflowed")
+
+    def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
+        self._note("ponged")
+
+    def trifled(self, connection: Wire) -> None:
+        self._note("trifled")
+
+    def drained(self, connection: Wire) -> None:
+        self._note("drained")
+
+    def lost(self, connection: Wire) -> None:
+        assert not connection.is_open
+        self._note("lost")
+
+
+class Bot:
+    """The other ends: what it reads and writes."""
+
+    def __init__(self, stdin: int, stdout: int) -> None:
+        self.stdin, self.stdout = stdin, stdout
+
+    def say(self, data: bytes) -> None:
+        """At once: the pipe has room for it."""
+        assert os.write(self.stdout, data) == len(data)
+
+    async def hear(self) -> bytes:
+        """All up to the end of its input."""
+        parts = []
+        while part := await asyncio.to_thread(os.read, self.stdin, 65536):
+            parts.append(part)
+        return b"".join(parts)
+
+    def close_stdin(self) -> None:
+        os.close(self.stdin)
+        self.stdin = -1
+
+    def close_stdout(self) -> None:
+        os.close(self.stdout)
+        self.stdout = -1
+
+    def end(self) -> None:
+        for descriptor in (self.stdin, self.stdout):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self.stdin = self.stdout = -1
+
+
+Scenario = Callable[[Owner, Pipe, Bot], Awaitable[None]]
+
+
+@asynccontextmanager
+async def connected(limits: Limits) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
+    stdin, to_bot = os.pipe()
+    from_bot, stdout = os.pipe()
+    owner, bot = Owner(), Bot(stdin, stdout)
+    timers = Timers(asyncio.get_running_loop())
+    pipe = await Pipe.open(owner, limits, timers, "ann", to_bot, from_bot)
+    try:
+        yield owner, pipe, bot
+    finally:
+        bot.end()
+        pipe.cut()
+        await owner.until("lost")
+        for descriptor in (to_bot, from_bot):
+            with pytest.raises(OSError, match="descriptor"):
+                os.fstat(descriptor)
+
+
+def play(scenario: Scenario, **limits: int) -> Owner:
+    """Run a scenario between a bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
+
+    async def main() -> Owner:
+        everything = {name: getattr(LIMITS, name) for name in LIMITS.__struct_fields__}
+        async with asyncio.timeout(TIMEOUT_S):
+            async with connected(Limits(**{**everything, **limits})) as ends:
+                await scenario(*ends)
+            return ends[0]
+
+    owner = asyncio.run(main(), debug=True)
+    gc.collect()  # a transport that was forgotten warns now
+    assert owner.told[0] == "connected"
+    assert owner.told.count("lost") == 1
+    assert owner.told[-1] == "lost"
+    return owner
+
+
+# --- what works ---
+
+
+def test_it_is_a_wire_without_a_link() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        wire: Wire = pipe
+
+        assert (wire.peer, wire.encoding, wire.is_open) == ("ann", Encoding.JSON, True)
+        assert (wire.close_code, wire.close_reason, wire.min_rtt_ms) == (None, "", None)
+        assert not wire.has_link
+        wire.ping(b"x")
+        wire.close(1000)
+        assert await bot.hear() == b""
+
+    play(scenario)
+
+
+def test_a_line_is_a_frame_both_ways() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say('{"name": "Zoë"}\n'.encode())
+        await owner.until("received")
+        pipe.send(b'{"a":1}', Encoding.JSON)
+        pipe.send(b'{"b":2}', Encoding.JSON)
+
+        pipe.close(1000)
+        assert await bot.hear() == b'{"a":1}\n{"b":2}\n'
+
+    assert play(scenario).frames == ['{"name": "Zoë"}'.encode()]
+
+
+def test_lines_may_come_in_any_pieces() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        for byte in b"[1]\n[2]\n":
+            bot.say(bytes([byte]))
+            await asyncio.sleep(0)
+        bot.say(b"[3]\n[4]\n[")
+        await owner.until("received", 4)
+        bot.say(b"5]\n")
+        await owner.until("received", 5)
+
+    assert play(scenario).frames == [b"[1]", b"[2]", b"[3]", b"[4]", b"[5]"]
+
+
+def test_the_lines_of_windows_are_lines() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"[1]\r\n  [2] \r\n")
+        await owner.until("received", 2)
+
+    assert play(scenario).frames == [b"[1]", b"[2]"]
+
+
+def test_empty_lines_are_no_frames_but_counted() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"\n\r\n \t \n[1]\n")
+        await owner.until("received")
+
+    owner = play(scenario)
+    assert owner.frames == [b"[1]"]
+    assert owner.told.count("trifled") == 3
+
+
+def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"hello, world\n\xff\x00\xfe\n")
+        await owner.until("received", 2)
+
+    assert play(scenario).frames == [b"hello, world", b"\xff\x00\xfe"]
+
+
+# --- too much ---
+
+
+def test_the_longest_line_is_a_frame() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"x" * 1024 + b"\n")
+        await owner.until("received")
+
+    assert play(scenario).frames == [b"x" * 1024]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n[1]\n"], ids=["no end", "more lines"])
+def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(end: bytes) -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"[1]\n" + b"x" * 1025 + end)
+        await owner.until("misbehaved")
+
+        assert not pipe.is_open
+        assert await bot.hear() == b'"refused"\n'
+
+    owner = play(scenario)
+    assert owner.frames == [b"[1]"]
+    [error] = owner.errors
+    assert isinstance(error, Oversize)
+    assert str(error) == (
+        "expected frames of at most 1024 bytes, got a line of 1025 or more"
+    )
+
+
+def test_a_long_line_in_drips_is_not_gathered_beyond_the_limit() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        while "misbehaved" not in owner.told:
+            bot.say(b"x" * 100)
+            await asyncio.sleep(0)
+            assert len(pipe._partial) <= 1024
+        bot.say(b"x" * 10_000 + b"\n[1]\n")
+        await bot.hear()
+
+    owner = play(scenario)
+    assert owner.frames == []
+    assert owner.told.count("misbehaved") == 1
+
+
+def test_a_bot_that_does_not_read_is_cut_when_too_much_waits() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        frame, sent = b"x" * 10_000, 0
+        while pipe.is_open:
+            pipe.send(frame, Encoding.JSON)
+            sent += len(frame)
+            assert sent < 10_000_000
+
+        assert sent > LIMITS.buffer_bytes
+        pipe.send(frame, Encoding.JSON)
+        await owner.until("lost")
+
+    assert play(scenario).told == ["connected", "overflowed", "lost"]
+
+
+def test_a_bot_that_is_behind_can_catch_up() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        while not pipe.is_behind:
+            pipe.send(b"x" * 10_000, Encoding.JSON)
+        hearing = asyncio.create_task(bot.hear())
+        await owner.until("drained")
+
+        assert not pipe.is_behind
+        assert pipe.is_open
+        pipe.close(1000)
+        heard = await hearing
+        assert heard == (b"x" * 10_000 + b"\n") * (len(heard) // 10_001)
+
+    play(scenario)
+
+
+# --- the end ---
+
+
+def test_who_does_not_say_hello_in_time_is_cut() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        assert await bot.hear() == b""
+        await owner.until("lost")
+
+    assert play(scenario, hello_ms=20).told == ["connected", "lost"]
+
+
+def test_who_has_said_hello_may_stay() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        pipe.hello_received()
+        await asyncio.sleep(0.05)
+        bot.say(b"[1]\n")
+        await owner.until("received")
+
+        assert pipe.is_open
+
+    play(scenario, hello_ms=20)
+
+
+def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.say(b"[1]\n[2")
+        bot.close_stdout()
+        await owner.until("lost")
+
+        assert pipe.close_code is None
+        assert await bot.hear() == b""
+
+    assert play(scenario).frames == [b"[1]"]
+
+
+def test_the_last_words_of_a_bot_that_has_closed_its_input_are_heard() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.close_stdin()
+        while pipe._outward is not None:
+            await asyncio.sleep(0)
+        pipe.send(b"[0]", Encoding.JSON)
+        bot.say(b"[1]\n")
+        await owner.until("received")
+        bot.close_stdout()
+        await owner.until("lost")
+
+    assert play(scenario).frames == [b"[1]"]
+
+
+def test_a_bot_that_has_closed_its_input_and_goes_on_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
+
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        bot.close_stdin()
+        bot.say(b"[1]\n")
+        await owner.until("received")
+        pipe.hello_received()
+        await owner.until("lost")
+        with pytest.raises(BrokenPipeError):
+            bot.say(b"[2]\n")
+
+    play(scenario)
+
+
+def test_after_a_close_nothing_is_sent_and_nothing_heard() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        pipe.send(b'"bye"', Encoding.JSON)
+        pipe.close(1000, "the arena has closed")
+        pipe.close(1000)
+        pipe.send(b'"more"', Encoding.JSON)
+        bot.say(b"[1]\n")
+
+        assert await bot.hear() == b'"bye"\n'
+        bot.close_stdout()
+        await owner.until("lost")
+        pipe.close(1000)
+        pipe.send(b'"more"', Encoding.JSON)
+
+    assert play(scenario).told == ["connected", "lost"]
+
+
+def test_what_follows_a_frame_that_closed_the_connection_does_not_count() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        owner.on_frame = lambda wire: wire.close(1000)
+        bot.say(b"[1]\n[2]\n")
+        await bot.hear()
+
+    assert play(scenario).frames == [b"[1]"]
+
+
+def test_a_bot_that_writes_on_after_a_close_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
+
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        pipe.close(1000)
+        with suppress(BrokenPipeError):
+            while True:
+                bot.say(b"[1]\n")
+                await asyncio.sleep(0.001)
+        await owner.until("lost")
+
+    assert play(scenario).frames == []
+
+
+@pytest.mark.parametrize("backlog", [False, True])
+def test_a_cut_can_follow_a_close_at_once_and_be_repeated(backlog: bool) -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        while backlog and not pipe.is_behind:
+            pipe.send(b"x" * 10_000, Encoding.JSON)
+        failures: list[object] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda loop, context: failures.append(context))
+        pipe.close(1000)
+        pipe.cut()
+        pipe.cut()
+        await owner.until("lost")
+        await asyncio.sleep(0)
+
+        assert failures == []
+
+    assert play(scenario).told == ["connected", "lost"]
+
+
+def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
+    async def main() -> None:
+        stdin, to_bot = os.pipe()
+        (tmp_path / "file").touch()
+        file = os.open(tmp_path / "file", os.O_RDONLY)
+        owner, timers = Owner(), Timers(asyncio.get_running_loop())
+        with pytest.raises(ValueError, match="Pipe transport is for pipes"):
+            await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
+        for descriptor in (to_bot, file):
+            with pytest.raises(OSError, match="descriptor"):
+                os.fstat(descriptor)
+        os.close(stdin)
+        await asyncio.sleep(0)
+
+        assert owner.told == []
+
+    asyncio.run(main())
+    gc.collect()
+
+
+# --- rests ---
+
+
+def test_who_rests_is_read_later_and_loses_nothing() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        loop = asyncio.get_running_loop()
+        pipe.rest(loop.time() + 1000)
+        pipe.rest(loop.time() + 0.05)  # the latest counts
+        bot.say(b'"one"\n"two"\n')
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert owner.frames == []
+
+        await owner.until("received", 2)
+
+        assert owner.frames == [b'"one"', b'"two"']
+
+    play(scenario)
+
+
+def test_a_close_ends_a_rest() -> None:
+    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+        pipe.rest(asyncio.get_running_loop().time() + 1000)
+        pipe.close(1000)
+        bot.close_stdout()
+        await owner.until("lost")
+
+    play(scenario)

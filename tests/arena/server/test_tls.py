@@ -1,0 +1,115 @@
+"""When a certificate is looked at again; what is spoken with it is in tests/e2e/test_tls.py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from arena.server import tls
+from arena.server.tls import Certificate
+from protocol.errors import UsageError
+from tests.e2e.test_tls import make
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return make(tmp_path, "arena")
+
+
+@pytest.fixture
+def renew(tmp_path: Path, files: tuple[Path, Path]) -> Callable[[Path], None]:
+    """Replace one of the files by that of another pair."""
+    others = make(tmp_path, "other")
+
+    def call(file: Path) -> None:
+        os.replace(others[files.index(file)], file)
+
+    return call
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Time:
+    return Time()
+
+
+def test_a_renewed_pair_is_taken_up_once_both_files_are_there(
+    files: tuple[Path, Path],
+    renew: Callable[[Path], None],
+    clock: Time,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    certificate = Certificate(*files, clock)
+    first = certificate.current()
+    renew(files[0])
+    clock.now = 10.0
+    between = certificate.current()
+    for clock.now in (20.0, 30.0):
+        assert certificate.current() is between
+    renew(files[1])
+    clock.now = 40.0
+
+    assert between is first
+    assert certificate.current() is not first
+    assert [record.getMessage() for record in caplog.records] == [
+        f"the certificate stays as it was: expected the private key of {files[0]}, got {files[1]}",
+        f"the certificate was renewed: {files[0]}",
+    ]
+
+
+@pytest.mark.parametrize("left", ["", "-----BEGIN PRIVATE KEY-----\nMIG", None])
+def test_a_file_that_is_half_written_or_gone_is_told_once(
+    files: tuple[Path, Path],
+    clock: Time,
+    caplog: pytest.LogCaptureFixture,
+    left: str | None,
+) -> None:
+    certificate = Certificate(*files, clock)
+    first, whole = certificate.current(), files[1].read_text()
+    files[1].unlink()
+    if left is not None:
+        files[1].write_text(left)
+    for clock.now in (10.0, 20.0):
+        assert certificate.current() is first
+    [said] = [record.getMessage() for record in caplog.records]
+    files[1].write_text(whole)
+    clock.now = 30.0
+
+    assert said.startswith("the certificate stays as it was: ")
+    assert certificate.current() is not first
+
+
+def test_the_files_are_looked_at_every_other_second_at_most(
+    files: tuple[Path, Path], clock: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Path] = []
+    stamp = tls._stamp
+
+    def looked(file: Path) -> object:
+        looks.append(file)
+        return stamp(file)
+
+    monkeypatch.setattr(tls, "_stamp", looked)
+    certificate = Certificate(*files, clock)
+    for _ in range(1000):
+        clock.now += 0.01
+        certificate.current()
+
+    assert len(looks) <= 2 * (1 + 5)
+
+
+def test_what_is_no_good_at_first_is_refused(files: tuple[Path, Path]) -> None:
+    files[1].write_text("nothing")
+
+    with pytest.raises(UsageError, match="expected a private key in PEM"):
+        Certificate(*files)

@@ -1,0 +1,332 @@
+"""When a connection is read, on a transport that keeps reading whatever it was told at first, as that of asyncio before 3.11.4."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from websockets.http11 import Request
+
+from arena.referee.timers import Timers
+from arena.referee.transport import Caller, Owner, Wire
+from arena.server.entrance import Entrance
+from arena.server.websocket import Connection
+from protocol.messages import Limits
+
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+
+
+class Eager(asyncio.Transport):
+    """Begins to read right after `connection_made`, though it says that it has paused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_paused = False
+        self.reads = False
+
+    def begin(self) -> None:
+        self.reads = True
+
+    def pause_reading(self) -> None:
+        if not self.is_paused:
+            self.is_paused, self.reads = True, False
+
+    def resume_reading(self) -> None:
+        if self.is_paused:
+            self.is_paused, self.reads = False, True
+
+
+class Door:
+    """Has everybody wait, or serves everybody at once."""
+
+    def __init__(self, *, serves: bool) -> None:
+        self.serves = serves
+
+    def connected(self, connection: Wire) -> None:
+        assert isinstance(connection, Connection)
+        if self.serves:
+            connection.serve()
+        else:
+            connection.hold()
+
+    def was_read(self, connection: Wire, took_s: float) -> None:
+        pass
+
+    def drained(self, connection: Wire) -> None:
+        pass
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
+    async def scenario() -> None:
+        door = cast(Owner, Door(serves=serves))
+        timers = Timers(asyncio.get_running_loop())
+        buffer = cast(Any, memoryview(bytearray(64)))
+        connection = Connection(door, Limits(), timers, buffer)
+        transport, loop = Eager(), asyncio.get_running_loop()
+        loop.call_soon(connection.connection_made, transport)  # as asyncio does
+        loop.call_soon(transport.begin)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert transport.reads is serves
+
+        connection.serve()
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+class Gone(Eager):
+    """A socket whose peer has closed it: there is no connection any more that could be shut down."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_closed = False
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
+    async def scenario() -> None:
+        door = cast(Owner, Door(serves=False))
+        timers = Timers(asyncio.get_running_loop())
+        buffer = cast(Any, memoryview(bytearray(64)))
+        connection = Connection(door, Limits(), timers, buffer)
+        transport = Gone()
+        connection.connection_made(transport)
+
+        connection._write(b"")
+
+        assert transport.is_closed
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_rests_is_read_when_its_time_has_come() -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        now = asyncio.get_running_loop().time()
+        connection.rest(now + 1000)
+        connection.rest(now)  # the latest counts
+
+        assert not transport.reads
+
+        await asyncio.sleep(0.01)
+
+        assert transport.reads
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("ends", [Connection._cut_later, Connection._read_on])
+def test_a_close_ends_a_rest(ends: Callable[[Connection], None]) -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        connection.rest(asyncio.get_running_loop().time() + 1000)
+        ends(connection)
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_is_closing_does_not_rest() -> None:
+    async def scenario() -> None:
+        connection, transport = await welcome()
+        connection._cut_later()
+        connection.rest(asyncio.get_running_loop().time() + 1000)
+
+        assert transport.reads
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+async def welcome() -> tuple[Connection, Eager]:
+    """A connection that is read."""
+    door = cast(Owner, Door(serves=True))
+    timers = Timers(asyncio.get_running_loop())
+    buffer = cast(Any, memoryview(bytearray(64)))
+    connection = Connection(door, Limits(), timers, buffer)
+    transport = Eager()
+    connection.connection_made(transport)
+    await asyncio.sleep(0)
+    transport.begin()
+    connection.hello_received()
+    return connection, transport
+
+
+# --- one request after another ---
+
+
+class Slow(Entrance):
+    """Leaves it to the test when an answer is made; a WebSocket is opened at once."""
+
+    def requested(self, caller: Caller, request: Request) -> None:
+        if "Upgrade" in request.headers:
+            caller.accept(request)
+
+
+class Taker(Eager):
+    """Takes all that is written, and says that it waits if it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_closed = False
+        self.written = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def set_write_buffer_limits(
+        self, high: int | None = None, low: int | None = None
+    ) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+
+def asking() -> tuple[Connection, Taker]:
+    """A connection that is served, and may ask."""
+    door = cast(Owner, Door(serves=True))
+    timers = Timers(asyncio.get_running_loop())
+    buffer = memoryview(bytearray(64 * 1024))
+    connection = Connection(door, Limits(), timers, buffer, entrance=Slow())
+    transport = Taker()
+    connection.connection_made(transport)
+    transport.begin()
+    return connection, transport
+
+
+def comes(connection: Connection, data: bytes) -> None:
+    """These bytes, in as many reads as the connection wants."""
+    while data:
+        buffer = connection.get_buffer(-1)
+        now = data[: len(buffer)]
+        buffer[: len(now)] = now
+        connection.buffer_updated(len(now))
+        data = data[len(now) :]
+
+
+def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> None:
+    async def scenario() -> None:
+        connection, transport = asking()
+        comes(connection, GET)
+        comes(connection, UPGRADE)
+
+        assert not transport.reads
+
+        connection.respond(200, [], b"x" * 1_000_000)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+        assert connection.is_open
+        assert transport.reads
+        assert connection._buffer_bytes == Limits().buffer_bytes, "no answer is due"
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it() -> None:
+    async def scenario() -> None:
+        connection, transport = asking()
+        comes(connection, GET)
+        connection.pause_writing()
+        connection.respond(200, [], b"x")
+        connection.eof_received()
+
+        assert not transport.is_closed
+
+        connection.resume_writing()
+
+        assert transport.is_closed
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_said_its_last_with_requests_unanswered_gets_their_answers() -> None:
+    async def scenario() -> None:
+        connection, transport = asking()
+        comes(connection, GET)
+        comes(connection, GET)
+        connection.respond(200, [], b"first")
+
+        assert connection.eof_received(), "the second has no answer yet"
+
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        connection.respond(200, [], b"second")
+
+        assert transport.written.endswith(b"second")
+        assert transport.is_closed
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_little_is_read_of_what_follows_a_request() -> None:
+    async def scenario() -> None:
+        connection, _ = asking()
+        most = len(connection.get_buffer(-1))
+        comes(connection, GET)
+
+        assert len(connection.get_buffer(-1)) <= 2048 < most
+
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())
+
+
+def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole() -> None:
+    async def scenario() -> None:
+        connection, transport = asking()
+        connection.hold()
+        comes(connection, GET[:5])  # was on its way
+
+        assert not transport.reads
+
+        connection._set_deadline(None)
+
+    asyncio.run(scenario())

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from arena.formats.spec import Form
+from arena.storage import backup as module
+from arena.storage.backup import backup
+from arena.storage.store import State, Store
+from protocol.errors import ArenaError, UsageError
+from tests.arena.course import Course, plan, play
+from tests.serving import ROOT
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    file = tmp_path / "class.db"
+    with Store(file) as store:
+        begun(store).notes(1, ("ann", "ben"), play(seed=1, hands=4))
+    return file
+
+
+def begun(store: Store) -> Course:
+    return Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=2), "akq-1")
+
+
+def copied(database: Path, file: Path) -> None:
+    """Copy it as a process beside the arena would."""
+    with Store(database, create=False) as store:
+        backup(store, file)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    file, copy = tmp_path / "class.db", tmp_path / "copy.db"
+    with Store(file, exclusive=True) as store:
+        course = begun(store)
+        course.notes(1, ("ann", "ben"), play(seed=1, hands=4))
+        store.flush()
+        copied(file, copy)
+        course.notes(2, ("ben", "ann"), play(seed=2, hands=4))
+
+    with Store(copy, exclusive=True) as other:
+        [competition] = other.competitions()
+        assert competition.state is State.RUNNING
+        assert len(other.matches("akq-1")) == 1
+    with Store(file, create=False) as store:
+        assert len(store.matches("akq-1")) == 2
+
+
+def test_what_another_is_writing_just_now_is_not_in_it(
+    db: Path, tmp_path: Path
+) -> None:
+    with sqlite3.connect(db) as writer:
+        writer.execute("DELETE FROM seats")
+        copied(db, tmp_path / "copy.db")
+        writer.rollback()
+
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        assert copy.execute("SELECT count(*) FROM seats").fetchone() == (2,)
+    writer.close()
+    copy.close()
+
+
+@pytest.mark.parametrize("taken", ["copy.db", "copy.db-wal", "copy.db-journal"])
+def test_a_file_that_is_there_is_not_written_over(
+    db: Path, tmp_path: Path, taken: str
+) -> None:
+    (tmp_path / taken).write_text("mine")
+
+    with pytest.raises(UsageError, match=f"not there yet, .*{taken} is"):
+        copied(db, tmp_path / "copy.db")
+    assert (tmp_path / taken).read_text() == "mine"
+    assert names(tmp_path) == ["class.db", taken]
+
+
+def test_the_database_itself_is_no_place_for_its_copy(db: Path, tmp_path: Path) -> None:
+    before = db.read_bytes()
+    (tmp_path / "link.db").symlink_to(db)
+
+    for file in (db, tmp_path / "link.db"):
+        with pytest.raises(UsageError, match="another file than the database"):
+            copied(db, file)
+    assert db.read_bytes() == before
+
+
+def test_without_its_directory_nothing_is_made(db: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="expected a directory for the copy"):
+        copied(db, tmp_path / "nowhere" / "copy.db")
+    assert names(tmp_path) == ["class.db"]
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from arena.storage.backup import backup
+from arena.storage.store import Store
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)  )
+with Store(sys.argv[1], create=False) as store:
+    backup(store, Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it limits no files")
+def test_without_space_nothing_is_left(db: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(db), str(tmp_path / "copy.db")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+    assert done.returncode == 1
+    assert "ArenaError: cannot write the copy" in done.stderr
+    assert names(tmp_path) == ["class.db"]
+
+
+def test_who_makes_a_file_of_that_name_meanwhile_keeps_it(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy.db"
+    made = module._copy
+
+    def makes(store: Store, part: Path) -> None:
+        made(store, part)
+        copy.write_text("mine")
+
+    monkeypatch.setattr(module, "_copy", makes)
+
+    with pytest.raises(ArenaError, match=r"cannot write the copy .*: File exists"):
+        copied(db, copy)
+    assert copy.read_text() == "mine"
+    assert names(tmp_path) == ["class.db", "copy.db"]

@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from arena.sandbox.workdir import with_companions
+from arena.storage.lock import SUFFIX
+from arena.storage.store import Act, Store
+from protocol.errors import StoreFailed, UsageError
+from tests.arena.databases import anybody
+
+FLAG = Act(at=1.0, who="arena", what="flag")
+HOLDER = """
+import sys
+from arena.storage.store import Store
+store = Store(sys.argv[1], exclusive=True)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def holder(database: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process, whose arena runs on it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, database],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None, "it was made with one"
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_arena_is_told_who_has_the_database(database: str) -> None:
+    with holder(database) as other, pytest.raises(UsageError) as caught:
+        Store(database, exclusive=True)
+
+    said = str(caught.value)
+    assert "\n" not in said
+    assert "expected a database that no other arena runs on" in said
+    assert f"is in use by process {other.pid}" in said
+    assert ("arena.db" if "://" not in database else "/arena_") in said
+
+
+def test_it_is_free_when_its_holder_has_been_killed(database: str) -> None:
+    with holder(database) as other:
+        other.send_signal(signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        other.wait(10)
+        # A server notices it a moment later.
+        store = patiently(database)
+        with pytest.raises(UsageError, match=f"by process {os.getpid()}"):
+            Store(database, exclusive=True)
+        store.close()
+
+
+def patiently(database: str) -> Store:
+    for _ in range(1000):
+        try:
+            return Store(database, exclusive=True)
+        except UsageError:
+            threading.Event().wait(0.01)
+    return Store(database, exclusive=True)
+
+
+def test_it_is_free_when_the_store_is_closed(database: str) -> None:
+    for _ in range(3):
+        Store(database, exclusive=True).close()
+
+
+def test_others_may_read_and_write_meanwhile(database: str) -> None:
+    with (
+        Store(database, exclusive=True),
+        Store(database, create=False) as reader,
+        Store(database),
+    ):
+        assert reader.competitions() == ()
+
+
+def test_what_cannot_be_opened_is_not_held(database: str) -> None:
+    with pytest.raises(UsageError, match=r"found no file|is empty"):
+        Store(database, create=False, exclusive=True)
+
+    Store(database, exclusive=True).close()
+
+
+# --- the file ---
+
+
+def test_the_file_is_there_only_while_it_is_held(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    with Store(file, exclusive=True):
+        beside = file.with_name(file.name + SUFFIX)
+        assert int(beside.read_text()) == os.getpid()
+    assert [path.name for path in tmp_path.iterdir()] == ["arena.db"]
+
+
+def test_the_file_that_a_dead_arena_has_left_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / f"arena.db{SUFFIX}").write_text("1\n")
+
+    with Store(tmp_path / "arena.db", exclusive=True):
+        assert int((tmp_path / f"arena.db{SUFFIX}").read_text()) == os.getpid()
+
+
+def test_a_link_to_the_database_leads_to_the_same_lock(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    link = tmp_path / "other" / "link.db"
+    with Store(tmp_path / "arena.db", exclusive=True):
+        link.symlink_to(tmp_path / "arena.db")
+        with pytest.raises(UsageError, match=r"link\.db is in use"):
+            Store(link, exclusive=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it cannot be removed there")
+def test_who_waits_with_a_file_that_was_removed_takes_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from arena.storage import lock
+
+    file = tmp_path / "arena.db"
+    first = Store(file, exclusive=True)
+    locked = lock._locked
+
+    def late(fd: int) -> bool:
+        first.close()  # just after the file was opened: it is removed now
+        return locked(fd)
+
+    monkeypatch.setattr(lock, "_locked", late)
+    with Store(file, exclusive=True):
+        monkeypatch.undo()
+        with pytest.raises(UsageError, match="is in use"):
+            Store(file, exclusive=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it cannot be removed there")
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_an_arena_whose_file_was_removed_writes_nothing_more(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_replaced: bool
+) -> None:
+    file = tmp_path / "arena.db"
+    first = Store(file, exclusive=True)
+    first.acted(FLAG)
+    first.flush()
+    beside = file.with_name(file.name + SUFFIX)
+    beside.unlink()  # it looks like a leftover
+    with contextlib.ExitStack() as stack:
+        if is_replaced:
+            stack.enter_context(holder(str(file)))
+        first.acted(FLAG)
+        with pytest.raises(StoreFailed, match="it was removed or replaced") as caught:
+            first.flush()
+        assert "\n" not in str(caught.value)
+        assert str(beside) in str(caught.value)
+        with pytest.raises(StoreFailed, match="it was removed or replaced"):
+            first.close()
+
+        assert beside.exists() is is_replaced, "the file of another is left alone"
+        if is_replaced:
+            with pytest.raises(UsageError, match="is in use by process"):
+                Store(file, exclusive=True)
+    with Store(file, create=False) as reader:
+        assert reader.actions() == (FLAG,)
+    assert "Traceback" not in caplog.text  # it is one line, for people
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+def test_an_arena_that_cannot_see_its_file_writes_nothing_more(public: Path) -> None:
+    store = Store(public / "arena.db", exclusive=True)
+    public.chmod(0)
+    with anybody():
+        store.acted(FLAG)
+        with pytest.raises(StoreFailed, match="cannot see the lock") as caught:
+            store.flush()
+        assert "\n" not in str(caught.value)
+    public.chmod(0o755)
+    with pytest.raises(StoreFailed):
+        store.close()
+
+
+def test_a_launched_process_does_not_inherit_it(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    code = "import sys; print('up', flush=True); sys.stdin.read()"
+    store = Store(file, exclusive=True)
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        close_fds=False,
+    ) as child:
+        assert child.stdout is not None, "it was made with one"
+        assert child.stdout.readline().startswith(b"up")
+        store.close()
+
+        Store(file, exclusive=True).close()
+        child.kill()
+
+
+def test_launched_bots_do_not_see_it(tmp_path: Path) -> None:
+    file = tmp_path / "arena.db"
+    with Store(file, exclusive=True):
+        assert set(tmp_path.iterdir()) <= set(with_companions([file]))

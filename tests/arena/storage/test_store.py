@@ -1,0 +1,1173 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import sqlalchemy as sa
+
+import arena
+from arena.engine.match import MatchResult, Result, replay
+from arena.formats.schedule import Placed
+from arena.formats.spec import Bot, Form, Plan
+from arena.games import GAMES
+from arena.storage import schema as opening
+from arena.storage.schema import META, ROSTER, changing
+from arena.storage.store import Act, Competition, Played, State, Store, new_id
+from arena.storage.writer import Writer
+from bots.strategy import RandomMixin
+from protocol.errors import ArenaError, StoreFailed, UsageError
+from protocol.messages import Ending, Limits, Termination, Verdict
+from tests.arena.databases import anybody, rows
+
+VERDICT = Verdict(
+    kind=Ending.ILLEGAL,
+    match="m-2",
+    game="ace_king_queen",
+    bot="ben",
+    seat=1,
+    text="seat 2 answered 'raise' to open; legal: bet, check",
+    asked='{"kind":"open","round":2,"card":"K"}',
+    legal="bet, check",
+    got="'raise'",
+    taken_ms=1.5,
+    bank_ms=10_000,
+    limits=Limits(),
+)
+
+SHORT = {
+    "ace_king_queen": {"hands": 4},
+    "gin_rummy": {"max_rounds": 1},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 5},
+    "blackjack": {"hands": 5},
+}
+
+
+def play(game: str = "ace_king_queen", seed: int = 1) -> MatchResult:
+    strategies = [RandomMixin() for _ in range(GAMES[game].seats)]
+    for number, strategy in enumerate(strategies):
+        strategy.seed(f"{seed}:{number}")
+    return arena.play(game, strategies, settings=SHORT[game], seed=seed)
+
+
+RESULT = play()
+VOID = MatchResult(
+    RESULT.scores, RESULT.points, Termination(Ending.VOID), record=RESULT.record
+)
+PLAN = Plan(
+    game="ace_king_queen",
+    form=Form.ROUND_ROBIN,
+    settings={"hands": 4},
+    players=("ann", "ben"),
+)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """For what is about files alone; what is not takes `database`, which is on PostgreSQL too."""
+    return tmp_path / "arena.db"
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Store]:
+    with Store(database) as store:
+        yield store
+
+
+def start(store: Store, competition: str | None = None, **changes: Any) -> str:
+    competition = competition or new_id("ace_king_queen")
+    plan = msgspec.structs.replace(PLAN, **changes)
+    store.competition_started(competition, plan, 100.5)
+    return competition
+
+
+def finish_match(
+    store: Store,
+    competition: str,
+    match: str,
+    pairing: int | None = None,
+    result: MatchResult = RESULT,
+    **more: Any,
+) -> None:
+    """By itself every match is of a pairing of its own."""
+    if pairing is None:
+        pairing = int.from_bytes(hashlib.sha256(match.encode()).digest()[:3])
+    players = ("ann", "ben")
+    store.match_finished(
+        competition, pairing, match, players, result, 101.0, 102.0, **more
+    )
+
+
+def act(what: str, **more: Any) -> Act:
+    return Act(at=150.25, who="prof", what=what, **more)
+
+
+# --- round trips ---
+
+
+def test_a_competition_comes_back_as_it_was_set_up(store: Store) -> None:
+    plan = Plan(
+        game="high_low",
+        form=Form.ELIMINATION,
+        settings={"max_shuffles": 1, "gap": 7},
+        players=("ann", "Łukasz ♠"),
+        matches=3,
+        with_itself=True,
+        limits=Limits(decision_ms=7),
+        wait_s=12.5,
+        pause_s=0.5,
+        teams={"ann": "red"},
+        house=("Ada",),
+        seed="00ff",
+        run="monday",
+        due_at=99.5,
+        bots=(Bot(name="ann", words=("python3", "ann.py"), folder="/home/ann"),),
+    )
+    store.competition_started("hl-1", plan, 100.5)
+    store.flush()
+
+    competition = Competition(
+        id="hl-1",
+        plan=plan,
+        state=State.RUNNING,
+        revision=0,
+        started_at=100.5,
+        finished_at=None,
+        ranking=(),
+    )
+    assert store.competitions() == (competition,)
+    assert store.competition("hl-1") == competition
+
+
+def test_a_finished_competition_has_its_ranking(store: Store) -> None:
+    ranking = (
+        Placed(rank=1, names=("ann",), stage=2),
+        Placed(rank=2, names=("ben", "cem"), stage=1, offence=True),
+    )
+    first, second = start(store), start(store)
+    store.competition_finished(second, 200.0, ranking)
+    store.flush()
+
+    over = store.competition(second)
+    assert over.ranking == ranking
+    assert over.finished_at == 200
+    assert over.state is State.FINISHED
+    assert store.competition(first).finished_at is None
+
+
+def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(
+    store: Store,
+) -> None:
+    competition = start(store)
+    pause, resume = (
+        act(what, competition=competition, text=f"{what}d")
+        for what in ("pause", "resume")
+    )
+    store.state_changed(competition, State.PAUSED, pause)
+    store.flush()
+    assert store.competition(competition).state is State.PAUSED
+    store.state_changed(competition, State.RUNNING, resume)
+    store.flush()
+
+    assert store.competition(competition).state is State.RUNNING
+    assert store.actions() == store.actions(competition) == (pause, resume)
+
+
+def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
+    competition = start(store)
+    before = msgspec.structs.replace(PLAN)
+    stop = act("stop", competition=competition)
+    ranking = (Placed(rank=1, names=("ann",), stage=1),)
+    store.competition_finished(competition, 200.0, ranking, State.STOPPED, stop)
+    store.flush()
+    assert store.competition(competition).state is State.STOPPED
+    store.state_changed(competition, State.RUNNING, act("resume"))
+    store.flush()
+
+    again = store.competition(competition)
+    assert (again.state, again.finished_at, again.ranking) == ("running", None, ())
+    assert again.plan == before
+    assert store.actions(competition) == (stop,)
+    assert store.actions() == (stop, act("resume"))
+
+
+def test_what_was_done_is_kept_with_match_and_bot(store: Store) -> None:
+    competition, other = start(store), start(store)
+    flag = act("flag", competition=competition, match="m-1", bot="ann", text="why")
+    start_ = Act(at=1.5, who="arena", what="start")
+    for done in (flag, start_):
+        store.acted(done)
+    store.flush()
+
+    assert store.actions() == (flag, start_)
+    assert store.actions(competition) == (flag,)
+    assert store.actions(other) == ()
+
+
+def test_a_new_id_says_the_game_and_is_another_every_time() -> None:
+    first, second = new_id("ace_king_queen"), new_id("ace_king_queen")
+
+    assert first != second
+    assert first.startswith("akq-")
+    assert len(first) == len("akq-3f2a1c9e")
+    assert new_id("gin_rummy").startswith("gin-")
+
+
+def test_competitions_come_in_the_order_of_their_start(store: Store) -> None:
+    for started_at in (3.0, 1.0, 2.0):
+        store.competition_started(new_id("blackjack"), PLAN, started_at)
+    store.flush()
+
+    assert [one.started_at for one in store.competitions()] == [1, 2, 3]
+
+
+def test_a_competition_is_found_by_id_by_its_run_and_by_how_it_begins(
+    store: Store,
+) -> None:
+    for started_at, competition, run in (
+        (1.0, "akq-11", "monday"),
+        (2.0, "akq-12", "monday"),
+        (3.0, "akq-1", ""),
+        (4.0, "gin-2", "akq-12"),
+    ):
+        plan = msgspec.structs.replace(PLAN, run=run)
+        store.competition_started(competition, plan, started_at)
+    store.flush()
+
+    found = {
+        text: store.find(text).id
+        for text in ("akq-11", "akq-12", "monday", "akq-1", "g")
+    }
+    assert found == {
+        "akq-11": "akq-11",
+        "akq-12": "akq-12",  # an id is one before it is the name of a run
+        "monday": "akq-12",  # the latest
+        "akq-1": "akq-1",
+        "g": "gin-2",
+    }
+    with pytest.raises(UsageError, match="got 'akq', which may be akq-11 or akq-12"):
+        store.find("akq")
+    with pytest.raises(UsageError, match=r"name of its run, got 'tuesday'$"):
+        store.find("tuesday")
+    with pytest.raises(UsageError, match=r"id of a competition in .*, got 'akq'"):
+        store.competition("akq")
+
+
+def test_nothing_is_found_where_there_is_nothing(store: Store) -> None:
+    for text in ("", "akq"):
+        with pytest.raises(UsageError, match="expected the id of a competition"):
+            store.find(text)
+
+
+def test_a_match_comes_back_by_seat(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", 7)
+    store.flush()
+
+    (played,) = store.matches(competition)
+    assert played == Played(
+        number=1,
+        id="m-1",
+        competition=competition,
+        pairing=7,
+        counts=True,
+        game="ace_king_queen",
+        players=("ann", "ben"),
+        result=Result(RESULT.scores, RESULT.points, RESULT.termination),
+        started_at=101,
+        finished_at=102,
+        digest=played.digest,
+    )
+    assert store.played("m-1") == played
+    assert store.results(competition) == (played,)
+
+
+def test_matches_come_in_the_order_in_which_they_were_put_in(store: Store) -> None:
+    competition, other = start(store), start(store)
+    for match in "cab":
+        finish_match(store, competition, match)
+        finish_match(store, other, f"other {match}")
+    store.flush()
+
+    assert [played.id for played in store.matches(competition)] == ["c", "a", "b"]
+    assert store.matches("no such competition") == ()
+
+
+# --- what counts ---
+
+
+def test_J5_a_void_match_does_not_count_and_its_pairing_is_played_again(
+    store: Store,
+) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", 3, VOID)
+    finish_match(store, competition, "m-2", 3)
+    store.flush()
+
+    assert [played.counts for played in store.matches(competition)] == [False, True]
+    assert [played.id for played in store.results(competition)] == ["m-2"]
+
+
+def test_a_match_that_is_taken_back_stays_and_does_not_count(store: Store) -> None:
+    competition, other = start(store), start(store)
+    void = act("void", competition=competition, match="m-1")
+    for match in ("m-1", "m-2"):
+        finish_match(store, competition, match)
+    store.taken_back(competition, "m-1", void)
+    store.flush()
+
+    assert [played.id for played in store.results(competition)] == ["m-2"]
+    assert [played.counts for played in store.matches(competition)] == [False, True]
+    assert store.competition(competition).revision == 1
+    assert store.competition(other).revision == 0
+    assert store.actions(competition) == (void,)
+
+
+def test_changes_take_place_in_the_order_in_which_they_were_put_in(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(store, monkeypatch)
+    competition = start(store)
+    assert slow.started.wait(10)
+    for number in range(3):  # each counts until it is taken back: all in one group
+        finish_match(store, competition, f"m-{number}", 5)
+        if number < 2:
+            store.taken_back(competition, f"m-{number}", act("void"))
+    slow.release.set()
+    store.flush()
+
+    assert slow.groups == [1, 5]
+    assert [played.counts for played in store.matches(competition)] == [
+        False,
+        False,
+        True,
+    ]
+    assert store.competition(competition).revision == 2
+
+
+def test_a_pairing_never_counts_twice(database: str) -> None:
+    store = Store(database)
+    competition = start(store)
+    finish_match(store, competition, "m-1", 3)
+    finish_match(store, start(store), "m-2", 3)  # of another competition
+    store.flush()
+    finish_match(store, competition, "m-3", 3)
+
+    with pytest.raises(StoreFailed, match=r"(?i)unique constraint") as caught:
+        store.close()
+    assert "\n" not in str(caught.value)
+    with Store(database, create=False) as again:
+        assert [played.id for played in again.matches(competition)] == ["m-1"]
+
+
+def test_results_are_read_on_from_where_one_was(store: Store) -> None:
+    competition = start(store)
+    seen: list[str] = []
+    after = 0
+    for number in range(6):
+        finish_match(store, competition, f"m-{number}", number)
+        store.flush()
+        if number % 2:
+            new = store.results(competition, after)
+            seen += [played.id for played in new]
+            assert len(new) == 2
+            after = new[-1].number
+    assert seen == [f"m-{number}" for number in range(6)]
+    assert store.results(competition, after) == ()
+
+
+# --- records and seals ---
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_J6_a_record_from_the_database_replays_to_the_same_result(
+    store: Store, game: str
+) -> None:
+    result = play(game)
+    players = ("ann", "ben", "cem", "dan")[: len(result.scores)]
+    competition = start(store, game=game, players=players)
+    store.match_finished(competition, 0, "m", players, result, 0.0, 1.0)
+    store.flush()
+
+    record = store.record("m")
+    assert record.to_json() == result.record.to_json()
+    assert replay(record) == replay(result.record) == result
+
+
+def test_J4_a_verdict_comes_with_its_match(store: Store) -> None:
+    ended = Termination(VERDICT.kind, VERDICT.seat, VERDICT.text)
+    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
+    competition, other = start(store), start(store)
+    finish_match(store, competition, "m-2", result=result, verdict=VERDICT)
+    store.flush()
+
+    assert store.verdicts() == store.verdicts(competition) == (VERDICT,)
+    assert store.verdicts(other) == ()
+    assert store.played("m-2").result.termination == ended
+
+
+def test_an_unknown_match_has_no_record(store: Store) -> None:
+    for read in (store.record, store.played):
+        with pytest.raises(UsageError, match=r"id of a match in .*, got 'm-9'"):
+            read("m-9")
+
+
+def test_a_seal_is_over_all_that_is_stored(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1", 7)
+    store.flush()
+
+    # As any other program would do it.
+    ended = RESULT.termination
+    fields = [
+        *("m-1", competition, 7, ["ann", "ben"], RESULT.scores, RESULT.points),
+        *(ended.kind, ended.seat, ended.text, 101.0, 102.0),
+    ]
+    text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+    sealed = hashlib.sha256(text.encode() + b"\n" + RESULT.record.to_json())
+    assert store.played("m-1").digest == sealed.hexdigest()
+
+
+def test_sealed_matches_come_with_their_records_however_many(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.reader._BATCH", 4)
+    competition, other = start(store), start(store)
+    for number in range(9):
+        finish_match(store, competition, f"m-{number}", number)
+        finish_match(store, other, f"n-{number}", number, VOID)
+    store.flush()
+
+    sealed = tuple(store.sealed_matches(competition))
+    assert tuple(played for played, _ in sealed) == store.matches(competition)
+    assert {record for _, record in sealed} == {RESULT.record.to_json()}
+    everything = [played for played, _ in store.sealed_matches()]
+    assert len(everything) == 18
+    assert [played.number for played in everything] == list(range(1, 19))
+
+
+# --- durability ---
+
+
+def test_what_was_put_in_before_a_flush_is_there_for_others(
+    store: Store, database: str
+) -> None:
+    competition = start(store)
+    for number in range(50):
+        finish_match(store, competition, f"m-{number}")
+    store.flush()
+
+    assert rows(database, "SELECT count(*) FROM matches") == [(50,)]
+    assert rows(database, "SELECT count(*) FROM seats") == [(100,)]
+
+
+def test_closing_writes_what_is_left_and_may_be_repeated(database: str) -> None:
+    store = Store(database)
+    finish_match(store, start(store), "m-1")
+    store.close()
+    store.close()
+
+    assert rows(database, "SELECT id FROM matches") == [("m-1",)]
+
+
+def test_a_closed_store_takes_nothing_more(database: str) -> None:
+    store = Store(database)
+    store.close()
+
+    with pytest.raises(UsageError, match=r"expected an open database, .* is closed"):
+        start(store)
+
+
+def test_the_file_is_in_wal_mode_and_commits_reach_the_disk(
+    file: Path,
+) -> None:
+    with Store(file) as store, store.engine.connect() as connection:
+        full = 2
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == full
+    assert rows(file, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_an_arena_goes_on_with_its_database(database: str) -> None:
+    with Store(database) as store:
+        first = start(store)
+    with Store(database) as store:
+        finish_match(store, first, "m-1")
+        store.flush()
+
+        assert [played.id for played in store.matches(first)] == ["m-1"]
+
+
+class Slow:
+    """A writer whose first commit waits for `release`; how many changes each has."""
+
+    def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.groups: list[int] = []
+        self.started, self.release = threading.Event(), threading.Event()
+        self._commit = store._writer._commit
+        monkeypatch.setattr(store._writer, "_commit", self)
+
+    def __call__(self, changes: list[Any]) -> None:
+        self.groups.append(len(changes))
+        self.started.set()
+        assert self.release.wait(10)
+        self._commit(changes)
+
+
+def test_many_changes_share_a_transaction(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(store, monkeypatch)
+    competition = start(store)
+    assert slow.started.wait(10)
+    for number in range(20):
+        finish_match(store, competition, f"m-{number}")
+    slow.release.set()
+    store.flush()
+
+    assert slow.groups == [1, 20]
+
+
+def test_records_are_encoded_in_the_writers_thread(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+    encode = type(RESULT.record).to_json
+
+    def noted(record: Any) -> bytes:
+        threads.append(threading.current_thread().name)
+        return encode(record)
+
+    monkeypatch.setattr(type(RESULT.record), "to_json", noted)
+    finish_match(store, start(store), "m-1")
+    store.flush()
+
+    assert threads == ["writer"]
+
+
+def test_what_cannot_be_encoded_is_a_failure_and_ends_no_thread(database: str) -> None:
+    store = Store(database)
+    record = msgspec.structs.replace(RESULT.record, answers=(object(),))
+    finish_match(
+        store,
+        start(store),
+        "m-1",
+        result=MatchResult(
+            RESULT.scores, RESULT.points, RESULT.termination, record=record
+        ),
+    )
+
+    with pytest.raises(StoreFailed, match="type object is unsupported"):
+        store.flush()
+    with pytest.raises(StoreFailed):
+        store.close()
+
+
+def test_others_may_write_beside_the_store(store: Store, database: str) -> None:
+    row = {"name": "ann", "token_hash": "00", "made_at": 1.0}
+    with changing(store.engine) as connection:
+        assert connection.execute(sa.select(ROSTER)).all() == []
+        connection.execute(ROSTER.insert(), row)
+        finish_match(store, start(store), "m-1")  # waits its turn, or does not need to
+    store.flush()
+
+    assert rows(database, "SELECT name FROM roster") == [("ann",)]
+    assert rows(database, "SELECT id FROM matches") == [("m-1",)]
+
+
+def test_a_coroutine_waits_without_stopping_the_loop(store: Store) -> None:
+    async def scenario() -> int:
+        competition = start(store)
+        finish_match(store, competition, "m-1")
+        await asyncio.gather(store.flushed(), store.flushed())
+        return len(await asyncio.to_thread(store.matches, competition))
+
+    assert asyncio.run(scenario()) == 1
+
+
+def test_a_cancelled_wait_does_not_stop_the_writer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        waiting = asyncio.ensure_future(store.flushed())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert barriers[0].cancelled()
+
+    barriers: list[Future[None]] = []
+    barrier = store._writer.barrier
+
+    def noted() -> Future[None]:
+        barriers.append(barrier())
+        return barriers[-1]
+
+    monkeypatch.setattr(store._writer, "barrier", noted)
+    slow = Slow(store, monkeypatch)
+    start(store)
+    asyncio.run(scenario())
+    slow.release.set()
+    start(store)
+    store.flush()
+
+    assert len(store.competitions()) == 2
+
+
+def test_readers_see_whole_matches_while_the_arena_writes(
+    store: Store, database: str
+) -> None:
+    competition = start(store)
+    store.flush()
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(300):
+            finish_match(store, competition, f"m-{number}")
+            store.flush()
+        done.set()
+
+    writing = threading.Thread(target=write)
+    with Store(database, create=False) as reader:
+        writing.start()
+        seen = [0]
+        while not done.is_set() or seen[-1] < 300:
+            played = reader.matches(competition)
+            assert all(match.players == ("ann", "ben") for match in played)
+            seen.append(len(played))
+            assert len(seen) < 100_000
+    writing.join()
+
+    assert seen == sorted(seen)
+
+
+# --- refusals ---
+
+
+def tables(*statements: str) -> Callable[[str], None]:
+    def make(database: str) -> None:
+        for statement in statements:
+            rows(database, statement)
+
+    return make
+
+
+def of_schema(schema: str) -> Callable[[str], None]:
+    def make(database: str) -> None:
+        Store(database).close()
+        rows(database, f"UPDATE meta SET value = '{schema}' WHERE key = 'schema'")
+
+    return make
+
+
+def everything(database: str) -> Any:
+    """All that is in it."""
+    if "://" not in database:
+        return Path(database).read_bytes()
+    names = "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1"
+    return [
+        (name, rows(database, f"SELECT * FROM {name}"))
+        for (name,) in rows(database, names)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (tables("CREATE TABLE songs (title INT)"), "has other tables: songs"),
+        (tables("CREATE TABLE meta (title INT)"), "has other tables: meta"),
+        (
+            tables("CREATE TABLE meta (key VARCHAR, value VARCHAR)"),
+            "has other tables: meta",
+        ),
+        (
+            of_schema("3"),
+            "expected a database of schema 2 or older, .* has 3: it needs a newer Card Arena",
+        ),
+        (of_schema("two"), "has other tables: actions"),
+    ],
+)
+@pytest.mark.parametrize("create", [True, False])
+def test_what_is_no_arenas_is_refused_and_left_alone(
+    database: str, make: Callable[[str], None], text: str, create: bool
+) -> None:
+    make(database)
+    before = everything(database)
+
+    with pytest.raises(UsageError, match=text) as caught:
+        Store(database, create=create, exclusive=create)
+    assert database.removeprefix("postgresql+psycopg://arena@/")[:7] in str(
+        caught.value
+    )
+    assert "\n" not in str(caught.value)
+    assert everything(database) == before
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_file_of_any_other_kind_is_refused_and_left_alone(
+    file: Path, create: bool
+) -> None:
+    file.write_bytes(b"once upon a time " * 99)
+
+    with pytest.raises(UsageError, match=r"arena\.db: file is not a database$"):
+        Store(file, create=create, exclusive=create)
+    assert file.read_bytes() == b"once upon a time " * 99
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        (":memory:", "expected a file"),
+        ("sqlite://", "expected a file"),
+        ("nosuch://host/base", r"postgresql\+psycopg://….*, got nosuch://host/base"),
+        ("mysql://host/base", r"postgresql\+psycopg://….*, got mysql://host/base"),
+        ("://", "cannot open the database at that address"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(where: str, text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Store(where)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "nosuch://ann:secret@host/base",
+        "postgresql+psycopg://ann:secret@/base?host=/nowhere",
+        "postgresql+psycopg:///base?host=/nowhere&user=ann&password=secret",
+    ],
+)
+def test_a_password_is_never_shown(where: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Store(where)
+
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_J4_texts_may_hold_what_a_database_cannot(store: Store) -> None:
+    text = "out\0of order"
+    ended = Termination(Ending.CRASH, 0, text)
+    result = MatchResult(RESULT.scores, RESULT.points, ended, record=RESULT.record)
+    verdict = msgspec.structs.replace(VERDICT, text=text)
+    finish_match(store, start(store), "m-1", result=result, verdict=verdict)
+    store.acted(act("flag", text=text))
+    store.flush()
+
+    told = "out\N{REPLACEMENT CHARACTER}of order"
+    assert store.played("m-1").result.termination.text == told
+    assert store.verdicts() == (verdict,)
+    assert [act.text for act in store.actions()] == [told]
+
+
+def test_a_directory_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="unable to open"):
+        Store(tmp_path)
+
+
+def test_looking_on_makes_no_file(file: Path) -> None:
+    with pytest.raises(UsageError, match="found no file"):
+        Store(file, create=False)
+    assert not file.exists()
+
+
+def test_looking_on_makes_no_arena_of_an_empty_file(file: Path) -> None:
+    file.touch()
+
+    with pytest.raises(UsageError, match="is empty"):
+        Store(file, create=False)
+    assert file.stat().st_size == 0
+
+
+# --- failures ---
+
+
+def test_J5_nothing_is_lost_if_somebody_makes_room_on_a_full_disk(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.RETRY_S", 0.01)
+    store = Store(file)
+    disk = {"pages": 40}
+    sa.event.listen(
+        store._engine,
+        "checkout",
+        lambda raw, *_: raw.execute(f"PRAGMA max_page_count = {disk['pages']}"),
+    )
+    tried = threading.Event()
+    commit = store._writer._commit
+
+    def trying(changes: list[Any]) -> None:
+        try:
+            commit(changes)
+        except Exception:
+            tried.set()
+            raise
+
+    monkeypatch.setattr(store._writer, "_commit", trying)
+    competition = start(store)
+    for number in range(300):
+        finish_match(store, competition, f"m-{number}")
+    assert tried.wait(10)
+    disk["pages"] = 100_000
+    store.flush()
+    store.close()
+
+    assert rows(file, "SELECT count(*) FROM matches") == [(300,)]
+    assert "database or disk is full; trying again for 60 s" in caplog.text
+    assert "Traceback" not in caplog.text  # it is one line, for people
+
+
+def test_a_full_disk_is_reported_by_every_later_call(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.PATIENCE_S", 0.0)
+    set_up = opening._set_up_sqlite
+
+    def on_a_small_disk(connection: Any, record: object) -> None:
+        set_up(connection, record)
+        connection.execute("PRAGMA max_page_count = 40")
+
+    monkeypatch.setattr(opening, "_set_up_sqlite", on_a_small_disk)
+    store = Store(file)
+    competition = start(store)
+
+    def fill() -> None:
+        for number in range(2000):
+            finish_match(store, competition, f"m-{number}")
+        store.flush()
+
+    full = r"cannot write the database .*arena\.db: database or disk is full"
+    with pytest.raises(StoreFailed, match=full) as caught:
+        fill()
+    assert isinstance(caught.value, ArenaError)
+    for call in (
+        lambda: start(store),
+        lambda: store.acted(act("flag")),
+        lambda: store.taken_back(competition, "m-1", act("void")),
+        lambda: store.state_changed(competition, State.PAUSED, act("pause")),
+        lambda: finish_match(store, competition, "one more"),
+        lambda: store.competition_finished(competition, 0.0),
+        store.flush,
+        lambda: asyncio.run(store.flushed()),
+        store.close,
+    ):
+        with pytest.raises(StoreFailed, match=full):
+            call()
+
+
+def test_whoever_waits_while_writing_fails_is_told(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+
+    def fail(changes: list[Any]) -> None:
+        assert release.wait(10)
+        raise OSError("no space left on device")
+
+    store = Store(file)
+    monkeypatch.setattr(store._writer, "_commit", fail)
+    start(store)
+    barrier = store._writer.barrier()
+    release.set()
+
+    with pytest.raises(StoreFailed, match="no space left on device"):
+        barrier.result(10)
+    with pytest.raises(StoreFailed, match="no space left on device"):
+        store.close()
+
+
+class Lost:
+    """A lock that another arena has taken meanwhile."""
+
+    def keep(self) -> None:
+        raise StoreFailed("another arena has it")
+
+    def release(self) -> None:
+        """There is nothing to free."""
+
+
+def test_nothing_is_written_without_the_lock(file: Path) -> None:
+    engine, _ = opening.open_database(file, create=True)
+    writer = Writer(engine, {"meta": META.insert()}, "arena.db", Lost())
+    writer.put((("meta", {"key": "x", "value": "y"}),))
+    with pytest.raises(StoreFailed, match="another arena has it"):
+        writer.barrier().result(timeout=10)
+    with pytest.raises(StoreFailed, match="another arena has it"):
+        writer.close()
+    engine.dispose()
+
+    assert rows(file, "SELECT * FROM meta WHERE key = 'x'") == []
+
+
+def test_a_failed_transaction_leaves_nothing_of_it(database: str) -> None:
+    store = Store(database)
+    competition = start(store)
+    finish_match(store, competition, "m-1", 1)
+    store.flush()
+    finish_match(store, competition, "m-1", 2)
+
+    with pytest.raises(StoreFailed, match=r"(?i)unique constraint"):
+        store.close()
+    assert rows(database, "SELECT count(*) FROM seats") == [(2,)]
+
+
+def test_a_match_of_no_competition_is_a_failure(database: str) -> None:
+    store = Store(database)
+    finish_match(store, "no such competition", "m-1")
+
+    with pytest.raises(StoreFailed, match=r"(?i)foreign key"):
+        store.close()
+
+
+def test_a_damaged_database_cannot_be_read(store: Store, database: str) -> None:
+    rows(database, "DROP TABLE verdicts")
+
+    with pytest.raises(StoreFailed, match="cannot read the database") as caught:
+        store.verdicts()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "read", "text"),
+    [
+        ("UPDATE matches SET kind = 'cold'", "matches", "match m-1 in .*'cold'"),
+        ("UPDATE competitions SET plan = '{'", "competition", "competition akq-1 in"),
+        ("UPDATE competitions SET state = 'x'", "competition", "competition akq-1 in"),
+        ("UPDATE competitions SET ranking = '4'", "competition", "competition akq-1"),
+    ],
+)
+def test_what_cannot_be_understood_is_named(
+    store: Store, database: str, change: str, read: str, text: str
+) -> None:
+    start(store, "akq-1")
+    finish_match(store, "akq-1", "m-1")
+    store.flush()
+    rows(database, change)
+
+    with pytest.raises(StoreFailed, match=f"cannot read {text}"):
+        getattr(store, read)("akq-1")
+
+
+def test_a_record_that_cannot_be_understood_is_named(
+    store: Store, database: str
+) -> None:
+    finish_match(store, start(store), "m-1")
+    store.flush()
+    with changing(store.engine) as connection:
+        connection.execute(sa.text("UPDATE matches SET record = :r"), {"r": b"{"})
+
+    with pytest.raises(StoreFailed, match="cannot read match m-1 in"):
+        store.record("m-1")
+
+
+# --- real disks, and other programs ---
+
+
+def unharmed(file: Path, matches: int) -> None:
+    assert rows(file, "PRAGMA integrity_check") == [("ok",)]
+    assert rows(file, "SELECT count(*) FROM matches") == [(matches,)]
+    with Store(file) as store:
+        assert len(list(store.sealed_matches())) == matches
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_no_arena_opens_in_a_directory_that_cannot_be_written(
+    public: Path, exclusive: bool
+) -> None:
+    public.chmod(0o555)
+
+    with anybody(), pytest.raises(UsageError, match=r"arena\.db: ") as caught:
+        Store(public / "arena.db", exclusive=exclusive)
+    assert f"{public} cannot be written" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(public.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+@pytest.mark.parametrize("mode", [0o555, 0o777])
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_no_arena_opens_a_file_that_cannot_be_written(
+    public: Path, mode: int, exclusive: bool
+) -> None:
+    file = public / "arena.db"
+    with Store(file) as store:
+        finish_match(store, start(store), "m-1")
+    file.chmod(0o444)
+    public.chmod(mode)
+    before = file.read_bytes()
+
+    with anybody(), pytest.raises(UsageError, match=r"arena\.db") as caught:
+        Store(file, exclusive=exclusive)
+    assert "\n" not in str(caught.value)
+    assert file.read_bytes() == before
+    unharmed(file, 1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
+@pytest.mark.parametrize("mode", [0o555, 0o777])
+def test_a_file_that_cannot_be_written_can_be_read(public: Path, mode: int) -> None:
+    file = public / "arena.db"
+    with Store(file) as store:
+        finish_match(store, start(store), "m-1")
+    file.chmod(0o444)
+    public.chmod(mode)
+
+    with anybody(), Store(file, create=False) as store:
+        assert store.played("m-1").players == ("ann", "ben")
+        start(store)
+        with pytest.raises(StoreFailed, match="readonly database"):
+            store.close()
+    unharmed(file, 1)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A disk of one MiB.
+
+    Not in pytest's folders: another run that clears away old ones cannot remove what something is mounted on.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="disk-"))
+    argv = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+    mount = shutil.which("mount")
+    done = mount and subprocess.run(argv, capture_output=True, text=True, check=False)
+    if not done or done.returncode:
+        folder.rmdir()
+        why = done.stderr.strip() if done else "there is no mount"
+        is_root = sys.platform != "win32" and os.geteuid() == 0
+        (pytest.fail if os.environ.get("CI") and is_root else pytest.skip)(
+            f"cannot mount a small tmpfs: {why}"
+        )
+    try:
+        yield folder
+    finally:  # lazily, as a test that has failed may have left a file open
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+        folder.rmdir()
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_damaged(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.storage.writer.PATIENCE_S", 0.0)
+    file = small_disk / "arena.db"
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(300_000))
+    store = Store(file, exclusive=True)
+    competition = start(store)
+    durable = 0
+
+    def fill() -> None:
+        nonlocal durable
+        for number in range(5000):
+            finish_match(store, competition, f"m-{number}", number)
+            store.flush()
+            durable = number + 1
+
+    with pytest.raises(StoreFailed, match=r"arena\.db: database or disk is full$"):
+        fill()
+    with pytest.raises(StoreFailed):
+        store.close()
+    assert durable > 5
+    filler.unlink()
+
+    unharmed(file, durable)
+
+
+def test_no_arena_opens_on_a_full_disk_and_nothing_is_damaged(small_disk: Path) -> None:
+    file = small_disk / "arena.db"
+    with Store(file) as store:
+        finish_match(store, start(store), "m-1")
+    filler = small_disk / "filler"
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as rest:
+        while rest.write(bytes(4096)):
+            pass
+
+    for where in (file, small_disk / "other.db"):
+        with pytest.raises(UsageError, match=rf"{where}: .*(full|I/O|space)") as caught:
+            Store(where, exclusive=True)
+        assert "\n" not in str(caught.value)
+    filler.unlink()
+    unharmed(file, 1)
+
+
+HOLDS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("DELETE FROM matches WHERE 0")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextlib.contextmanager
+def another_program_writes(file: Path) -> Iterator[None]:
+    """And does not come to an end until it is left."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(file)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout is not None, "it was made with one"
+        assert other.stdout.readline().startswith(b"held")
+        try:
+            yield
+        finally:
+            other.communicate(b"\n", timeout=10)
+
+
+def test_a_file_that_another_program_writes_to_is_not_opened(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "_BUSY_S", 0)
+    with Store(file) as store:
+        finish_match(store, start(store), "m-1")
+
+    with another_program_writes(file):
+        with pytest.raises(
+            UsageError, match=r"arena\.db: database is locked"
+        ) as caught:
+            Store(file, exclusive=True)
+        assert "\n" not in str(caught.value)
+        with Store(file, create=False) as reader:  # nobody holds up who reads
+            assert len(reader.competitions()) == 1
+    unharmed(file, 1)
+
+
+def test_J5_nothing_is_lost_while_another_program_writes(
+    file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(opening, "_BUSY_S", 0)
+    monkeypatch.setattr("arena.storage.writer.RETRY_S", 0.01)
+    with Store(file) as store:
+        competition = start(store)
+        store.flush()
+        waiting = threading.Event()
+        warning = logging.Handler(logging.WARNING)
+        monkeypatch.setattr(warning, "emit", lambda record: waiting.set())
+        logging.getLogger("arena.storage.writer").addHandler(warning)
+        try:
+            with another_program_writes(file):
+                finish_match(store, competition, "m-1")
+                assert waiting.wait(10)
+            store.flush()
+        finally:
+            logging.getLogger("arena.storage.writer").removeHandler(warning)
+
+    assert "database is locked; trying again for 60 s" in caplog.text
+    unharmed(file, 1)

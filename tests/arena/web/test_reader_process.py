@@ -1,0 +1,591 @@
+"""The process that reads for the page, and the arena's side of it: what it gets, what it says, and how either of them ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from arena.storage.store import Store
+from arena.web import answers as answering
+from arena.web import reader_client
+from arena.web.play.recent import SatDown
+from arena.web.questions import Question
+from arena.web.reader_client import Answer, Reading
+from arena.web.reader_client_process import Child
+from arena.web.reader_process import Header
+from tests.arena import databases
+from tests.arena.databases import Server
+from tests.arena.sample import Writing, plan, play, write
+from tests.arena.web.library import INSTRUCTOR, PUBLIC, Library
+
+pytestmark = pytest.mark.e2e
+
+TIMEOUT_S = 60.0
+LIST = "/api/competitions.json"
+MATCH = "/api/matches/ace_king_queen-1.json"
+RECORD = "/api/matches/gin_rummy-1/record.json"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write(tmp_path / "arena.db", ["ace_king_queen"])
+
+
+@pytest.fixture
+def store(file: Path) -> Iterator[Store]:
+    with Store(file) as store:
+        yield store
+
+
+def reads(
+    store: Store, scenario: Callable[[Reading], Awaitable[None]], **options: Any
+) -> None:
+    """A scenario with a reading that is closed at its end; then no process is left."""
+
+    async def main() -> None:
+        one = Reading(store, **options)
+        pids: list[int] = []
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await scenario(one)
+            if one.child.pid is not None:
+                pids.append(one.child.pid)
+        finally:
+            await one.close()
+        assert not any(map(is_there, pids))
+
+    asyncio.run(main())
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def line(answer: Answer) -> str:
+    text: str = msgspec.json.decode(answer.body)["error"]
+    assert "\n" not in text
+    return text
+
+
+async def gone(pid: int) -> None:
+    """Until a process is no more."""
+    while is_there(pid):
+        await asyncio.sleep(0.01)
+
+
+# ---- Questions and answers
+
+
+def test_it_answers_what_it_is_asked_and_starts_only_then(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        assert one.child.pid is None
+        answer = await one.ask(LIST, {}, PUBLIC)
+        again = await one.ask(
+            "/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC
+        )
+        none = await one.ask("/api/competitions/none.json", {}, PUBLIC)
+
+        assert answer.status == again.status == 200
+        assert answer.etag is not None
+        assert len(msgspec.json.decode(answer.body)["competitions"]) == 1
+        assert (none.status, none.etag) == (404, None)
+        assert "expected the id of a competition" in line(none)
+
+    reads(store, scenario)
+
+
+def test_the_process_gives_way_to_whoever_plays(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        assert one.child.pid is not None
+
+        assert os.getpriority(os.PRIO_PROCESS, one.child.pid) >= min(
+            os.getpriority(os.PRIO_PROCESS, 0) + 10, 19
+        )
+
+    reads(store, scenario)
+
+
+def test_what_a_class_asks_for_at_once_is_asked_once(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        answers = await asyncio.gather(
+            *(one.ask(LIST, {}, PUBLIC) for _ in range(200)),
+            *(one.ask(LIST, {}, INSTRUCTOR) for _ in range(200)),
+        )
+        kept = await one.ask(LIST, {}, PUBLIC)
+
+        assert len({id(answer) for answer in answers}) == 2
+        assert kept is answers[0]
+        assert one.asked == 2
+
+    reads(store, scenario, fresh_s=60.0)
+
+
+def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) -> None:
+    async def scenario(one: Reading) -> None:
+        plain = await one.ask(RECORD, {}, PUBLIC)
+        packed = await one.ask(RECORD, {}, PUBLIC, packs=True)
+        tiny = await one.ask(LIST, {}, PUBLIC, packs=True)
+        bad = await one.ask("/api/" + "x" * 2_000, {}, PUBLIC, packs=True)
+
+        assert (plain.is_packed, packed.is_packed) == (False, True)
+        assert len(packed.body) < len(plain.body) / 2
+        assert gzip.decompress(packed.body) == plain.body
+        assert packed.etag == plain.etag
+        assert (tiny.status, tiny.is_packed) == (200, False)
+        assert (bad.status, bad.is_packed) == (404, False), "it repeats what was asked"
+
+    with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
+        reads(store, scenario, fresh_s=60.0)
+
+
+def test_a_viewer_never_gets_what_was_made_for_another(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        at = "/api/competitions/ace_king_queen-00000000.json"
+        for viewer, actions in ((PUBLIC, None), (INSTRUCTOR, []), (PUBLIC, None)):
+            answer = await one.ask(at, {}, viewer)
+            assert msgspec.json.decode(answer.body)["actions"] == actions
+
+    reads(store, scenario)
+
+
+def test_a_match_in_the_parlour_goes_with_the_question(store: Store) -> None:
+    sat = SatDown(
+        match="p-1",
+        players=("eva", "house:expert"),
+        record=play("gin_rummy").record,
+        verdict=None,
+        started_at=1.0,
+        finished_at=2.0,
+    )
+
+    async def scenario(one: Reading) -> None:
+        answer = await one.ask("/api/matches/p-1.json", {}, PUBLIC, sat)
+
+        assert msgspec.json.decode(answer.body)["players"] == list(sat.players)
+
+    reads(store, scenario)
+
+
+def test_names_of_all_kinds_go_through_the_pipe(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        at = "/api/competitions/ace_king_queen-00000000/bot.json"
+        for name in ("näh", "a\nb", "\u2028", "\x00", "x" * 5_000):
+            answer = await one.ask(at, {"name": name}, PUBLIC)
+            assert answer.status == 404
+
+    reads(store, scenario)
+
+
+def test_what_cannot_even_be_asked_holds_nobody_up(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        bad, good = await asyncio.gather(
+            one.ask("/api/\ud800.json", {}, PUBLIC), one.ask(LIST, {}, PUBLIC)
+        )
+
+        assert (bad.status, good.status) == (500, 200)
+
+    reads(store, scenario)
+
+
+# ---- Ends
+
+
+def test_a_child_that_is_killed_costs_one_answer_at_most(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        assert one.child.pid is not None
+        os.kill(one.child.pid, signal.SIGSTOP)
+        first = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
+        others = [
+            asyncio.create_task(one.ask(f"/api/matches/none-{n}.json", {}, PUBLIC))
+            for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        os.kill(one.child.pid, signal.SIGKILL)
+        answer = await first
+
+        assert answer.status == 500
+        assert "starts again with the next question" in line(answer)
+        assert [(await other).status for other in others] == [404] * 5
+        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
+
+    reads(store, scenario)
+
+
+def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(
+    store: Store,
+) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        pid = one.child.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await gone(pid)
+        while one.child.pid is not None:  # the loop has heard of it
+            await asyncio.sleep(0.01)
+
+        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
+        assert one.child.pid not in (None, pid)
+
+    reads(store, scenario, fresh_s=0.0)
+
+
+def test_what_takes_too_long_is_given_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        pid = one.child.pid
+        assert pid is not None
+        monkeypatch.setattr(reader_client, "_MOST_S", 0.2)
+        os.kill(pid, signal.SIGSTOP)
+        slow = await one.ask(MATCH, {}, PUBLIC)
+        monkeypatch.setattr(reader_client, "_MOST_S", TIMEOUT_S)
+
+        assert slow.status == 503
+        assert not is_there(pid)
+        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
+
+    reads(store, scenario)
+
+
+def test_a_child_that_cannot_start_is_one_line_and_is_not_tried_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+
+    async def scenario(one: Reading) -> None:
+        first = await one.ask(LIST, {}, PUBLIC)
+        second = await one.ask(MATCH, {}, PUBLIC)
+
+        assert (first.status, second.status) == (503, 503)
+        assert "does not start" in line(first)
+        assert one.child.started == 1
+
+    reads(store, scenario)
+
+
+def test_who_asks_for_much_holds_up_nobody_else(store: Store) -> None:
+    order: list[str] = []
+
+    async def scenario(one: Reading) -> None:
+        async def asks(name: str, address: str) -> None:
+            await one.ask(f"/api/competitions/{name}.json", {}, PUBLIC, None, address)
+            order.append(name)
+
+        much = (asks(f"much-{number}", "10.0.0.1") for number in range(20))
+        await asyncio.gather(*much, asks("little", "10.0.0.2"))
+
+        assert "little" in order[:3]
+
+    reads(store, scenario)
+
+
+def test_what_nobody_waits_for_any_more_is_not_asked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    asks = Child.ask
+
+    async def noting(child: Child, question: Question) -> tuple[Header, bytes]:
+        asked.append(question.path)
+        return await asks(child, question)
+
+    monkeypatch.setattr(Child, "ask", noting)
+
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        pid = one.child.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        first = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
+        await asyncio.sleep(0)
+        gone = [
+            asyncio.create_task(one.ask(f"/api/matches/{n}.json", {}, PUBLIC))
+            for n in range(5)
+        ]
+        await asyncio.sleep(0)
+        for task in gone:
+            task.cancel()
+        await asyncio.wait(gone)
+        os.kill(pid, signal.SIGCONT)
+
+        assert (await first).status == 200
+        assert (await one.ask("/api/matches/0.json", {}, PUBLIC)).status == 404
+        assert asked == [LIST, MATCH, "/api/matches/0.json"]
+
+    reads(store, scenario)
+
+
+def test_closing_answers_whoever_still_waits(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        assert one.child.pid is not None
+        os.kill(one.child.pid, signal.SIGSTOP)
+        waiting = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
+        await asyncio.sleep(0)
+        await one.close()
+
+        assert (await waiting).status == 503
+        assert (await one.ask(MATCH, {}, PUBLIC)).status == 503
+
+    reads(store, scenario)
+
+
+def test_ctrl_c_is_for_the_arena(store: Store) -> None:
+    async def scenario(one: Reading) -> None:
+        await one.ask(LIST, {}, PUBLIC)
+        pid = one.child.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGINT)
+        answer = await one.ask(MATCH, {}, PUBLIC)
+
+        assert answer.status == 200
+        assert one.child.pid == pid
+        assert os.getpgid(pid) != os.getpgid(0)
+
+    reads(store, scenario)
+
+
+ARENA = """
+import asyncio, sys
+from arena.storage.store import Store
+from arena.records.visibility import Viewer
+from arena.web.reader_client import Reading
+
+async def main(file):
+    with Store(file) as store:
+        one = Reading(store)
+        answer = await one.ask("/api/competitions.json", {}, Viewer())
+        print(answer.status, one.child.pid, flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(main(sys.argv[1]))
+"""
+
+
+def test_an_arena_that_is_killed_leaves_no_process(file: Path) -> None:
+    arena = subprocess.Popen(
+        [sys.executable, "-c", ARENA, str(file)], stdout=subprocess.PIPE, text=True
+    )
+    with arena:
+        assert arena.stdout is not None
+        status, pid = map(int, arena.stdout.readline().split())
+        assert status == 200
+        assert is_there(pid)
+        os.kill(pid, signal.SIGINT)
+        arena.kill()
+
+    give_up_at = time.monotonic() + TIMEOUT_S
+    while is_running(pid):
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there and no zombie, which nobody may collect where we are the first process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_it_ends_with_its_input_whatever_it_is_doing(file: Path) -> None:
+    one = subprocess.Popen(
+        [sys.executable, "-m", "arena.web.reader_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with one:
+        assert one.stdin is not None
+        assert one.stdout is not None
+        one.stdin.write(json.dumps({"db": str(file)}).encode() + b"\n")
+        question = {"id": 7, "path": LIST, "viewer": {"kind": "public"}}
+        one.stdin.write(json.dumps(question).encode() + b"\n")
+        one.stdin.flush()
+        header = json.loads(one.stdout.readline())
+        document = json.loads(one.stdout.read(header["bytes"]))
+        one.stdin.close()
+
+        assert header["id"] == 7
+        assert document["competitions"]
+        assert one.wait(TIMEOUT_S) == 0
+
+
+def test_what_is_no_question_ends_it_with_a_line(file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "arena.web.reader_process"],
+        input=json.dumps({"db": str(file)}).encode() + b"\nnothing\n",
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode in (0, 1)  # its input may have ended before
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.count(b"\n") <= 1
+
+
+# ---- Databases
+
+
+def test_a_database_that_is_locked_is_one_line_and_later_read(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_BUSY_MS", 10)
+    library = Library(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        library.get("competitions.json")
+        other.execute("BEGIN EXCLUSIVE")
+        status, text = library.refused("competitions.json")
+        other.execute("ROLLBACK")
+
+        assert status == 500
+        assert "locked" in text
+        assert library.get("competitions.json")["competitions"]
+        assert len(library.log) == 1
+
+
+def test_a_database_that_is_damaged_is_one_line(file: Path) -> None:
+    with file.open("r+b") as damaged:
+        size = damaged.seek(0, os.SEEK_END)
+        damaged.seek(4096)
+        damaged.write(b"\xa5" * (size - 4096))
+    library = Library(file)
+    for path in (
+        "competitions.json",
+        "competitions/ace_king_queen-00000000.json",
+        "matches/ace_king_queen-1.json",
+        "matches/ace_king_queen-1/record.json",
+    ):
+        status, text = library.refused(path)
+        assert status == 500
+        assert str(file.parent) not in text
+
+
+def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(
+    file: Path,
+) -> None:
+    away = file.rename(file.with_suffix(".away"))
+    library = Library(file)
+    status, text = library.refused("competitions.json")
+    away.rename(file)
+
+    assert (status, text) == (
+        500,
+        "the database of this arena cannot be read, its log says why",
+    )
+    assert str(file) in library.log[0]
+    assert library.get("competitions.json")["competitions"]
+
+
+def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path / "arena.db", ["ace_king_queen", "blackjack"])
+    databases.rows(
+        file, "UPDATE competitions SET plan = '{' WHERE game = 'ace_king_queen'"
+    )
+    library = Library(file)
+    status, text = library.refused("competitions/ace_king_queen-00000000.json")
+
+    assert status == 500
+    assert "competition ace_king_queen-00000000" in text
+    assert library.get("competitions/blackjack-00000001.json")["standings"]
+
+
+def test_a_result_that_is_not_of_the_schedule_is_one_line(tmp_path: Path) -> None:
+    file = write(tmp_path / "arena.db", ["high_low"])
+    databases.rows(file, "UPDATE matches SET pairing = 99 WHERE pairing = 1 AND counts")
+    status, text = Library(file).refused("competitions/high_low-00000000.json")
+
+    assert status == 500
+    assert "arena verify" in text
+
+
+def test_a_password_is_on_no_command_line_and_in_no_answer(
+    postgres: Server,
+) -> None:
+    url = postgres.tcp(postgres.url())
+    with Store(url) as store:
+
+        async def scenario(one: Reading) -> None:
+            answer = await one.ask(LIST, {}, PUBLIC)
+            assert answer.status == 200
+            words = Path(f"/proc/{one.child.pid}/cmdline").read_bytes()
+            surroundings = Path(f"/proc/{one.child.pid}/environ").read_bytes()
+            for secret in (databases.PASSWORD, databases.PASSWORD.replace(" ", "%20")):
+                assert secret.encode() not in words
+                assert secret.encode() not in surroundings
+
+        reads(store, scenario)
+
+
+def test_a_server_that_cannot_be_reached_is_told_without_its_address(
+    postgres: Server,
+) -> None:
+    address = postgres.url()
+    with Store(address):
+        pass
+    for url in (
+        postgres.tcp(address, "another"),
+        postgres.tcp(address).replace(str(postgres.port), "1"),
+    ):
+        library = Library(url)
+        status, text = library.refused("competitions.json")
+
+        assert status == 500
+        assert text == "the database of this arena cannot be read, its log says why"
+        assert all("another" not in line for line in library.log)
+        assert all(databases.PASSWORD not in line for line in library.log)
+        library.close()
+
+
+def test_a_server_is_read_like_a_file_and_does_not_wait_for_ever(
+    postgres: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_BUSY_MS", 10)
+    url = postgres.url()
+    with Store(url) as store:
+        Writing(store, plan("high_low"), "c").to_the_end()
+        Writing(store, plan("ace_king_queen"), "d").to_the_end()
+        store.flush()
+        library = Library(url)
+        assert library.get("competitions/c.json")["ranking"]
+        for path, query in (
+            ("competitions.json", {}),
+            ("competitions/d/cross.json", {}),
+            ("competitions/d/bot.json", {"name": "ann"}),
+            ("competitions/d/pairing.json", {"a": "ann", "b": "ben"}),
+            ("competitions/d/matches.json", {"limit": "1"}),
+            ("matches/high_low-1.json", {}),
+            ("matches/high_low-1/record.json", {}),
+        ):
+            assert library.get(path, PUBLIC, **query)
+        with store.engine.begin() as connection:
+            connection.exec_driver_sql("LOCK TABLE competitions")
+            status, text = library.refused("competitions.json")
+        library.close()
+
+        assert status == 500
+        assert "its log says why" in text

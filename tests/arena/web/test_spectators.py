@@ -1,0 +1,883 @@
+"""Spectators of live matches, without sockets: what they get, how often, and what becomes of those who do not read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from arena.games import GAMES
+from arena.records import seat_transcript
+from arena.records.visibility import Kind, Viewer
+from arena.referee.referee import Table
+from arena.web import live_match
+from arena.web.spectators import Gallery
+from protocol.messages import Answer, Ending
+from protocol.watching import Watch
+from tests.arena import hall
+
+if TYPE_CHECKING:
+    from tests.arena.conftest import Bot, House
+
+EACH_GAME = pytest.mark.parametrize("game", GAMES)
+INSTRUCTOR = Viewer(Kind.INSTRUCTOR, "eva")
+A_CARD = re.compile(rb'"([2-9TJQKA][shdc]|[AKQ])"')
+NAMES = ("ann", "ben", "cem", "dee")
+
+
+class Looker:
+    """Somebody who looks on: keeps what comes."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.is_behind = False
+        self.on_send: Callable[[], None] = lambda: None
+
+    def send(self, data: bytes) -> None:
+        self.frames.append(data)
+        self.on_send()
+
+    def read(self) -> list[dict[str, Any]]:
+        """What has come since the last call."""
+        frames, self.frames = self.frames, []
+        return [json.loads(frame) for frame in frames]
+
+
+class Museum:
+    """A gallery on a clock that tests set; its work takes no time, unless `work_s` says so."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.document: dict[str, Any] = {"bots": []}
+        self.competition: str | None = "7"
+        self.work_s = 0.0
+        self.worked_s = 0.0
+        self.gallery = Gallery(
+            house.conduct,
+            lambda table: self.competition,
+            lambda: json.dumps(self.document).encode(),
+            self._clock,
+        )
+
+    def _clock(self) -> float:
+        self.worked_s += self.work_s
+        return self.house.now + self.worked_s
+
+    def comes(self, table: Table | None = None, viewer: Viewer = INSTRUCTOR) -> Looker:
+        """Somebody comes to see a match, or else the lobby."""
+        looker = Looker()
+        self.watches(looker, table, viewer)
+        return looker
+
+    def watches(
+        self, looker: Looker, table: Table | None, viewer: Viewer = INSTRUCTOR
+    ) -> None:
+        watch = Watch("lobby") if table is None else Watch("match", table.id)
+        self.gallery.watch(looker, watch, viewer)
+
+    def passes(self, seconds: float) -> None:
+        """So much time passes, a tick every 50 ms."""
+        for _ in range(round(seconds / 0.05)):
+            self.house.held_up(0.05)
+            self.gallery.tick(self.house.now)
+
+
+@pytest.fixture
+def museum(house: House) -> Museum:
+    return Museum(house)
+
+
+class Played:
+    """A match whose bots answer when they are told to."""
+
+    def __init__(self, house: House, game: str, **settings: Any) -> None:
+        names = NAMES[: GAMES[game].seats]
+        self.house = house
+        self.bots = [house.bot(name) for name in names]
+        settings = {**hall.SHORT[game], **settings}
+        self.table = house.open(*self.bots, game=game, **settings)
+
+    def begins(self) -> Played:
+        self.house.sit(*self.bots)
+        return self
+
+    @property
+    def asked(self) -> Bot | None:
+        """Who is to decide."""
+        match = self.table.match
+        if match is None or match.pending is None:
+            return None
+        return self.bots[match.pending.seat]
+
+    def goes_on(self, answers: int = 1, value: Any = None) -> int:
+        """So many answers more, as far as there are questions; how many there were."""
+        for number in range(answers):
+            bot = self.asked
+            if bot is None:
+                return number
+            [ask] = bot.asks()
+            self.house.answer(bot, ask, value)
+        return answers
+
+    def ends(self) -> None:
+        while self.goes_on(100) == 100:
+            pass
+
+
+def begun(house: House, game: str = "ace_king_queen", **settings: object) -> Played:
+    return Played(house, game, **settings).begins()
+
+
+def events(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        event
+        for frame in frames
+        if frame["type"] == "events"
+        for event in frame["events"]
+    ]
+
+
+def types(frames: list[dict[str, Any]]) -> list[str]:
+    return [frame["type"] for frame in frames]
+
+
+# ---- The lobby
+
+
+def test_the_lobby_is_shown_at_once_and_again_when_it_has_changed(
+    museum: Museum,
+) -> None:
+    looker = museum.comes()
+    museum.passes(3)
+
+    first, *same = looker.read()
+    assert first == {"type": "lobby", "bots": []}
+    assert len(same) <= 1
+    museum.document = {"bots": ["ann"]}
+    museum.passes(3)
+    assert looker.read() == [{"type": "lobby", "bots": ["ann"]}]
+
+
+def test_the_lobby_is_shown_once_a_second_at_most(museum: Museum) -> None:
+    looker = museum.comes()
+    for number in range(100):
+        museum.document = {"number": number}
+        museum.passes(0.05)
+
+    assert 4 <= len(looker.frames) <= 7
+
+
+def test_who_was_behind_sees_the_lobby_as_it_is_then(museum: Museum) -> None:
+    looker = museum.comes()
+    museum.passes(2)
+    looker.is_behind = True
+    museum.document = {"bots": ["ann"]}
+    museum.passes(2)
+    looker.read()
+    looker.is_behind = False
+    museum.passes(2)
+
+    assert looker.read() == [{"type": "lobby", "bots": ["ann"]}]
+
+
+# ---- A match
+
+
+def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    played.goes_on(1, "bet")
+    looker = museum.comes(played.table)
+
+    [scene] = looker.read()
+    assert scene["type"] == "scene"
+    assert scene["match"] == played.table.id
+    assert scene["players"] == ["ann", "ben"]
+    assert scene["settings"] == {"hands": 4}
+    assert scene["view"] == {"kind": "all", "seats": []}
+    assert scene["competition"] == "7"
+    assert scene["limits"]["decision_ms"] == 1000
+    museum.passes(0.05)
+    [frame] = looker.read()
+    assert (frame["reset"], frame["round"], frame["decisions"]) == (True, 1, 1)
+    assert [event["event"] for event in frame["events"]] == [
+        "dealt",
+        "asked",
+        "answered",
+        "asked",
+    ]
+
+
+@EACH_GAME
+def test_who_looks_on_sees_the_whole_match_as_it_is_told(
+    house: House, museum: Museum, game: str
+) -> None:
+    played = begun(house, game)
+    looker = museum.comes(played.table)
+    while played.goes_on(1):
+        museum.passes(0.1)
+    museum.passes(0.1)
+
+    [(_, result, _)] = house.results
+    scene, *frames = looker.read()
+    assert scene["type"] == "scene"
+    shown = events(frames)
+    answered = [event["value"] for event in shown if event["event"] == "answered"]
+    assert answered == json.loads(result.record.to_json())["answers"]
+    dealt = [event["deal"] for event in shown if event["event"] == "dealt"]
+    told = seat_transcript.told(result.record, 0)
+    assert json.loads(json.dumps(dealt)) == json.loads(json.dumps(told.decks))
+    assert shown[-1]["event"] == "over"
+    assert frames[-1]["scores"] == list(result.scores)
+    assert all(frame["skipped"] == 0 for frame in frames)
+    assert [frame["reset"] for frame in frames] == [True] + [False] * (len(frames) - 1)
+
+
+def test_the_round_of_a_frame_is_that_of_its_first_event(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=20)
+    looker = museum.comes(played.table)
+    museum.passes(0.1)
+    for _ in range(10):
+        played.goes_on(1, "check")
+        museum.passes(0.1)
+    _, *frames = looker.read()
+    number, is_complete = 1, False
+    for frame in frames:
+        for at, event in enumerate(frame["events"]):
+            number += is_complete
+            is_complete = event.get("news", {}).get("kind") == "hand_over"
+            if at == 0:
+                assert frame["round"] == number
+
+    assert number == 11
+
+
+def test_the_turn_is_whose_and_for_how_long(house: House, museum: Museum) -> None:
+    played = begun(house)
+    house.held_up(0.4)
+    looker = museum.comes(played.table)
+    museum.passes(0.05)
+
+    assert looker.read()[-1]["turn"] == {
+        "seat": 0,
+        "kind": "open",
+        "waited_ms": pytest.approx(450, abs=1),
+        "bank_ms": 3000,
+        "decision_ms": 1000,
+    }
+
+
+def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
+    house: House, museum: Museum
+) -> None:
+    played = Played(house, "gin_rummy")
+    looker = museum.comes(played.table)
+    museum.passes(0.2)
+
+    scene, frame = looker.read()
+    assert scene["scores"] == [0, 0]
+    assert (frame["reset"], frame["events"], frame["turn"]) == (True, [], None)
+    played.begins()
+    museum.passes(0.1)
+    [frame] = looker.read()
+    assert frame["round"] == 1
+    assert frame["events"][-1]["event"] == "asked"
+
+
+def test_nothing_is_sent_while_nothing_happens(house: House, museum: Museum) -> None:
+    looker = museum.comes(begun(house).table)
+    museum.passes(0.1)
+    looker.read()
+    museum.passes(2)
+
+    assert looker.read() == []
+
+
+def test_a_match_that_is_not_played_is_gone(museum: Museum) -> None:
+    looker = Looker()
+    museum.gallery.watch(looker, Watch("match", "x-1"), Viewer())
+
+    assert looker.read() == [{"type": "gone", "match": "x-1"}]
+
+
+def test_a_match_that_is_over_is_gone_a_moment_later(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    looker = museum.comes(played.table)
+    played.ends()
+    museum.passes(0.5)
+
+    assert types(looker.read()) == ["scene", "events"]
+    late = museum.comes(played.table)
+    assert types(late.read()) == ["gone"]
+    museum.passes(1)
+    assert looker.read() == [{"type": "gone", "match": played.table.id}]
+    assert museum.gallery.viewers(played.table.id) == 0
+    museum.passes(1)
+    assert looker.read() == []
+
+
+def test_a_match_that_is_void_before_its_first_card_ends_with_that(
+    house: House, museum: Museum
+) -> None:
+    played = Played(house, "gin_rummy")
+    looker = museum.comes(played.table)
+    museum.passes(0.1)
+    house.conduct.void(played.table, "the instructor says so")
+    museum.passes(2)
+
+    *_, frame, gone = looker.read()
+    [over] = frame["events"]
+    assert over["termination"]["kind"] == "void"
+    assert over["termination"]["text"] == "the instructor says so"
+    assert gone["type"] == "gone"
+
+
+def test_an_offence_is_shown_and_what_it_was_only_to_some(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    looker = museum.comes(played.table)
+    public = museum.comes(played.table, Viewer())
+    played.goes_on(1, "all in")
+    museum.passes(0.1)
+
+    def ended(who: Looker) -> dict[str, Any]:
+        termination: dict[str, Any] = events(who.read())[-1]["termination"]
+        return termination
+
+    assert ended(public) == {"kind": "illegal", "seat": 0, "text": ""}
+    assert "answered" in ended(looker)["text"]
+    assert house.results[0][1].termination.kind is Ending.ILLEGAL
+
+
+def test_notes_are_for_the_instructor(house: House, museum: Museum) -> None:
+    played = begun(house)
+    lookers = [museum.comes(played.table, viewer) for viewer in (INSTRUCTOR, Viewer())]
+    for note in (None, "bluff", None, "again"):
+        bot = played.asked
+        assert bot is not None
+        [ask] = bot.asks()
+        house.say(bot, Answer(ask.match, ask.ask, "check", note))
+    museum.passes(0.1)
+
+    notes, none = (
+        [e.get("note") for e in events(looker.read()) if e["event"] == "answered"]
+        for looker in lookers
+    )
+    assert notes == [None, "bluff", None, "again"]
+    assert none == [None] * 4
+
+
+def test_whoever_watches_something_else_hears_no_more_of_this(
+    house: House, museum: Museum
+) -> None:
+    one, other = begun(house), begun(house)
+    looker = museum.comes(one.table)
+    museum.watches(looker, other.table)
+    museum.passes(0.1)
+    one.goes_on(2)
+    museum.passes(0.2)
+
+    assert {frame["match"] for frame in looker.read()[1:]} == {other.table.id}
+    assert museum.gallery.viewers(one.table.id) == 0
+    assert museum.gallery.viewers(other.table.id) == 1
+    museum.gallery.unwatch(looker)
+    other.goes_on(2)
+    museum.passes(0.2)
+    assert looker.read() == []
+
+
+def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    first, second = museum.comes(played.table), museum.comes(played.table)
+    first.on_send = lambda: museum.gallery.left(second)
+    museum.passes(0.1)
+
+    assert types(first.read()) == ["scene", "events"]
+    assert types(second.read()) == ["scene"]
+
+
+def test_nobody_who_has_left_is_counted(house: House, museum: Museum) -> None:
+    played = begun(house)
+    lookers = [museum.comes(played.table) for _ in range(3)]
+    for looker in lookers:
+        museum.gallery.left(looker)
+        museum.gallery.left(looker)  # once more means nothing
+
+    assert museum.gallery.viewers(played.table.id) == 0
+    museum.passes(30)
+    assert types(museum.comes(played.table).read()) == ["scene"]
+
+
+# ---- Late and slow
+
+
+def test_a_late_joiner_sees_the_present_round_from_its_beginning(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=1_000)
+    played.goes_on(500, "check")
+    early = museum.comes(played.table)
+    museum.passes(0.3)
+    assert played.asked is played.bots[0]
+    played.goes_on(1, "bet")
+    museum.passes(0.3)
+    late = museum.comes(played.table)
+    museum.passes(0.3)
+
+    _, frame = late.read()
+    assert frame["reset"] is True
+    assert [event["event"] for event in frame["events"]] == [
+        "dealt",
+        "asked",
+        "answered",
+        "asked",
+    ]
+    shown = events(early.read())
+    assert shown[-4:] == frame["events"]
+    match = played.table.match
+    assert match is not None
+    assert frame["scores"] == list(match.scores)
+
+
+def test_two_who_come_at_different_times_see_the_same_from_then_on(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, "gin_rummy", max_rounds=3)
+    early = museum.comes(played.table)
+    for _ in range(15):
+        played.goes_on(1)
+        museum.passes(0.1)
+    late = museum.comes(played.table)
+    museum.passes(0.1)
+    early_so_far, late_so_far = events(early.read()), events(late.read())
+    assert early_so_far[-len(late_so_far) :] == late_so_far
+    while played.goes_on(1):
+        museum.passes(0.1)
+
+    assert early.read() == late.read()
+
+
+def test_a_long_match_is_caught_up_with_in_slices(house: House, museum: Museum) -> None:
+    """However much was played before: no tick takes longer than its time."""
+    played = begun(house, hands=10_000)
+    played.goes_on(9_000, "check")
+    looker = museum.comes(played.table)
+    museum.work_s = 0.001  # each look at the clock
+    ticks = 0
+    while len(looker.frames) < 2:
+        worked_s = museum.worked_s
+        museum.passes(0.05)
+        assert museum.worked_s - worked_s < 0.05
+        ticks += 1
+
+    _, frame = looker.read()
+    assert ticks > 10
+    assert frame["round"] > 8_000
+    assert frame["reset"] is True
+
+
+def test_a_match_that_is_too_fast_for_us_is_shown_late(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=10_000)
+    looker = museum.comes(played.table)
+    museum.work_s = 0.02  # no tick gets further than sixteen answers
+    for _ in range(70):
+        played.goes_on(40, "check")
+        museum.passes(0.05)
+
+    *_, frame = looker.read()
+    assert frame["type"] == "events"
+    assert frame["decisions"] < 2_000
+    assert frame["turn"] is None
+
+
+def test_rounds_that_nobody_could_follow_are_left_out_whole(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=10_000)
+    looker = museum.comes(played.table, Viewer())
+    museum.passes(0.05)
+    for _ in range(20):
+        played.goes_on(100, "check")
+        museum.passes(0.25)
+    museum.passes(0.25)
+
+    _, *frames = looker.read()
+    told = skipped = 0
+    number = 1
+    for frame in frames:
+        assert len(frame["events"]) <= live_match.MOST_EVENTS
+        if frame["skipped"]:
+            assert frame["reset"]
+            assert frame["events"][0]["event"] == "asked"
+            number = frame["round"]
+        skipped += frame["skipped"]
+        for event in frame["events"]:
+            if event["event"] == "told":
+                assert event["news"]["round"] == number
+                number += 1
+                told += 1
+    assert frames[-1]["decisions"] == 2_000
+    assert skipped > 0
+    # The first round was left out in part.
+    assert 2_000 <= told + skipped <= 2_001
+    assert frames[-1]["scores"] == list(played.table.match.scores)  # type: ignore[union-attr]
+
+
+def test_the_end_of_a_match_is_never_left_out(house: House, museum: Museum) -> None:
+    played = begun(house, hands=2_000)
+    looker = museum.comes(played.table)
+    museum.passes(0.05)
+    played.ends()
+    museum.passes(0.5)
+
+    [(_, result, _)] = house.results
+    *_, frame = looker.read()
+    assert frame["events"][-1]["event"] == "over"
+    assert frame["scores"] == list(result.scores)
+    assert frame["skipped"] > 1_900
+
+
+def test_the_last_round_is_told_however_fast_it_was(
+    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_match, "_KEPT", 5)
+    played = begun(house, "gin_rummy", games=1, max_rounds=1)
+    looker = museum.comes(played.table)
+    museum.passes(0.1)
+    played.ends()
+    museum.passes(0.5)
+
+    [(_, result, _)] = house.results
+    told = [e for e in events(looker.read()) if e["event"] == "answered"]
+    assert len(told) == len(result.record.answers) > 10
+
+
+def test_a_round_of_many_turns_is_told_in_one_piece(
+    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gin round may have more events than a frame of short rounds."""
+    monkeypatch.setattr(live_match, "MOST_EVENTS", 50)
+    played = begun(house, "gin_rummy")
+    played.goes_on(50)
+    early = museum.comes(played.table)
+    museum.passes(0.3)
+
+    _, frame = early.read()
+    assert len(frame["events"]) > live_match.MOST_EVENTS
+    assert frame["round"] == 1
+    late = museum.comes(played.table)
+    museum.passes(0.3)
+    assert events(late.read()) == frame["events"]
+
+
+def test_a_round_without_end_is_not_begun_in_its_middle(
+    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_match, "LONGEST", 50)
+    played = begun(house, "gin_rummy", max_rounds=2)
+    early = museum.comes(played.table)
+    museum.passes(0.1)
+    played.goes_on(60)
+    museum.passes(2)
+    late = museum.comes(played.table)
+    museum.passes(1)
+
+    _, *frames = early.read()
+    assert len(frames) > 3
+    assert max(len(frame["events"]) for frame in frames) <= 50
+    *earlier, last = frames[1:]
+    assert all(frame["turn"] is None for frame in earlier), "there is more to come"
+    assert last["turn"] is not None
+    assert types(late.read()) == ["scene"]
+    while played.goes_on(1):
+        museum.passes(0.1)
+    *frames, _ = late.read()
+    assert frames[0]["reset"]
+    assert frames[0]["round"] == 2
+
+
+def test_frames_come_ten_times_a_second_at_most_and_four_times_if_much_happens(
+    house: House, museum: Museum
+) -> None:
+    slow, fast = begun(house, hands=1_000), begun(house, hands=10_000)
+    of_slow, of_fast = museum.comes(slow.table), museum.comes(fast.table)
+    museum.passes(1)
+    of_slow.read(), of_fast.read()
+    for _ in range(40):
+        slow.goes_on(1, "check")
+        fast.goes_on(50, "check")
+        museum.passes(0.05)
+
+    assert 18 <= len(of_slow.frames) <= 21
+    assert 7 <= len(of_fast.frames) <= 9
+
+
+def test_the_more_look_on_the_fewer_frames_each_gets(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=10_000)
+    lookers = [museum.comes(played.table) for _ in range(2_000)]
+    for _ in range(80):
+        played.goes_on(1, "check")
+        museum.passes(0.05)
+
+    assert len(lookers[0].frames) <= 4
+    assert sum(len(looker.frames) for looker in lookers) >= 4_000
+
+
+def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    lookers = [museum.comes(played.table) for _ in range(20)]
+    for looker in lookers:
+        looker.read()
+    museum.work_s = 0.0002
+    ticks = 0
+    while not all(looker.frames for looker in lookers):
+        museum.passes(0.05)
+        ticks += 1
+        assert ticks < 20
+
+    assert ticks > 1
+    frames = {frame for looker in lookers for frame in looker.frames}
+    assert len(frames) == 1
+
+
+def test_a_frame_is_made_once_for_each_way_to_see_the_match(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    viewers = [Viewer(), INSTRUCTOR, Viewer(Kind.OWNER, "ann"), Viewer()]
+    lookers = [museum.comes(played.table, viewer) for viewer in viewers]
+    museum.passes(0.1)
+
+    frames = [looker.frames[-1] for looker in lookers]
+    assert frames[0] is frames[3]
+    assert len(set(frames)) == 3
+
+
+def test_who_is_behind_misses_frames_and_sees_the_round_from_its_beginning(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=50)
+    looker, other = museum.comes(played.table), museum.comes(played.table)
+    museum.passes(0.1)
+    looker.read()
+    looker.is_behind = True
+    for _ in range(9):
+        played.goes_on(1, "check")
+        museum.passes(0.1)
+    assert looker.frames == []
+    looker.is_behind = False
+    museum.passes(0.1)
+
+    [frame] = looker.read()
+    assert frame["reset"]
+    assert frame["round"] == 10
+    assert [event["event"] for event in frame["events"]] == ["dealt", "asked"]
+    played.goes_on(1, "check")
+    museum.passes(0.1)
+    assert looker.read() == other.read()[-1:]
+
+
+def test_who_comes_back_in_time_goes_on_watching(house: House, museum: Museum) -> None:
+    """A hall that was empty for a moment is not cleared away under who came next."""
+    played = begun(house, hands=1_000)
+    museum.gallery.left(museum.comes(played.table))
+    museum.passes(5)
+    looker = museum.comes(played.table)
+    museum.passes(15)
+    looker.read()
+    played.goes_on(1, "check")
+    museum.passes(0.2)
+
+    assert types(looker.read()) == ["events"]
+
+
+def test_telling_many_matches_takes_no_longer_than_telling_one(
+    house: House, museum: Museum
+) -> None:
+    """Whoever watches all that is played slows none of it: matches that do not fit into a tick are told in the next."""
+    many = [begun(house, hands=1_000) for _ in range(60)]
+    lookers = [museum.comes(played.table) for played in many]
+    museum.passes(10)
+    for looker in lookers:
+        looker.read()
+    museum.work_s = 0.001  # each look at the clock
+    for played in many:
+        played.goes_on(1, "check")
+    ticks = 0
+    while not all(looker.frames for looker in lookers):
+        worked_s = museum.worked_s
+        museum.passes(0.05)
+        assert museum.worked_s - worked_s < 0.03
+        ticks += 1
+        assert ticks < 300
+
+    assert ticks > 5
+
+
+def test_telling_takes_less_of_the_time_while_much_is_played(
+    house: House, museum: Museum
+) -> None:
+    played, other = begun(house, hands=10_000), begun(house, hands=10_000)
+    other.goes_on(9_000, "check")
+    museum.comes(other.table)
+    museum.work_s = 0.0001
+
+    def work_s() -> float:
+        before_s = museum.worked_s
+        museum.passes(0.05)
+        return museum.worked_s - before_s
+
+    assert played.goes_on(100, "check")
+    busy_s, idle_s = work_s(), work_s()
+    played.goes_on(100, "check")
+
+    assert busy_s < idle_s / 2
+    assert work_s() < idle_s / 2
+
+
+def test_those_who_have_waited_longest_get_the_next_frames(
+    house: House, museum: Museum
+) -> None:
+    """However little time there is for it, nobody is left out for ever."""
+    many = [begun(house, hands=1_000) for _ in range(12)]
+    lookers = [museum.comes(played.table) for played in many]
+    museum.work_s = 0.0006
+    for _ in range(100):
+        for played in many:
+            played.goes_on(1, "check")
+        museum.passes(0.05)
+
+    counts = [len(looker.frames) for looker in lookers]
+    assert min(counts) > 3
+    assert max(counts) < 2 * min(counts)
+
+
+def test_what_cannot_be_sent_in_time_does_not_pile_up(
+    house: House, museum: Museum
+) -> None:
+    """There are fewer frames then, and those are of this moment."""
+    played = begun(house, hands=10_000)
+    lookers = [museum.comes(played.table) for _ in range(40)]
+    museum.work_s = 0.002  # one frame is sent in a tick
+    for _ in range(400):
+        played.goes_on(1, "check")
+        museum.passes(0.05)
+
+    latest = [looker.read()[-1]["decisions"] for looker in lookers]
+    assert min(latest) > 250
+
+
+def test_that_a_match_is_gone_is_told_to_who_is_behind_too(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house)
+    looker = museum.comes(played.table)
+    museum.passes(0.1)
+    looker.is_behind = True
+    played.ends()
+    museum.passes(2)
+
+    assert types(looker.read())[-1] == "gone"
+
+
+def test_a_page_that_is_loaded_again_finds_its_match_told(
+    house: House, museum: Museum
+) -> None:
+    played = begun(house, hands=10_000)
+    played.goes_on(3_000, "check")
+    museum.gallery.left(museum.comes(played.table))
+    looker = museum.comes(played.table)
+    museum.passes(1)
+    looker.read()
+    museum.gallery.left(looker)
+    museum.passes(5)
+    again = museum.comes(played.table)
+
+    assert again.read()[0]["round"] == 3_001
+    museum.gallery.left(again)
+    museum.passes(11)
+    assert museum.comes(played.table).read()[0]["round"] == 1
+
+
+def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
+    house: House,
+    museum: Museum,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken, sound = begun(house), begun(house)
+    lookers = [museum.comes(broken.table), museum.comes(sound.table)]
+    broken.table.seed = bytes(32)  # other cards than those that were dealt
+    broken.goes_on(1, "bet")
+    broken.goes_on(1, "call")
+    monkeypatch.setattr(broken.table.match, "answers", ["call"])
+    museum.passes(0.2)
+
+    assert types(lookers[0].read()) == ["scene", "gone"]
+    assert types(lookers[1].read()) == ["scene", "events"]
+    assert f"match {broken.table.id} cannot be shown" in caplog.text
+
+
+# ---- Who sees what
+
+
+@EACH_GAME
+def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
+    house: House, museum: Museum, game: str
+) -> None:
+    played = begun(house, game)
+    public = museum.comes(played.table, Viewer())
+    owners = [
+        museum.comes(played.table, Viewer(Kind.OWNER, name))
+        for name in NAMES[: len(played.bots)]
+    ]
+    shown: list[set[bytes]] = [set() for _ in played.bots]
+    while (bot := played.asked) is not None:
+        museum.passes(0.1)
+        for owner, cards in zip(owners, shown, strict=True):
+            cards |= set(A_CARD.findall(b"".join(owner.frames)))
+            owner.frames.clear()
+        seen = set(A_CARD.findall(b"".join(public.frames)))
+        public.frames.clear()
+        assert seen <= set.intersection(*shown)
+        [ask] = bot.asks()
+        house.answer(bot, ask)
+
+
+def test_J8_a_view_follows_from_the_token(house: House, museum: Museum) -> None:
+    played = begun(house)
+    for viewer, view in (
+        (Viewer(), {"kind": "public", "seats": []}),
+        (Viewer(Kind.OWNER, "ben"), {"kind": "seat", "seats": [1]}),
+        (Viewer(Kind.OWNER, "eva"), {"kind": "public", "seats": []}),
+        (INSTRUCTOR, {"kind": "all", "seats": []}),
+    ):
+        [scene] = museum.comes(played.table, viewer).read()
+        assert scene["view"] == view
+
+
+def test_a_match_outside_of_any_competition_says_so(
+    house: House, museum: Museum
+) -> None:
+    museum.competition = None
+    [scene] = museum.comes(begun(house).table, Viewer()).read()
+
+    assert scene["competition"] is None
+    assert scene["view"]["kind"] == "public"

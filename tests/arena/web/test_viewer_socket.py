@@ -1,0 +1,457 @@
+"""Those who watch, without sockets: what their words bring about, and who has to go when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+
+from arena.records.visibility import Kind, Viewer
+from arena.referee.budget import Budget
+from arena.referee.transport import Owner, Wire
+from arena.server.admission import Unwelcome
+from arena.web.viewer_socket import Viewers, Watcher
+from protocol.codec import Encoding
+from protocol.errors import Oversize, UsageError
+from protocol.messages import (
+    CLOSE_CRASHED,
+    CLOSE_PROTOCOL,
+    CLOSE_REFUSED,
+    Done,
+    Instruct,
+)
+from protocol.watching import Seat, Sit, Watch
+
+ANN = Viewer(Kind.OWNER, "ann")
+INSTRUCT: dict[str, Any] = {
+    "type": "instruct",
+    "action": "status",
+    "token": "hers",
+    "protocol": 1,
+}
+
+
+class Socket:
+    """A connection that keeps what it is told."""
+
+    has_link = True
+    is_secure = False
+
+    def __init__(self, door: Door, number: int) -> None:
+        self.peer = f"10.0.0.1:{number}"
+        self.address = "10.0.0.1"
+        self.encoding: Encoding | None = None
+        self.is_open = self.is_behind = self.is_cut = False
+        self.useless = self.pings = self.status = 0
+        self.budget = Budget(1)
+        self.closed: tuple[int, str] | None = None
+        self.heard: list[dict[str, Any]] = []
+        self.close_code: int | None = None
+        self.close_reason = ""
+        self.min_rtt_ms: float | None = None
+        self._door = door
+
+    def accept(self, request: Request) -> None:
+        self.is_open = "Sec-WebSocket-Key" in request.headers
+
+    def respond(
+        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        self.status = status
+
+    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+        assert owner is self._door.viewers
+        assert frame_bytes == 64 * 1024
+        assert buffer_bytes == 512 * 1024
+
+    def silent_since(self, now: float) -> float | None:
+        return None
+
+    def send(self, frame: bytes, encoding: Encoding) -> None:
+        assert encoding is Encoding.JSON
+        self.heard.append(json.loads(frame))
+
+    def ping(self, payload: bytes) -> None:
+        self.pings += 1
+
+    def close(self, code: int, reason: str = "") -> None:
+        self.closed, self.is_open = (code, reason), False
+
+    def cut(self) -> None:
+        self.is_cut, self.is_open = True, False
+
+    def hello_received(self) -> None:
+        raise AssertionError("it is no bot")
+
+    def rest(self, until: float) -> None:
+        raise AssertionError("it is no bot")
+
+    def says(self, frame: bytes | None = None, **message: Any) -> Socket:
+        data = json.dumps(message).encode() if frame is None else frame
+        self._door.viewers.received(self, data, Encoding.JSON, self._door.now)
+        return self
+
+
+class Door:
+    """Viewers, and all that they can reach."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.tokens = {"hers": ANN}
+        self.blamed = self.spends = 0
+        self.is_within = True
+        self.log: list[tuple[Any, ...]] = []
+        self.looks: list[str] = []
+        self.wrong: Exception | None = None
+        self.viewers = Viewers(self, self, self, self.now)
+        self._number = 0
+
+    def opens(self, **headers: str) -> Socket:
+        self._number += 1
+        socket = Socket(self, self._number)
+        said = Headers({"Sec-WebSocket-Key": "x", **headers})
+        self.viewers.enter(socket, Request("/watch", said))
+        return socket
+
+    def passes(self, seconds: float) -> None:
+        """The clock goes on, a look a second."""
+        for _ in range(round(seconds)):
+            self.now += 1
+            self.viewers.tick(self.now)
+
+    # --- backstage ---
+
+    def viewer(self, token: str | None) -> Viewer:
+        if token is None:
+            return Viewer()
+        if token not in self.tokens:
+            raise Unwelcome("token", "expected a token")
+        return self.tokens[token]
+
+    def instruct(self, connection: Wire, message: Instruct, watcher: Watcher) -> None:
+        self.viewer(message.token)
+        watcher.tell(Done("1 on", ()))
+
+    def spent(self, address: str) -> bool:
+        self.spends += 1
+        return self.is_within
+
+    def blame(self, address: str) -> None:
+        self.blamed += 1
+
+    def lost(self, connection: Wire) -> None:
+        self.log.append(("lost", connection))
+
+    # --- the gallery and the parlour ---
+
+    def watch(self, spectator: Watcher, watch: Watch, viewer: Viewer, /) -> None:
+        if self.wrong is not None:
+            raise self.wrong
+        self.log.append(("watch", watch.topic, watch.match, viewer))
+
+    def unwatch(self, spectator: Watcher, /) -> None:
+        self.log.append(("unwatch",))
+
+    def left(self, spectator: Watcher, /) -> None:
+        self.log.append(("left",))
+
+    def sit(
+        self, spectator: Watcher, sit: Sit, address: str, viewer: Viewer, /
+    ) -> Seat:
+        if self.wrong is not None:
+            raise self.wrong
+        self.log.append(("sit", sit.game, sit.against, address, viewer))
+        return Seat("once", sit.name)
+
+    def stand(self, spectator: Watcher, /) -> None:
+        self.log.append(("stand",))
+
+    def seen(self, browser: str, /) -> None:
+        self.looks.append(f"{browser} looks")
+
+    def unseen(self, browser: str, /) -> None:
+        self.looks.append(f"{browser} is away")
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+# --- whose browser it is ---
+
+
+def test_a_browser_is_away_when_its_last_connection_is(door: Door) -> None:
+    cookie = {"Cookie": "theme=dark; arena-browser=abcdefghijklmnopqrstuv"}
+    one, other = door.opens(**cookie), door.opens(**cookie)
+    stranger = door.opens(Cookie="arena-browser=short")
+    for socket in (one, stranger, other):
+        door.viewers.lost(socket)
+
+    browser = "abcdefghijklmnopqrstuv"
+    assert door.looks == [
+        f"{browser} looks",
+        "at 10.0.0.1 looks",
+        "at 10.0.0.1 is away",
+        f"{browser} is away",
+    ]
+
+
+# --- what is said ---
+
+
+def test_who_watches_sees_what_its_token_is_good_for(door: Door) -> None:
+    socket = door.opens()
+    socket.says(type="watch", topic="lobby")
+    socket.says(type="watch", topic="match", match="a-1", token="hers")
+    socket.says(type="unwatch")
+
+    assert door.log == [
+        ("watch", "lobby", None, Viewer()),
+        ("watch", "match", "a-1", ANN),
+        ("unwatch",),
+    ]
+    assert (socket.heard, socket.is_open) == ([], True)
+
+
+def test_who_sits_down_gets_a_seat(door: Door) -> None:
+    socket = door.opens()
+    socket.says(type="sit", game="blackjack", name="Eva", against=[], token="hers")
+    socket.says(type="stand")
+
+    assert door.log == [("sit", "blackjack", (), "10.0.0.1", ANN), ("stand",)]
+    assert socket.heard == [{"type": "seat", "token": "once", "name": "Eva"}]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [(UsageError("no table is free"), "sit"), (Unwelcome("name", "taken"), "name")],
+)
+def test_who_cannot_sit_down_learns_why_and_may_stay(
+    door: Door, wrong: Exception, code: str
+) -> None:
+    door.wrong = wrong
+    socket = door.opens().says(type="sit", game="akq", name="Eva", against=["ann"])
+
+    [said] = socket.heard
+    assert (said["type"], said["code"], said["text"]) == ("refused", code, str(wrong))
+    assert (socket.is_open, door.blamed) == (True, 0)
+
+
+def test_an_instructor_is_heard(door: Door) -> None:
+    socket = door.opens().says(**INSTRUCT)
+
+    assert [message["type"] for message in socket.heard] == ["done"]
+    assert socket.is_open
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "watch", "topic": "lobby", "token": "guessed"},
+        {
+            "type": "sit",
+            "game": "akq",
+            "name": "Eva",
+            "against": [],
+            "token": "guessed",
+        },
+        INSTRUCT | {"token": "guessed"},
+    ],
+    ids=["watch", "sit", "instruct"],
+)
+def test_a_wrong_token_is_refused_counted_and_the_end(
+    door: Door, message: dict[str, Any]
+) -> None:
+    socket = door.opens().says(**message)
+
+    assert [(one["type"], one["code"]) for one in socket.heard] == [
+        ("refused", "token")
+    ]
+    assert socket.closed == (CLOSE_REFUSED, "expected a token")
+    assert (door.blamed, door.log) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"nonsense",
+        b"[]",
+        b'{"type":"hello"}',
+        b'{"type":"watch"}',
+        b'{"type":"watch","topic":"lobby","more":1}',
+        b"\xff" * 100,
+        b"[" * 10_000,
+    ],
+)
+def test_what_cannot_be_read_is_refused_and_the_end(door: Door, frame: bytes) -> None:
+    socket = door.opens().says(frame)
+
+    assert [message["type"] for message in socket.heard] == ["refused"]
+    assert socket.closed is not None
+    assert socket.closed[0] == CLOSE_PROTOCOL
+    assert door.blamed == 1
+
+
+def test_binary_frames_are_for_bots(door: Door) -> None:
+    socket = door.opens()
+    door.viewers.received(socket, b"\x80", Encoding.MSGPACK, door.now)
+
+    assert "text frames" in socket.heard[0]["text"]
+    assert socket.closed is not None
+
+
+def test_what_the_connection_cannot_take_is_the_end_too(door: Door) -> None:
+    socket = door.opens()
+    door.viewers.misbehaved(socket, Oversize("expected less"))
+
+    assert socket.heard[0]["code"] == "oversize"
+    assert socket.closed == (CLOSE_PROTOCOL, "expected less")
+
+
+def test_a_fault_of_the_arena_ends_one_viewer_only(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    door.wrong = RuntimeError("a bug")
+    other = door.opens()
+    socket = door.opens().says(type="watch", topic="lobby")
+
+    assert socket.closed is not None
+    assert socket.closed[0] == CLOSE_CRASHED
+    assert other.is_open
+    assert "a bug" in caplog.text
+
+
+# --- who may come, and stay ---
+
+
+def test_a_request_that_is_no_websocket_is_no_viewer(door: Door) -> None:
+    socket = Socket(door, 0)
+    door.viewers.enter(socket, Request("/watch", Headers()))
+
+    assert len(door.viewers) == 0
+
+
+def test_there_is_an_end_to_viewers_from_one_address(door: Door) -> None:
+    sockets = [door.opens() for _ in range(1024)]
+    refused = door.opens()
+
+    assert (refused.status, refused.is_open) == (503, False)
+
+    door.viewers.lost(sockets[0])
+
+    assert door.opens().is_open
+
+
+def test_who_leaves_is_forgotten_everywhere(door: Door) -> None:
+    socket = door.opens()
+    door.viewers.lost(socket)
+
+    assert door.log == [("left",), ("left",), ("lost", socket)]
+    assert len(door.viewers) == 0
+
+
+def test_who_says_too_much_has_to_go(door: Door) -> None:
+    socket = door.opens()
+    for _ in range(20):
+        socket.says(type="unwatch")
+
+    assert socket.is_open
+
+    socket.says(type="unwatch")
+
+    assert socket.closed == (CLOSE_PROTOCOL, "expected at most 20 messages a second")
+    assert (door.blamed, len(door.log)) == (1, 20)
+
+
+def test_who_says_something_now_and_then_may_stay(door: Door) -> None:
+    socket = door.opens()
+    for _ in range(100):
+        door.now += 0.051
+        socket.says(type="unwatch")
+
+    assert socket.is_open
+
+
+@pytest.mark.parametrize("trifle", ["trifled", "ponged"])
+def test_pings_without_end_are_too_much_as_well(door: Door, trifle: str) -> None:
+    socket = door.opens()
+    call: Callable[..., None] = getattr(door.viewers, trifle)
+    arguments = (b"", door.now) if trifle == "ponged" else ()
+    for _ in range(21):
+        call(socket, *arguments)
+
+    assert socket.closed is not None
+
+
+def test_where_an_address_asks_too_much_those_are_served_who_say_little(
+    door: Door,
+) -> None:
+    door.is_within = False
+    well, much = door.opens(), door.opens()
+    for _ in range(5):
+        well.says(type="watch", topic="lobby")
+        much.says(type="watch", topic="lobby")
+    much.says(type="watch", topic="lobby")
+
+    assert much.closed is not None
+    assert "this address" in much.closed[1]
+    assert len(door.log) == 10
+
+    door.now += 2
+    well.says(type="watch", topic="lobby")
+
+    assert well.is_open
+
+
+def test_answering_our_pings_is_on_nobodys_account(door: Door) -> None:
+    socket = door.opens()
+    door.passes(20)
+    door.viewers.ponged(socket, b"", door.now)
+
+    assert (socket.pings, door.spends) == (1, 0)
+
+
+def test_who_does_not_read_for_twenty_seconds_is_cut(door: Door) -> None:
+    slow, well = door.opens(), door.opens()
+    slow.is_behind = well.is_behind = True
+    door.passes(19)
+    well.is_behind = False
+    door.viewers.drained(well)
+    well.is_behind = True
+    door.passes(2)
+
+    assert slow.is_cut
+    assert not well.is_cut
+
+
+def test_who_is_gone_without_a_word_is_cut(door: Door) -> None:
+    gone, there = door.opens(), door.opens()
+    door.passes(21)
+
+    assert (gone.pings, there.pings) == (1, 1)
+
+    door.viewers.ponged(there, b"", door.now)
+    door.passes(20)
+
+    assert gone.is_cut
+    assert (there.is_cut, there.pings) == (False, 2)
+
+
+def test_a_token_that_is_good_no_longer_shows_nothing_more(door: Door) -> None:
+    hers = door.opens().says(type="watch", topic="lobby", token="hers")
+    anybody = door.opens().says(type="watch", topic="lobby")
+    door.viewers.roster_changed()
+
+    assert hers.is_open
+
+    door.tokens.clear()
+    door.viewers.roster_changed()
+
+    assert hers.closed == (CLOSE_REFUSED, "the token was replaced")
+    assert anybody.is_open
