@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arena.engine.match import MatchResult, Record, replay
+from arena.engine.match import MatchResult, Record
+from arena.games.replay import replay
 from arena.lab.in_process import play
 from arena.lab.odds import odds
 from protocol.version import __version__

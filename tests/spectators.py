@@ -29,6 +29,7 @@ from arena.competitions.arena_host import Host
 from arena.games import GAMES
 from arena.referee.referee import Table
 from arena.storage.store import Store
+from arena.web.web import Web
 from protocol.messages import Limits
 
 __all__ = ["Part", "main", "measure"]
@@ -190,7 +191,7 @@ class Bench:
     @property
     def viewers(self) -> int:
         """How many watch."""
-        assert self.host.web is not None
+        assert isinstance(self.host.web, Web)
         return int(json.loads(self.host.web.lobby())["matches"][0]["viewers"])
 
     async def is_dropped(self, others: int) -> float | None:
@@ -206,7 +207,7 @@ class Bench:
 async def measure(options: argparse.Namespace) -> int:
     """Measure, and say what came of it; the exit status."""
     with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "db") as store:
-        async with Host(store, limits=LIMITS, page=True) as host:
+        async with Host(store, limits=LIMITS, page=Web) as host:
             url = urlsplit(host.url)
             words = ("--look", str(url.hostname), str(url.port))
             count = str(options.count)

@@ -25,9 +25,9 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from arena.engine.drive import drive
 from arena.engine.match import Match, MatchResult
 from arena.games import GAMES
-from arena.lab.in_process import drive
 from arena.records.seat_transcript import heading_of, told
 from arena.records.transcript import Event, Line, Side, Transcript, canonical
 from arena.referee.referee import Conduct

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from arena.authoring.conformance.table import AnyLegal
+from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
-from arena.lab.in_process import drive
 from arena.records.seat_transcript import conversation
 from arena.records.transcript import Side
 from protocol.codec import Encoding, decode_from_arena

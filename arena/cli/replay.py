@@ -23,6 +23,7 @@ from arena.records.document import Sheet
 from arena.records.seat_transcript import conversation
 from arena.results import audit_database
 from arena.sandbox.command import read_program
+from arena.storage.reader import sheet_of
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
 from protocol.errors import (
@@ -168,7 +169,7 @@ def _stored(store: Store, match: str) -> _Found:
             what = "a match" if match == _LAST else "the id of a match or `last`"
             raise UsageError(f"expected {what} in the database, got {match!r}")
         played = store.played(row.id)
-        found = sheet.sheet_of(played, row.record)
+        found = sheet_of(played, row.record)
         verdicts = [
             verdict
             for verdict in store.verdicts(played.competition)

@@ -34,6 +34,7 @@ from arena.server.proxies import Proxies
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
+from arena.web.web import Web
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Limits
 
@@ -343,7 +344,7 @@ async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> boo
             is_attended=True,
             on_verdict=teller.ruled,
             hidden=door.hidden,
-            page=door.page,
+            page=Web if door.page else None,
             origins=door.origins,
             proxies=door.proxies,
             base_path=door.base_path,
@@ -369,7 +370,7 @@ async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> boo
                 ],
                 once=evening.once,
             )
-            if arena.web is not None:
+            if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: course.upcoming
                 arena.web.startable = lambda: course.startable
             _warn(roster.access(), door, evening, teller)

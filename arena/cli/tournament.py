@@ -18,6 +18,7 @@ from arena.cli._limits import Command, limits_options
 from arena.cli._ours import Teller
 from arena.cli._stop import stops_at_sigterm
 from arena.competitions.arena_host import Host
+from arena.competitions.bot_supervisor import program_of
 from arena.competitions.competition import Competition, Report
 from arena.competitions.planned_run import Run, plan_for
 from arena.engine.rules import Game
@@ -135,7 +136,7 @@ def command(
             where = shared.database(db)
         own = (where,) if isinstance(where, Path) else ()
         for bot in entrants:
-            views(bot.program, own)
+            views(program_of(bot), own)
         store = stack.enter_context(Store(where, exclusive=True))
         try:
             done = asyncio.run(_play(store, plan, log_file))

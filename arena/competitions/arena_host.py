@@ -18,15 +18,15 @@ from collections.abc import (
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
-from arena.competitions.bot_supervisor import Crew
+from arena.competitions.bot_supervisor import Crew, program_of
 from arena.competitions.competition import Competition, Listener, Report, in_turn
 from arena.competitions.scorebook import Ledger
 from arena.engine.match import Result
-from arena.engine.names import alike
+from arena.engine.names import alike, owner_of
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
@@ -34,6 +34,7 @@ from arena.formats.spec import Bot, Form, Plan
 from arena.referee.referee import Conduct
 from arena.sandbox.launcher import Program
 from arena.server.admin_requests import OnInstruct
+from arena.server.entrance import Page as EntrancePage
 from arena.server.gateway import Gateway
 from arena.server.origin import read_base_path
 from arena.storage.roster import BY_HAND, Roster
@@ -41,8 +42,6 @@ from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store, new_id
-from arena.storage.tokens import stem
-from arena.web.web import Web
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import (
@@ -55,14 +54,47 @@ from protocol.messages import (
 )
 from protocol.strategy import house_bots
 
-__all__ = ["Host"]
-
-if TYPE_CHECKING:
-    from arena.web.play.tables import Parlour
+__all__ = ["Host", "Page", "People"]
 
 _LOOPBACK = "127.0.0.1"
 _FILES = 16_384  # that may be open at once: thousands of bots
 _HOUSE_SEATS = 3  # the most free chairs that a final can have (K2)
+
+
+class People(Protocol):
+    """Those who play at the page, and the house bots that play with them."""
+
+    @property
+    def aside(self) -> Collection[str]:
+        """Their names: no competition takes these."""
+
+    def is_aside(self, name: str) -> bool:
+        """Whether no competition takes who is called so."""
+
+    def record(self, match: str) -> object | None:
+        """A match that was played there lately."""
+
+    def changed(self) -> None:
+        """A bot or a person has come or gone."""
+
+    def needed(self, competition: Competition) -> None:
+        """A competition begins: who has to play in it does not play there."""
+
+
+class Page(EntrancePage, Protocol):
+    """What there is for browsers, as the host drives it."""
+
+    @property
+    def people(self) -> People:
+        """Those who play at it."""
+
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+
+    async def close(self) -> None:
+        """Stop what has been started for it."""
 
 
 class _Relay(Listener):
@@ -84,7 +116,7 @@ class _Relay(Listener):
     ) -> None:
         """A match is over and written down."""
         if self._host.web is not None:
-            self._host.web.chronicle.matched(competition, match, pairing, result)
+            self._host.web.matched(competition, match, pairing, result)
         self._host._listener.matched(competition, match, pairing, result)
 
     def told(self, text: str) -> None:
@@ -98,7 +130,7 @@ class _Relay(Listener):
 
     def is_aside(self, name: str) -> bool:
         """People sit in the parlour, and do not compete."""
-        parlour = self._host.parlour
+        parlour = self._host.people
         return parlour is not None and parlour.is_aside(name)
 
 
@@ -119,7 +151,7 @@ class Host:
         on_verdict: told of every elimination as it happens.
         is_attended: whether an instructor is there to be asked, when a match was void three times (J5).
         hidden: files of the arena's besides the store's, which launched bots must not see.
-        page: whether there is a page for browsers.
+        page: makes the page for browsers; None for an arena without one.
         origins: whose pages may open WebSockets here besides our own, as `https://arena.example.org`.
         proxies: addresses or networks of those whose `X-Forwarded-For` says where a request comes from.
         base_path: below which browsers find the page and all that belongs to it, as `/arena/`.
@@ -143,7 +175,7 @@ class Host:
         is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
-        page: bool = False,
+        page: Callable[[Host, Store], Page] | None = None,
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
         base_path: str = "/",
@@ -197,9 +229,9 @@ class Host:
         self.gateway.entrance.origins.allow(origins)
         self.gateway.entrance.proxies.trust(proxies)
         self.gateway.entrance.base_path = read_base_path(base_path)
-        self.web: Web | None = None
-        if page:
-            self.web = self.gateway.entrance.page = Web(self, store)
+        self.web: Page | None = None
+        if page is not None:
+            self.web = self.gateway.entrance.page = page(self, store)
             self.conduct.page = self.gateway.entrance.base_path
         self.on_instruct: OnInstruct | None = None
 
@@ -308,14 +340,14 @@ class Host:
         )
 
     @property
-    def parlour(self) -> Parlour | None:
+    def people(self) -> People | None:
         """Where people play, if there is a page."""
-        return None if self.web is None else self.web.parlour
+        return None if self.web is None else self.web.people
 
     @property
     def aside(self) -> Collection[str]:
         """The names of people, and of the house bots that play with them."""
-        return () if self.parlour is None else self.parlour.aside
+        return () if self.people is None else self.people.aside
 
     def _spell(self, names: Iterable[str]) -> None:
         """Whoever has played keeps its spelling as long as this arena runs."""
@@ -364,17 +396,19 @@ class Host:
         """
         key = alike(name)
         for player in self.gateway.players.values():
-            if alike(stem(player.name)) == key:
+            if alike(owner_of(player.name)) == key:
                 if player.connection is None:
                     return f"{player.name} has lost its connection and may come back"
                 return f"{player.name} is connected"
         for one in self._competitions:
             for bot in one.plan.players:
                 is_out = bot in one.ledger.removed
-                if alike(stem(bot)) == key and not is_out:
+                if alike(owner_of(bot)) == key and not is_out:
                     return f"{bot} takes part in {one.id}, which is not over"
         others = (
-            other for other in (*self.crew, *self.aside) if alike(stem(other)) == key
+            other
+            for other in (*self.crew, *self.aside)
+            if alike(owner_of(other)) == key
         )
         return next((f"{other} is here" for other in others), None)
 
@@ -452,8 +486,8 @@ class Host:
             ArenaError: as `Competition.run`.
         """
         self._competitions.append(competition)
-        if self.parlour is not None:
-            self.parlour.needed(competition)
+        if self.people is not None:
+            self.people.needed(competition)
         try:
             await self.launch_missing(competition)
             return await competition.run()
@@ -476,14 +510,14 @@ class Host:
                 words = competition.plan.game, bot.house
                 await self.launch(words, bot.name, tables=bot.tables)
             else:
-                await self.launch_program(bot.program, bot.name)
+                await self.launch_program(program_of(bot), bot.name)
         except ArenaError as error:
             self._listener.told(f"{bot.name}: {error}")
 
     def restore(self, competition: Competition) -> None:
         """Start those of its launched bots again that are in it once more; those that play with people come back."""
-        if self.parlour is not None:
-            self.parlour.needed(competition)
+        if self.people is not None:
+            self.people.needed(competition)
         self._restore(self.launch_missing(competition))
 
     def _restore(self, work: Coroutine[Any, Any, None]) -> None:
@@ -551,12 +585,12 @@ class Host:
         moved = self.gateway.players.take_moved()
         for competition in in_turn(self._competitions):
             competition.changed(moved)
-        if self.parlour is not None:
-            self.parlour.changed()
+        if self.people is not None:
+            self.people.changed()
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
-        if self.parlour is None or not self.parlour.is_aside(name):
+        if self.people is None or not self.people.is_aside(name):
             for competition in self._competitions:
                 competition.offended(name, finding)
         self.crew.offended(name, finding)
@@ -580,7 +614,7 @@ class Host:
 
         What happens in the parlour is known to those at the table, and has no consequences.
         """
-        if self.parlour is not None and self.parlour.record(verdict.match) is not None:
+        if self.people is not None and self.people.record(verdict.match) is not None:
             return
         self._on_verdict(verdict)
         plays_on = any(one.is_in(verdict.bot) for one in self._competitions)

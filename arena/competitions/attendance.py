@@ -15,9 +15,30 @@ from arena.engine.names import Spellings, alike
 from arena.formats.formats import fewest
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
-from arena.web.now import Upcoming
 
-__all__ = ["SHOWN", "Attendance", "Wait", "attendance"]
+__all__ = ["SHOWN", "Attendance", "Upcoming", "Wait", "attendance"]
+
+
+class Upcoming(msgspec.Struct, frozen=True):
+    """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
+
+    `come` of the `expected` bots have come to one that waits now, and it starts with `least`, `own` house bots of the run counted in
+    neither; once enough are there it starts by `starts_by`, and sooner if nobody else comes. `missing` are some of those who have not
+    come, of the roster or of those who are named, and at `until` it is skipped.
+    """
+
+    run: str
+    game: str
+    form: str
+    next_at: float | None
+    come: int | None = None
+    least: int | None = None
+    missing: tuple[str, ...] = ()
+    until: float | None = None
+    own: int = 0
+    expected: int | None = None
+    starts_by: float | None = None
+
 
 SHOWN = 8
 """Of the names of a class in a line."""

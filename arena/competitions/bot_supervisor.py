@@ -24,7 +24,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "program_of"]
 
 _LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
 _DISMISSED = "nobody needs it any more"
@@ -262,3 +262,9 @@ class Crew:
         """One has ended: its name is free again."""
         self._admission.forget(name)
         return self._ours.pop(name, None)
+
+
+def program_of(bot: Bot) -> Program:
+    """The command line of a bot that is none of ours."""
+    folder = None if bot.folder is None else Path(bot.folder)
+    return Program(bot.words, stdio=bot.stdio, folder=folder)

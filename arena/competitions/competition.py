@@ -20,6 +20,7 @@ from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.scorebook import Ledger
 from arena.competitions.stage_runner import RunningStage, Stopped
 from arena.engine.match import Match, MatchResult, Result
+from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
 from arena.formats.eta import Workload
 from arena.formats.formats import expected_matches, schedule_of
@@ -30,7 +31,6 @@ from arena.referee.referee import FAULT, MOST_VOIDS, OnOver, Table
 from arena.referee.timers import Timer
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act, State
-from arena.storage.tokens import stem
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Mechanism, Progress, Termination, Verdict
 
@@ -412,7 +412,7 @@ class Competition:
 
     def is_barred(self, name: str) -> bool:
         """Whether a bot may not play here any more, or its owner."""
-        return name in self.ledger.out or stem(name) in self.ledger.out
+        return name in self.ledger.out or owner_of(name) in self.ledger.out
 
     def rests_s(self, owner: str) -> float:
         """How long everything of an owner still rests after its offences, in seconds (J3)."""

@@ -15,12 +15,12 @@ from typing import Protocol
 
 from arena.competitions.stage_runner import Stopped
 from arena.engine.match import MatchResult
+from arena.engine.names import owner_of
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import Plan
 from arena.referee.bot_session import Player
 from arena.referee.referee import OnOver, Table
-from arena.storage.tokens import stem
 from protocol.messages import Verdict
 
 __all__ = ["Climbers", "LadderStage"]
@@ -202,8 +202,8 @@ class LadderStage:
             and player.name not in self._rests
             and not (rests and player.name in playing)
             and not self._climbers.is_barred(player.name)
-            and not left.get(stem(player.name), set()) - {player.name}
-            and not self._owner_rests(stem(player.name))
+            and not left.get(owner_of(player.name), set()) - {player.name}
+            and not self._owner_rests(owner_of(player.name))
         }
 
     def _who_left(self) -> dict[str, set[str]]:
@@ -213,7 +213,7 @@ class LadderStage:
             for chair in table.chairs:
                 name = chair.player.name
                 if chair.player.is_away or chair.has_been_away:
-                    owners.setdefault(stem(name), set()).add(name)
+                    owners.setdefault(owner_of(name), set()).add(name)
         return owners
 
     def _owner_rests(self, owner: str) -> bool:

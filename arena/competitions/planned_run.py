@@ -13,14 +13,13 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.names import spelled
+from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
 from arena.formats.spec import WAIT_S, WITH_MATCHES, Bot, Form, Plan, limits_of, plan_of
 from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
-from arena.storage.tokens import stem
 from protocol.ace_king_queen import AceKingQueenSettings
 from protocol.errors import UsageError, one_line
 from protocol.gin_rummy import GinRummySettings
@@ -166,10 +165,10 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     Programs of one owner, `ann/one` and `ann/two`, are in its team, or if it has none are a team themselves, `ann/`.
     """
     players = tuple(players)
-    owners = Counter(map(stem, players))
+    owners = Counter(map(owner_of, players))
     own = {owner: f"{owner}/" for owner, count in owners.items() if count > 1}
     teams = own | dict(teams)
-    return {name: teams[stem(name)] for name in players if stem(name) in teams}
+    return {name: teams[owner_of(name)] for name in players if owner_of(name) in teams}
 
 
 def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:

@@ -14,20 +14,18 @@ from typing import Any
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import SHOWN, Attendance, Wait, attendance
+from arena.competitions.attendance import SHOWN, Attendance, Upcoming, Wait, attendance
 from arena.competitions.competition import Competition, Report
 from arena.competitions.config import Config
 from arena.competitions.planned_run import Run, Who, guests_of, plan_for, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
-from arena.engine.names import alike
+from arena.engine.names import alike, owner_of
 from arena.formats.spec import HOUSE_TABLES, Form, Plan
 from arena.formats.timetable import due
 from arena.games import GAMES, game_named
 from arena.sandbox.bot_spec import some
 from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store
-from arena.storage.tokens import stem
-from arena.web.now import Upcoming
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
 from protocol.messages import Ending
 
@@ -161,7 +159,7 @@ class Course:
     def awaiting(self, name: str) -> str | None:
         """The run that is still to be played and names somebody, or one of somebody's bots, among its players."""
         for run in (self._runs[one.run] for one in self.upcoming):
-            if alike(name) in (alike(stem(player)) for player in run.players):
+            if alike(name) in (alike(owner_of(player)) for player in run.players):
                 return run.name
         return None
 

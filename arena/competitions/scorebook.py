@@ -356,7 +356,7 @@ class Ledger:
         if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, result, forgiven))
         if self._is_ladder:  # where it is only a loss, and a pause (J3)
-            self.pauses.add(played)
+            self.pauses.add(played.players, played.result, played.finished_at)
             return
         for seat in result.out:
             if seat not in forgiven:

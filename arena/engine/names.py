@@ -10,9 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-from arena.storage.tokens import stem
-
-__all__ = ["Spellings", "alike", "spelled"]
+__all__ = ["Spellings", "alike", "owner_of", "spelled"]
 
 _REMEMBERED = 1 << 14  # names of a few hundred bytes
 
@@ -32,6 +30,11 @@ def alike(name: str) -> str:
     while (folded := _folded(name)) != name:
         name = folded
     return name
+
+
+def owner_of(name: str) -> str:
+    """Whose a name is: `ann` for `ann` and for `ann/gin`, as names on a roster have no slash."""
+    return name.partition("/")[0]
 
 
 def spelled(name: str, known: Iterable[str]) -> str:
@@ -63,13 +66,13 @@ class Spellings:
 
     def add(self, name: str) -> None:
         """The name is in use, once more."""
-        for part in {stem(name), name}:
+        for part in {owner_of(name), name}:
             uses = self._uses.setdefault(alike(part), {})
             uses[part] = uses.get(part, 0) + 1
 
     def remove(self, name: str) -> None:
         """The name is in use once less."""
-        for part in {stem(name), name}:
+        for part in {owner_of(name), name}:
             key = alike(part)
             uses = self._uses[key]
             uses[part] -= 1

@@ -10,7 +10,10 @@ import msgspec
 
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Finding", "advice", "out_of_time"]
+__all__ = ["FORGIVABLE", "Finding", "advice", "out_of_time"]
+
+FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
+"""What can happen to anybody; whoever cheats, floods or takes too much space is never forgiven."""
 
 
 _LEFT = "left in the bank"

@@ -1,4 +1,4 @@
-"""How fast a competition goes: how many matches are played at once, and how long it has to go.
+"""How long a competition has to go.
 
 What lies before a pause says nothing of what comes after it: the time of the pause would be counted as play. Nothing here reads a
 clock; any that goes forward will do.
@@ -6,46 +6,18 @@ clock; any that goes forward will do.
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Collection
 
-__all__ = ["QUICK_S", "Pace", "Workload", "tables_at_once"]
+__all__ = ["Pace", "Workload"]
 
 _LATEST = 100  # matches; how fast the first ones were does not matter in the end
-
-_FIRST = 4  # tables: while some wait for other bots, one waits for this one
-_FEW, _MANY = 8, 64
-"""Tables that keep a slow bot busy, and a quick one: with 32 the arena needs some 20 % more CPU than with 64, as frames hold less."""
-
-QUICK_S = 0.000_5
-"""For an answer, as long as nobody knows how long a bot takes."""
-
-_BUSY_S = 0.1  # a bot has questions for so long
-_ON_THEIR_WAY = 4  # times link by answer: half of the tables wait for another bot
 
 _MARK_S = 1.0
 _MARKS = 60  # a minute, if matches end so often
 _TINY_S = 1e-6
 _RECENT_S = 5.0  # say how fast it goes
 _RECENT = 2_000  # decisions: fewer would say it less well
-
-
-def tables_at_once(come: float, answer_s: float = QUICK_S, link_s: float = 0.0) -> int:
-    """At how many tables of a competition a bot plays at once, so that it and the arena are busy and matches end evenly.
-
-    All matches that begin together end together. So there are few at first, which are soon over, and evenly more until the first of
-    them has ended: from then on as many end as begin. A quick bot has many, as frames with many questions cost the arena and the bot
-    less. One that is far away has more at once, whose questions are on their way.
-
-    Args:
-        come: how far the first matches of the competition have come, from 0 to 1.
-        answer_s: how long the bot takes for an answer.
-        link_s: how long a question and its answer are on their way.
-    """
-    enough = min(max(_FEW, int(_BUSY_S / answer_s)), _MANY)
-    grown = _FIRST + min(come, 1.0) * (enough - _FIRST)
-    return int(grown) + math.ceil(_ON_THEIR_WAY * link_s / answer_s)
 
 
 class Pace:

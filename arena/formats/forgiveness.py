@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.verdict import FORGIVABLE
 from protocol.messages import Ending, Verdict
 
-__all__ = ["FORGIVABLE", "Forgiveness"]
-
-FORGIVABLE = frozenset((Ending.DISCONNECT, Ending.TIMEOUT, Ending.ABSENT, Ending.CRASH))
-"""What can happen to anybody; whoever cheats, floods or takes too much space is never forgiven."""
+__all__ = ["Forgiveness"]
 
 
 class Forgiveness:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from arena.engine.match import Result
+from arena.engine.names import owner_of
 from arena.formats.schedule import Outcome
-from arena.storage.tokens import stem
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
 
@@ -278,7 +278,7 @@ class _Hall:
         playing: Iterable[tuple[str, ...]],
     ) -> None:
         self._free = {name: tables for name, tables in free.items() if tables > 0}
-        self._owners = Counter(map(stem, self._free))
+        self._owners = Counter(map(owner_of, self._free))
         self._seen: dict[str, _Seen] = {}
         self._playing: set[Company] = set()
         tables = tuple(playing)
@@ -306,7 +306,7 @@ class _Hall:
                 self._free[name] -= 1
                 if not self._free[name]:
                     del self._free[name]
-                    self._seated(stem(name))
+                    self._seated(owner_of(name))
             yield chairs
 
     def _seated(self, owner: str) -> None:
@@ -330,7 +330,7 @@ class _Hall:
 
     def _nearest(self, name: str) -> list[str]:
         """The others that are free, the best to play against first; two of one owner never meet, or one would feed the other."""
-        others = [other for other in self._free if stem(other) != stem(name)]
+        others = [other for other in self._free if owner_of(other) != owner_of(name)]
         fewest = min((self._seen[other].games for other in others), default=0)
 
         def against(other: str) -> float:
@@ -340,7 +340,7 @@ class _Hall:
 
         nearest: dict[str, str] = {}
         for other in sorted(others, key=against):
-            nearest.setdefault(stem(other), other)  # one of every owner's
+            nearest.setdefault(owner_of(other), other)  # one of every owner's
         return list(nearest.values())
 
     def _apart(self, name: str, other: str) -> float:

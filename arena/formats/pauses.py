@@ -6,11 +6,12 @@ course work offences off, and so does time, so that bad luck is forgotten. What 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from arena.engine.names import alike
-from arena.storage.models import Played
-from arena.storage.tokens import stem
+from arena.engine.match import Result
+from arena.engine.names import alike, owner_of
 from protocol.messages import Ending
 
 __all__ = ["FIRST_S", "LAPSE_S", "LONGEST_S", "MATCHES_EACH", "Pauses"]
@@ -49,15 +50,14 @@ class Pauses:
     def __init__(self) -> None:
         self._accounts: dict[str, _Account] = {}
 
-    def add(self, played: Played) -> None:
-        """Count a match; call it in the order in which they ended.
+    def add(self, players: Sequence[str], result: Result, at: float) -> None:
+        """Count a match that ended then, in Unix seconds; call it in the order in which they ended.
 
         What ends while its owner rests began before the pause, and counts for nothing: many matches that end by one
         lost connection are one offence.
         """
-        result, at = played.result, played.finished_at
-        offenders = {_owner(played.players[seat]) for seat in result.out}
-        for owner in set(map(_owner, played.players)):
+        offenders = {_owner(players[seat]) for seat in result.out}
+        for owner in set(map(_owner, players)):
             account = self._accounts.get(owner)
             if account is not None and account.left_s(at):
                 continue
@@ -86,4 +86,4 @@ class Pauses:
 
 def _owner(name: str) -> str:
     """Whose a name is; who comes back with another spelling, when nobody has the first one any more, has the same pause."""
-    return alike(stem(name))
+    return alike(owner_of(name))

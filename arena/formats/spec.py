@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.sandbox.command import Program
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
@@ -72,12 +70,6 @@ class Bot(msgspec.Struct, frozen=True, kw_only=True):
     stdio: bool = False
     folder: str | None = None
     tables: int = 1
-
-    @property
-    def program(self) -> Program:
-        """Its command line, if it is none of ours."""
-        folder = None if self.folder is None else Path(self.folder)
-        return Program(self.words, stdio=self.stdio, folder=folder)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

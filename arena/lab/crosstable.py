@@ -18,11 +18,11 @@ from random import Random
 
 import msgspec
 
+from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.engine.statistics import error_of_sum
-from arena.lab.in_process import drive
 from arena.lab.series import Offence, Sitting, Tally, unit
 from protocol.strategy import Strategy
 from protocol.vocabulary import Settings

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.engine.rules import Game, Rules, Scoreboard, Tell
 from arena.engine.shuffle import match_key, seed_from_int
 from arena.games import game_named
-from arena.lab.in_process import drive
 from protocol import blackjack, three_card_poker
 from protocol.errors import UsageError
 from protocol.messages import Termination

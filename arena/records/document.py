@@ -14,7 +14,6 @@ import msgspec
 from arena.engine.match import Match, Record
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.storage.models import Played
 from protocol.errors import UsageError, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import Settings
@@ -26,7 +25,6 @@ __all__ = [
     "read",
     "read_record",
     "reopened",
-    "sheet_of",
 ]
 
 _WORDS = 160  # of what is wrong with a document
@@ -90,25 +88,6 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
             UsageError: it is none.
         """
         return read_record(bytes(self.record))
-
-
-def sheet_of(played: Played, record: bytes) -> Sheet:
-    """The sheet of a match from the database and the bytes of its record."""
-    return Sheet(
-        match=played.id,
-        competition=played.competition,
-        pairing=played.pairing,
-        players=played.players,
-        game=played.game,
-        scores=played.result.scores,
-        points=played.result.points,
-        termination=played.result.termination,
-        started_at=played.started_at,
-        finished_at=played.finished_at,
-        also_out=played.result.also_out,
-        digest=played.digest,
-        record=msgspec.Raw(record),
-    )
 
 
 def read(data: bytes) -> Sheet | Record:

@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchResult, Record, Result, end, replay
+from arena.engine.match import MatchResult, Record, Result, end
 from arena.engine.shuffle import commitment
 from arena.games import game_named
+from arena.games.replay import replay
 from arena.records.digest import sealed
 from arena.records.document import Sheet, is_dealt, reopened
 from protocol.errors import ArenaError, UsageError, in_words, one_line

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from arena.engine.names import owner_of
 from arena.records.events import Answered, Asked, Dealt, Event, Over, Told
-from arena.storage.tokens import stem
 from protocol.vocabulary import News
 from protocol.watching import View
 
@@ -52,7 +52,7 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
         return View("all")
     if viewer.kind is Kind.OWNER:
         own = tuple(
-            seat for seat, name in enumerate(players) if stem(name) == viewer.name
+            seat for seat, name in enumerate(players) if owner_of(name) == viewer.name
         )
         if own:
             return View("seat", own)

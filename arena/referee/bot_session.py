@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from arena.formats.eta import QUICK_S, tables_at_once
-from arena.formats.forgiveness import FORGIVABLE
+from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import Link
-from arena.server.websocket import Wire
+from arena.referee.table_limit import QUICK_S, tables_at_once
+from arena.referee.transport import Wire
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
 from protocol.messages import (

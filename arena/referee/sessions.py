@@ -6,13 +6,13 @@ same however many are there.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from typing import TypeAlias
 
 from arena.engine.names import Spellings
 from arena.referee.bot_session import Player
-from arena.storage.tokens import hashed
 
 __all__ = ["Players"]
 
@@ -110,7 +110,7 @@ class Players(Mapping[str, Player]):
         keys = tuple(self._keys(player)) if is_here else ()
         self.here += bool(keys)
         self._counts.update(keys)
-        sessions = tuple(map(hashed, player.sessions))
+        sessions = tuple(map(_key, player.sessions))
         self._sessions.update(dict.fromkeys(sessions, player))
         self._entries[player] = keys, sessions
 
@@ -148,7 +148,7 @@ class Players(Mapping[str, Player]):
 
         A hash is looked up, as nobody can choose a guess by its hash: how long that takes tells nothing of a secret.
         """
-        return self._sessions.get(hashed(secret))
+        return self._sessions.get(_key(secret))
 
     def unseen(self, game: str) -> Collection[str]:
         """Who is connected, plays a game, and was not among those `see` was told of last."""
@@ -174,3 +174,8 @@ class Players(Mapping[str, Player]):
             yield "token", player.token
         if self._is_anonymous(player):
             yield "address", player.connection.address
+
+
+def _key(secret: str) -> str:
+    """A session under which it is looked up: how long that takes tells nothing of the secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import msgspec
 
-from arena.records.document import sheet_of
 from arena.results import csv_tables
 from arena.results.html_report import page
 from arena.storage.live_results import Results, Summary
 from arena.storage.name_history import NameHistory
+from arena.storage.reader import sheet_of
 from arena.storage.roster import Member, Roster
 from arena.storage.store import Store
 from protocol.errors import UsageError

@@ -15,9 +15,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeAlias
 
-from arena.records.document import sheet_of
 from arena.records.verify import Checked, Expected, check
 from arena.storage.models import Played
+from arena.storage.reader import sheet_of
 from protocol.errors import ArenaError
 
 __all__ = ["Checkers", "Stored"]

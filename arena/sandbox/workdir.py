@@ -17,10 +17,17 @@ import msgspec
 
 from arena.sandbox import bubblewrap, cgroup
 from arena.sandbox.command import Program, Shown, search_path, views
-from arena.storage.lock import SUFFIX
 from protocol.messages import Limits
 
-__all__ = ["Prepared", "clear", "environment", "prepare", "remove", "with_companions"]
+__all__ = [
+    "LOCK_SUFFIX",
+    "Prepared",
+    "clear",
+    "environment",
+    "prepare",
+    "remove",
+    "with_companions",
+]
 
 # Of our environment, and LC_*; in the second line what nothing starts without on Windows.
 _KEPT = frozenset(
@@ -28,7 +35,10 @@ _KEPT = frozenset(
     "SYSTEMROOT SYSTEMDRIVE COMSPEC PATHEXT NUMBER_OF_PROCESSORS".split()
 )
 # Beside a database: what SQLite puts there, and the lock of its arena.
-_COMPANIONS = ("", "-wal", "-shm", "-journal", SUFFIX)
+LOCK_SUFFIX = "-lock"
+"""Of the file that is locked beside a database."""
+
+_COMPANIONS = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)
 
 
 class Prepared(msgspec.Struct, frozen=True):

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from math import ceil
 from typing import TypeAlias
 
-from arena.engine.names import Spellings, alike
+from arena.engine.names import Spellings, alike, owner_of
 from arena.games import GAMES
 from arena.records.visibility import Kind, Viewer
 from arena.referee.bot_session import Player, Process
 from arena.referee.sessions import Players
-from arena.storage.tokens import Access, hashed, stem
+from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Hello, Instruct, Limits
 
 __all__ = ["GUEST", "TOKEN_NEEDED", "Admission", "Known", "Unwelcome"]
@@ -255,7 +255,7 @@ class Admission:
 
     def _owner(self, name: str) -> str | None:
         """Who on the roster is called so, or has this name for one of its programs; None if it is nobody's."""
-        owner = self._listed.of(stem(name))
+        owner = self._listed.of(owner_of(name))
         return owner if owner in self._access.names else None
 
     def _is_anonymous(self, player: Player) -> bool:
@@ -269,7 +269,7 @@ class Admission:
     def _spelled(self, name: str, owner: str | None) -> str:
         """A name as it was first written, by whoever is here or takes part in what is played; an owner's begins as on the roster."""
         first = self._players.spellings.of(name)
-        return first if owner is None or stem(first) == owner else name
+        return first if owner is None or owner_of(first) == owner else name
 
     def _check_token(self, token: str) -> None:
         if self._players.with_token(token) >= self._limits.per_token:

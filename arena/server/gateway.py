@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from arena.engine.verdict import Finding
-from arena.formats.forgiveness import FORGIVABLE
+from arena.engine.verdict import FORGIVABLE, Finding
 from arena.referee.bot_session import Player
 from arena.referee.budget import Flood
 from arena.referee.clock import TICK_S
@@ -24,12 +23,13 @@ from arena.referee.outbox import Outboxes
 from arena.referee.pings import Pings
 from arena.referee.referee import FAULT, Conduct
 from arena.referee.timers import Timers
+from arena.referee.transport import Wire
 from arena.server.admin_requests import OnInstruct
 from arena.server.admission import Known
 from arena.server.entrance import Entrance
 from arena.server.listener import Listening
 from arena.server.login import Reception
-from arena.server.websocket import Connection, Wire
+from arena.server.websocket import Connection
 from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ProtocolError, one_line

@@ -11,13 +11,13 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from arena.storage.lock import SUFFIX
+from arena.sandbox.workdir import LOCK_SUFFIX
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["backup"]
 
-_COMPANIONS = ("-wal", "-shm", "-journal", SUFFIX)
+_COMPANIONS = ("-wal", "-shm", "-journal", LOCK_SUFFIX)
 
 
 def backup(store: Store, file: Path) -> None:

@@ -19,11 +19,11 @@ from typing import Protocol
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from arena.sandbox.workdir import LOCK_SUFFIX
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["SUFFIX", "Lock", "Taken", "hold"]
+__all__ = ["Lock", "Taken", "hold"]
 
-SUFFIX = "-lock"
 """What the file is called beside its database."""
 _BYTE = 1 << 30  # the one that Windows locks: far behind the pid, which stays readable
 _ARENA = (
@@ -78,7 +78,7 @@ class _FileLock:
     def __init__(self, database: Path, name: str) -> None:
         # Resolved: whoever comes by a link meets the same lock.
         database = database.resolve()
-        self._file = database.with_name(database.name + SUFFIX)
+        self._file = database.with_name(database.name + LOCK_SUFFIX)
         try:
             self._fd: int | None = self._take(name)
         except OSError as error:

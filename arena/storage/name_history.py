@@ -7,8 +7,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from arena.engine.names import alike
-from arena.storage.tokens import stem
+from arena.engine.names import alike, owner_of
 
 __all__ = ["Change", "NameHistory"]
 
@@ -40,7 +39,7 @@ class NameHistory(Generic[Person]):
 
     def owner(self, bot: str, at: float) -> Person | None:
         """Whose bot played under a name at a time; None for a stranger, and for who has been taken off the roster since."""
-        name = stem(bot)
+        name = owner_of(bot)
         for change in self._changes:
             if change.at > at and alike(change.name) == alike(name):
                 if change.new is None:

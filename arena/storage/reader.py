@@ -15,13 +15,14 @@ import sqlalchemy as sa
 from arena.engine.match import Record, Result
 from arena.formats.schedule import Placed
 from arena.formats.spec import Plan
+from arena.records.document import Sheet
 from arena.storage.models import Act, Competition, Played, State
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.writer import failed, reading
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "sheet_of"]
 
 _BATCH = 100  # records in memory at once, for whoever reads them all
 
@@ -348,3 +349,22 @@ def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
         return query
     meets = sa.and_(other.c.match == chair.c.match, other.c.seat != chair.c.seat)
     return query.join(other, meets).where(other.c.bot == bots[1])
+
+
+def sheet_of(played: Played, record: bytes) -> Sheet:
+    """The sheet of a match from the database and the bytes of its record."""
+    return Sheet(
+        match=played.id,
+        competition=played.competition,
+        pairing=played.pairing,
+        players=played.players,
+        game=played.game,
+        scores=played.result.scores,
+        points=played.result.points,
+        termination=played.result.termination,
+        started_at=played.started_at,
+        finished_at=played.finished_at,
+        also_out=played.result.also_out,
+        digest=played.digest,
+        record=msgspec.Raw(record),
+    )

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.engine.names import alike, spelled
+from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
 from arena.storage.models import Act, State
 from arena.storage.name_history import Change, NameHistory
@@ -32,7 +32,7 @@ from arena.storage.schema import (
     ROSTER,
     SEATS,
 )
-from arena.storage.tokens import Access, hashed, stem
+from arena.storage.tokens import Access, hashed
 from arena.storage.writer import reading, writing
 from protocol.errors import UsageError
 from protocol.messages import Action
@@ -272,7 +272,7 @@ class Roster:
         query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
         for one in connection.execute(query).all():
             for bot in _taking_part(connection, one):
-                if alike(stem(bot)) == alike(row.name):
+                if alike(owner_of(bot)) == alike(row.name):
                     raise UsageError(
                         f"expected somebody who takes part in nothing that goes on: {bot} is in {one.id}, "
                         f"which is not over; `arena remove {bot}` takes it out"
@@ -375,7 +375,7 @@ def _taking_part(connection: sa.Connection, competition: sa.Row[Any]) -> Sequenc
         bot
         for bot in bots
         if bot not in removed
-        and not (plan.form is Form.LADDER and stem(bot) in removed)
+        and not (plan.form is Form.LADDER and owner_of(bot) in removed)
     ]
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["Access", "hashed", "stem"]
+__all__ = ["Access", "hashed"]
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +37,3 @@ def hashed(token: str) -> str:
     SHA-256 alone is enough, as tokens are long and drawn by us: there are no likely ones to be tried.
     """
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def stem(name: str) -> str:
-    """Whose a name is: `ann` for `ann` and for `ann/gin`, as names on a roster have no slash."""
-    return name.partition("/")[0]

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from arena.engine.names import owner_of
 from arena.records.visibility import Kind, Viewer
 from arena.storage.live_results import Results
 from arena.storage.reader import Archive
-from arena.storage.tokens import stem
 from arena.web.documents import Ruled, Ruling
 from protocol.messages import Verdict
 
@@ -33,7 +33,7 @@ def is_open_to(viewer: Viewer, name: str, is_over: bool) -> bool:
     """Whether somebody may see why a bot is out (J8): its owner and the instructor at once, everybody when it is over."""
     if is_over or viewer.kind is Kind.INSTRUCTOR:
         return True
-    return viewer.kind is Kind.OWNER and stem(name) == viewer.name
+    return viewer.kind is Kind.OWNER and owner_of(name) == viewer.name
 
 
 def ruling(

@@ -17,23 +17,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from arena.competitions.attendance import Upcoming
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.referee.bot_session import Player
 from arena.referee.referee import Table
-from arena.web.now import (
-    Arena,
-    Bot,
-    Game,
-    Going,
-    Latest,
-    Lobby,
-    Playing,
-    Queued,
-    Upcoming,
-)
+from arena.web.now import Arena, Bot, Game, Going, Latest, Lobby, Playing, Queued
 from protocol.strategy import house_bots
 from protocol.version import __version__
 

@@ -10,10 +10,9 @@ import msgspec
 
 from arena.engine.match import Record, Result
 from arena.games import game_named
-from arena.records.document import sheet_of
 from arena.records.visibility import Viewer, view_of
 from arena.storage.models import Played, State
-from arena.storage.reader import Archive
+from arena.storage.reader import Archive, sheet_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
 from arena.web.documents import Refusal, Ruled, Ruling

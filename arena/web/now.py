@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from arena.competitions.attendance import Upcoming
+
 __all__ = [
     "Arena",
     "Bot",
@@ -16,7 +18,6 @@ __all__ = [
     "Lobby",
     "Playing",
     "Queued",
-    "Upcoming",
 ]
 
 
@@ -87,27 +88,6 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     competition: str
     players: tuple[str, ...]
     waits_for: tuple[str, ...]
-
-
-class Upcoming(msgspec.Struct, frozen=True):
-    """A run that is to be played, at its time, or with `null` as soon as enough bots are there.
-
-    `come` of the `expected` bots have come to one that waits now, and it starts with `least`, `own` house bots of the run counted in
-    neither; once enough are there it starts by `starts_by`, and sooner if nobody else comes. `missing` are some of those who have not
-    come, of the roster or of those who are named, and at `until` it is skipped.
-    """
-
-    run: str
-    game: str
-    form: str
-    next_at: float | None
-    come: int | None = None
-    least: int | None = None
-    missing: tuple[str, ...] = ()
-    until: float | None = None
-    own: int = 0
-    expected: int | None = None
-    starts_by: float | None = None
 
 
 class Latest(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from websockets.http11 import Request
 
+from arena.competitions.attendance import Upcoming
 from arena.competitions.start import Startable
+from arena.engine.match import Result
+from arena.formats.schedule import Pairing
 from arena.records.visibility import Viewer
 from arena.referee.referee import Table
 from arena.referee.transport import Caller, Wire
@@ -22,7 +25,6 @@ from arena.storage.store import Store
 from arena.web.files import page_files
 from arena.web.lobby import Chronicle, lobby
 from arena.web.metrics import Figures, exposition, metrics
-from arena.web.now import Upcoming
 from arena.web.play.tables import Parlour
 from arena.web.reader_client import Answer, Reading
 from arena.web.site import Site
@@ -34,6 +36,7 @@ from protocol.version import __version__
 
 if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
+    from arena.competitions.competition import Competition
 
 __all__ = ["Web"]
 
@@ -52,7 +55,7 @@ class Web:
         store: its database.
 
     Attributes:
-        parlour: where people play.
+        people: those who play here.
         chronicle: what was played lately; the host tells it.
         upcoming: gives what is to be played.
         startable: gives what the instructor can choose for each game.
@@ -67,20 +70,26 @@ class Web:
         self.chronicle = Chronicle()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
-        self.parlour = Parlour(host)
+        self.people = Parlour(host)
         self._reading = Reading(store)
         self._gallery = Gallery(
             host.conduct, self._competition_of, self.lobby, self._clock
         )
-        self._viewers = Viewers(self, self._gallery, self.parlour, self._clock())
+        self._viewers = Viewers(self, self._gallery, self.people, self._clock())
         self._site = Site(page_files(), self, self._gateway.entrance.origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
         self._lobby = lobby(host, self._gallery)
 
+    def matched(
+        self, competition: Competition, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+        self.chronicle.matched(competition, match, pairing, result)
+
     async def close(self) -> None:
         """Stop what has been started for it."""
         self._site.close()
-        self.parlour.close()
+        self.people.close()
         await self._reading.close()
 
     # --- what the entrance calls ---
@@ -198,7 +207,7 @@ class Web:
             ArenaError: there is none, and why.
         """
         match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
-        record = self.parlour.record(match) if path.startswith(_MATCHES) else None
+        record = self.people.record(match) if path.startswith(_MATCHES) else None
         return await self._reading.ask(path, query, viewer, record, address, packs)
 
     # --- within ---

@@ -17,8 +17,7 @@ import msgspec
 from arena.competitions.competition import Competition, Listener, Report, in_turn
 from arena.competitions.scorebook import Ledger
 from arena.engine.match import MatchResult, Result
-from arena.engine.verdict import Finding
-from arena.formats.forgiveness import FORGIVABLE
+from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES

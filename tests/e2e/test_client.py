@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.engine.drive import drive
 from arena.engine.match import Match, Record
 from arena.games import GAMES
-from arena.lab.in_process import drive
 from bots.strategy import BaseStrategy
 from protocol.messages import Ending
 from protocol.strategy import find

@@ -11,8 +11,8 @@ import pytest
 
 from arena.cli import main
 from arena.competitions.competition import Competition
-from arena.engine.match import replay
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.lab.demo import Contest, demo
 from arena.storage.store import Store
 from protocol.errors import ArenaError

@@ -20,9 +20,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request
 
-from arena.engine.match import replay
 from arena.engine.verdict import Finding
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict

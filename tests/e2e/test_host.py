@@ -403,7 +403,7 @@ def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "arena.formats.eta._FIRST", 64
+        "arena.referee.table_limit._FIRST", 64
     )  # at once, as it answers nothing
     competition = asyncio.run(dropping(tmp_path, 1, drops=1, tables=64))
 
@@ -422,7 +422,7 @@ def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
 def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.formats.eta._FIRST", 8)
+    monkeypatch.setattr("arena.referee.table_limit._FIRST", 8)
     competition = asyncio.run(dropping(tmp_path, 1, drops=2, tables=8))
 
     with Store(tmp_path / "arena.db", create=False) as store:

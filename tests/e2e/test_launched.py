@@ -27,9 +27,10 @@ import pytest
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Report
-from arena.engine.match import Record, replay
+from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
 from arena.storage.store import Played, Store

@@ -17,13 +17,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from arena.competitions.arena_host import Host
-from arena.engine.match import replay
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES, game_named
+from arena.games.replay import replay
 from arena.server.websocket import Connection
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
+from arena.web.web import Web
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 from tests.e2e.conftest import Message, Raw
@@ -119,7 +120,7 @@ def scene(
                 Host(
                     store,
                     limits=limits,
-                    page=True,
+                    page=Web,
                     on_verdict=lambda verdict: places[0].verdicts.append(verdict),
                     **options,
                 ) as host,
@@ -151,8 +152,8 @@ def test_a_person_plays_house_bots_in_every_game(tmp_path: Path, game: str) -> N
         assert over["termination"]["kind"] == "completed"
         code, _, closed = await person.refused()
         assert (code, closed) == ("", 1000)
-        assert place.host.parlour is not None
-        kept = place.host.parlour.record(match_of(over))
+        assert isinstance(place.host.web, Web)
+        kept = place.host.web.people.record(match_of(over))
         assert kept is not None
         assert replay(kept.record).scores == tuple(over["scores"])
         assert place.store.competitions() == ()
@@ -252,8 +253,8 @@ def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
         told = [one for one in (mine, other) if one.get("verdict")]
         assert [one["verdict"]["bot"] for one in told] == [offender]
         assert place.verdicts == []
-        assert place.host.parlour is not None
-        kept = place.host.parlour.record(match_of(mine))
+        assert isinstance(place.host.web, Web)
+        kept = place.host.web.people.record(match_of(mine))
         assert kept is not None
         assert kept.verdict is not None
         assert place.store.verdicts() == ()

@@ -21,9 +21,10 @@ import pytest
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Report
-from arena.engine.match import MatchResult, Record, replay
+from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
 from arena.storage.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict

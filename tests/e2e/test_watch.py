@@ -29,6 +29,7 @@ from arena.referee.referee import Table
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
+from arena.web.web import Web
 from protocol.messages import Limits
 
 pytestmark = pytest.mark.e2e
@@ -139,7 +140,7 @@ def in_theatre(tmp_path: Path) -> Run:
                 instructor = roster.instructor()
                 async with (
                     asyncio.timeout(TIMEOUT_S),
-                    Host(store, limits=LIMITS, page=True) as host,
+                    Host(store, limits=LIMITS, page=Web) as host,
                 ):
                     await scenario(Theatre(host, tokens, instructor))
 

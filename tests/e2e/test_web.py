@@ -26,6 +26,7 @@ from arena.server.tls import Certificate
 from arena.server.websocket import Connection
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
+from arena.web.web import Web
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, Arena, Raw
@@ -113,13 +114,13 @@ class House(Arena):
     @property
     def viewers(self) -> int:
         """How many watch."""
-        assert self.host.web is not None
+        assert isinstance(self.host.web, Web)
         return len(self.host.web._viewers)
 
     @property
     def visitors(self) -> int:
         """How many have asked and are not gone."""
-        assert self.host.web is not None
+        assert isinstance(self.host.web, Web)
         return len(self.host.web._site._visitors)
 
     async def emptied(self) -> None:
@@ -141,7 +142,7 @@ def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
     ) -> None:
         async def main() -> None:
             options.setdefault("limits", LIMITS)
-            options.setdefault("page", True)
+            options.setdefault("page", Web)
             encrypted = None if tls is None else Certificate(*tls).current
             trust = tls and ssl.create_default_context(cafile=tls[0])
             with Store(tmp_path / "arena.db") as store:
@@ -582,7 +583,7 @@ def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
 ) -> None:
     async def scenario(house: House) -> None:
         writer = await deaf(house)
-        assert house.host.web is not None
+        assert isinstance(house.host.web, Web)
         [watcher] = house.host.web._viewers._watchers.values()
         most = 0
         while house.viewers:
@@ -607,7 +608,7 @@ def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
 
     async def scenario(house: House) -> None:
         writer = await deaf(house)
-        assert house.host.web is not None
+        assert isinstance(house.host.web, Web)
         [watcher] = house.host.web._viewers._watchers.values()
         while not watcher.is_behind:
             watcher.send(b'"' + b"x" * 100_000 + b'"')
@@ -949,7 +950,7 @@ def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
 
     async def scenario(house: House) -> None:
         async with peer(house) as one:
-            assert house.host.web is not None
+            assert isinstance(house.host.web, Web)
             monkeypatch.setattr(
                 house.host.web._site, "_health", lambda: text(200, "x" * (size - 1))
             )
@@ -1054,7 +1055,8 @@ def test_who_asks_on_and_reads_nothing_is_not_answered_on(in_house: Run) -> None
             script = re.findall(r'"([^"]*lib/preact.js)"', page.body.decode())[0]
             for _ in range(1000):
                 one.asks("/" + script.removeprefix("/"))
-            before, served = -1, house.host.web._site.served  # type: ignore[union-attr]
+            assert isinstance(house.host.web, Web)
+            before, served = -1, house.host.web._site.served
             while served[200] > before:
                 before = served[200]
                 await asyncio.sleep(0.2)
@@ -1157,7 +1159,7 @@ def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: Run) -> None
             assert (await heard(bot))["type"] == "refused"
         await house.still_plays()
 
-    in_house(scenario, page=False)
+    in_house(scenario, page=None)
 
 
 def at(line: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.records.document import sheet_of
+from arena.storage.reader import sheet_of
 from arena.storage.store import Store
 from tests.arena.sample import play, write
 

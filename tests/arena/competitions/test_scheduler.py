@@ -13,7 +13,7 @@ import pytest
 
 from arena.competitions import scheduler as module
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import attendance
+from arena.competitions.attendance import Upcoming, attendance
 from arena.competitions.config import Config
 from arena.competitions.planned_run import Run, Who, teams_of
 from arena.competitions.scheduler import Course, Open
@@ -22,7 +22,6 @@ from arena.formats.timetable import Times, parse
 from arena.games import GAMES
 from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store
-from arena.web.now import Upcoming
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
 from tests.arena.hall import in_time, turns

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.match import Match, MatchResult, Record
 from arena.engine.rules import EVERYONE, Ask, Tell
 from arena.games import GAMES
+from arena.games.replay import replay
 from bots.strategy import choose
 from protocol.ace_king_queen import HandOver, Open, Respond
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks

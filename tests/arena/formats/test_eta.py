@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
-from arena.formats.eta import Pace, Workload, tables_at_once
+from arena.formats.eta import Pace, Workload
 
 
 def pace(*ended: float) -> Pace:
@@ -44,44 +42,6 @@ def test_how_fast_the_first_matches_were_is_forgotten() -> None:
         made.ended(10_000.0 + number)
 
     assert made.left_s(10) == 10.0
-
-
-# --- how many at once ---
-
-
-def test_a_bot_plays_few_matches_at_first_and_evenly_more_until_one_has_ended() -> None:
-    at_once = [tables_at_once(tenth / 10) for tenth in range(11)]
-    steps = {more - fewer for fewer, more in pairwise(at_once)}
-
-    assert (at_once[0], at_once[-1]) == (4, 64)
-    assert steps == {6}
-
-
-def test_a_match_that_takes_longer_than_others_changes_nothing() -> None:
-    assert tables_at_once(7.5) == tables_at_once(1.0)
-
-
-@pytest.mark.parametrize(
-    ("answer_s", "most"), [(0.001, 64), (0.005, 20), (0.050, 8), (5.0, 8)]
-)
-def test_a_slow_bot_plays_few_matches_in_the_end_too(
-    answer_s: float, most: int
-) -> None:
-    assert tables_at_once(1.0, answer_s) == most
-
-
-@pytest.mark.parametrize(
-    ("answer_s", "link_s", "more"),
-    [(0.010, 0.040, 16), (0.0005, 0.040, 320), (1.0, 0.040, 1), (0.010, 0.0, 0)],
-)
-def test_what_is_on_its_way_to_a_quick_bot_far_away_comes_on_top(
-    answer_s: float, link_s: float, more: int
-) -> None:
-    assert tables_at_once(0.0, answer_s, link_s) == 4 + more
-
-
-def test_a_bot_far_away_passes_for_quick_as_long_as_nobody_knows() -> None:
-    assert tables_at_once(0.0, link_s=0.040) > 64
 
 
 # --- the time that is left ---

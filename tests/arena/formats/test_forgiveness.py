@@ -10,8 +10,8 @@ import pytest
 
 from arena.competitions.competition import Report
 from arena.engine.match import Result
-from arena.engine.verdict import Finding
-from arena.formats.forgiveness import FORGIVABLE, Forgiveness
+from arena.engine.verdict import FORGIVABLE, Finding
+from arena.formats.forgiveness import Forgiveness
 from protocol.messages import (
     Ending,
     Limits,

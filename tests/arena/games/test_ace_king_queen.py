@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record, replay
+from arena.engine.match import Match, Record
 from arena.engine.rules import EVERYONE, Ask
 from arena.engine.shuffle import Stream
 from arena.games.ace_king_queen import GAME, deals, higher, payoffs, stacked
+from arena.games.replay import replay
 from bots.ace_king_queen import Learner, Nash
 from protocol.ace_king_queen import AceKingQueenSettings, HandOver, Open, Respond
 from protocol.errors import BadDeck, BadSettings, IllegalAnswer, OutOfDecks

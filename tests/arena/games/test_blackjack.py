@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.match import Match, MatchResult, Record
 from arena.engine.shuffle import Stream, seed_from_int
 from arena.games.blackjack import GAME, Deck
+from arena.games.replay import replay
 from protocol.blackjack import (
     MINIMUM,
     NEW_DECK,

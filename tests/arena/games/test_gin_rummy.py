@@ -15,10 +15,11 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record, replay
+from arena.engine.match import Match, Record
 from arena.engine.rules import EVERYONE
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from arena.games.gin_rummy import GAME, deals, score, stacked
+from arena.games.replay import replay
 from bots.gin_rummy import Patient, Random, Simple
 from protocol.cards import PACK
 from protocol.errors import BadDeck, IllegalAnswer, OutOfDecks

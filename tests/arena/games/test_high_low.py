@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.engine.match import Match, MatchResult, Record, replay
+from arena.engine.match import Match, MatchResult, Record
 from arena.engine.rules import EVERYONE, Tell
 from arena.games.high_low import GAME, advancing, payoffs, survivors
+from arena.games.replay import replay
 from arena.lab.in_process import play
 from bots.high_low import Random
 from protocol.cards import PACK

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record, replay
+from arena.engine.match import Match, Record
 from arena.engine.shuffle import Stream
 from arena.games import game_named
+from arena.games.replay import replay
 from arena.games.three_card_poker import GAME, deals, stacked
 from bots.strategy import choose
 from protocol.cards import PACK

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import arena
-from arena.engine.match import Record, replay
+from arena.engine.match import Record
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.lab.in_process import play
 from protocol.ace_king_queen import HandOver
 from protocol.errors import UsageError

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from arena.engine.drive import drive
 from arena.engine.match import Match, MatchResult
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
@@ -15,7 +16,6 @@ from arena.games import GAMES
 from arena.lab import launched
 from arena.lab.bot_pool import Field
 from arena.lab.crosstable import Entrant, derived_seed, play_sitting
-from arena.lab.in_process import drive
 from arena.lab.series import Sitting
 from protocol.messages import Ending, Verdict
 from protocol.strategy import Strategy, find

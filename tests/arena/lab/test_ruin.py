@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
+from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.games import GAMES
-from arena.lab.in_process import drive
 from arena.lab.ruin import Attempt, Ruin, Trials, ruin
 from bots.three_card_poker import Q64, Always, PlayerStrategy
 from protocol.errors import BadSettings, UnknownGame, UsageError

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.in_process import drive
 from arena.lab.series import Offence, Tally
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find

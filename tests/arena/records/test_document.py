@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arena.records.document import Sheet, is_dealt, read, sheet_of
+from arena.records.document import Sheet, is_dealt, read
 from arena.records.verify import check
+from arena.storage.reader import sheet_of
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from tests.arena.sample import play, void, write

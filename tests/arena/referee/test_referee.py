@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from arena.engine.match import replay
 from arena.engine.rules import Game
 from arena.engine.verdict import Finding
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.referee.referee import FAULT, Table
 from protocol.codec import Encoding, encode
 from protocol.messages import (

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from arena.referee.timers import Timers
+from arena.referee.transport import Wire
 from arena.server import stdio as pipes
 from arena.server.stdio import Pipe
-from arena.server.websocket import Wire
 from protocol.codec import Encoding
 from protocol.errors import Oversize, ProtocolError
 from protocol.messages import Limits

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.sandbox.workdir import with_companions
-from arena.storage.lock import SUFFIX
+from arena.sandbox.workdir import LOCK_SUFFIX, with_companions
 from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
 from tests.arena.databases import anybody
@@ -103,16 +102,16 @@ def test_what_cannot_be_opened_is_not_held(database: str) -> None:
 def test_the_file_is_there_only_while_it_is_held(tmp_path: Path) -> None:
     file = tmp_path / "arena.db"
     with Store(file, exclusive=True):
-        beside = file.with_name(file.name + SUFFIX)
+        beside = file.with_name(file.name + LOCK_SUFFIX)
         assert int(beside.read_text()) == os.getpid()
     assert [path.name for path in tmp_path.iterdir()] == ["arena.db"]
 
 
 def test_the_file_that_a_dead_arena_has_left_is_no_lock(tmp_path: Path) -> None:
-    (tmp_path / f"arena.db{SUFFIX}").write_text("1\n")
+    (tmp_path / f"arena.db{LOCK_SUFFIX}").write_text("1\n")
 
     with Store(tmp_path / "arena.db", exclusive=True):
-        assert int((tmp_path / f"arena.db{SUFFIX}").read_text()) == os.getpid()
+        assert int((tmp_path / f"arena.db{LOCK_SUFFIX}").read_text()) == os.getpid()
 
 
 def test_a_link_to_the_database_leads_to_the_same_lock(tmp_path: Path) -> None:
@@ -154,7 +153,7 @@ def test_an_arena_whose_file_was_removed_writes_nothing_more(
     first = Store(file, exclusive=True)
     first.acted(FLAG)
     first.flush()
-    beside = file.with_name(file.name + SUFFIX)
+    beside = file.with_name(file.name + LOCK_SUFFIX)
     beside.unlink()  # it looks like a leftover
     with contextlib.ExitStack() as stack:
         if is_replaced:

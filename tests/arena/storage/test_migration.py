@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from arena.engine.match import Record, replay
+from arena.engine.match import Record
 from arena.formats.spec import Form, Plan
+from arena.games.replay import replay
 from arena.records.digest import sealed
 from arena.storage import migration
 from arena.storage.store import Store

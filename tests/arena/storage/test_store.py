@@ -21,10 +21,11 @@ import pytest
 import sqlalchemy as sa
 
 import arena
-from arena.engine.match import MatchResult, Result, replay
+from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Placed
 from arena.formats.spec import Bot, Form, Plan
 from arena.games import GAMES
+from arena.games.replay import replay
 from arena.storage import schema as opening
 from arena.storage.schema import META, ROSTER, changing
 from arena.storage.store import Act, Competition, Played, State, Store, new_id

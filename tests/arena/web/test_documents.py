@@ -12,10 +12,10 @@ import pytest
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.records.document import sheet_of
 from arena.records.replay_events import rounds_of
 from arena.records.visibility import seen
 from arena.storage.live_results import Results
+from arena.storage.reader import sheet_of
 from arena.storage.store import Act, State, Store
 from arena.web import recorded
 from arena.web.bot import thinned

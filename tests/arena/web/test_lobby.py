@@ -10,13 +10,14 @@ from typing import Any, cast
 import msgspec
 
 from arena.competitions.arena_host import Host
+from arena.competitions.attendance import Upcoming
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import Chronicle, lobby
-from arena.web.now import Latest, Upcoming
+from arena.web.now import Latest
 from protocol.messages import Ending, Termination
 from tests.arena.conftest import House
 from tests.arena.hall import Hall, act, first_legal, run, silent, turns

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from arena.competitions.attendance import Upcoming
 from arena.competitions.planned_run import Run
 from arena.formats.spec import Form, plan_of
 from arena.formats.timetable import parse
 from arena.games import GAMES
 from arena.storage.store import State
-from arena.web.now import Upcoming
 from protocol.ace_king_queen import AceKingQueenSettings
 from tests.arena.competitions.test_scheduler import SIX, Evening, run, written
 

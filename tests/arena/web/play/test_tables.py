@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.engine.match import replay
 from arena.engine.names import alike
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
+from arena.games.replay import replay
 from arena.records.visibility import Kind, Viewer
 from arena.referee.sessions import Players
 from arena.referee.timers import Timers
@@ -91,14 +91,14 @@ class Stand:
         self.fails: ArenaError | None = None
         self.comes_at_once = True
         self.bots: dict[str, Bot] = {}
-        self.parlour = Parlour(cast(Host, self))
+        self.people = Parlour(cast(Host, self))
         self.eye = Eye()
 
     # --- as a host ---
 
     @property
     def taken(self) -> set[str]:
-        return {*self.players, *self.crew, *self.parlour.aside}
+        return {*self.players, *self.crew, *self.people.aside}
 
     def is_taken(self, name: str) -> bool:
         return alike(name) in map(alike, self.taken)
@@ -121,13 +121,13 @@ class Stand:
         eye, viewer = more.pop("eye", self.eye), more.pop("viewer", PUBLIC)
         address, name = more.pop("address", NEAR), more.pop("name", "Pat")
         sit = Sit(game, name, against, **more)
-        return self.parlour.sit(eye, sit, address, viewer)
+        return self.people.sit(eye, sit, address, viewer)
 
     def refuses(self, *words: Any, **more: Any) -> str:
-        before = (self.parlour.aside, list(self.called))
+        before = (self.people.aside, list(self.called))
         with pytest.raises((UsageError, Unwelcome)) as caught:
             self.sits(*words, **more)
-        assert (self.parlour.aside, self.called) == before
+        assert (self.people.aside, self.called) == before
         return str(caught.value)
 
     def comes(self, name: str, *, tables: int = 1, token: str | None = None) -> Bot:
@@ -135,7 +135,7 @@ class Stand:
         bot.player.token = token
         self.players.add(bot.player)
         self.bots[name] = bot
-        self.parlour.changed()
+        self.people.changed()
         return bot
 
     def arrives(self, seat: Seat) -> Bot:
@@ -146,7 +146,7 @@ class Stand:
         """A process ends."""
         self.crew.discard(name)
         self.dismiss(name, _left("crashed: exit status 1"))
-        self.parlour.changed()
+        self.people.changed()
 
     def plays(self, *names: str) -> None:
         """All of them take their chairs and answer until nothing is asked."""
@@ -156,8 +156,8 @@ class Stand:
 
     @property
     def record(self) -> SatDown:
-        [found] = self.parlour._kept
-        assert self.parlour.record(found.match) is found
+        [found] = self.people._kept
+        assert self.people.record(found.match) is found
         return found
 
 
@@ -180,7 +180,7 @@ def scene(test: Callable[[Stand], Awaitable[None]], **options: Any) -> None:
     async def scenario() -> None:
         stand = Stand(**options)
         await test(stand)
-        stand.parlour.close()
+        stand.people.close()
 
     run(scenario)
 
@@ -193,10 +193,10 @@ def test_a_person_plays_a_connected_bot_and_the_record_is_kept() -> None:
         stand.comes("bob")
         seat = stand.sits("akq", "bob", settings={"hands": 4})
         assert seat.name == "Pat"
-        assert not stand.parlour.tables
+        assert not stand.people.tables
 
         stand.arrives(seat)
-        [table] = stand.parlour.tables
+        [table] = stand.people.tables
         assert [chair.player.name for chair in table.chairs] == ["Pat", "bob"]
         assert [chair.limits.hard_ms for chair in table.chairs] == [3_600_000, 5_000]
         assert table.limits == LIMITS
@@ -208,10 +208,10 @@ def test_a_person_plays_a_connected_bot_and_the_record_is_kept() -> None:
         assert replay(record.record).record == record.record
         assert record.verdict is None
         assert msgspec.json.decode(msgspec.json.encode(record), type=SatDown)
-        assert stand.parlour.tables == ()
+        assert stand.people.tables == ()
         await turns()
         assert stand.dismissed == ["Pat: the match is over"]
-        assert stand.parlour.aside == set()
+        assert stand.people.aside == set()
         assert stand.freed_names == [("Pat", "bob")]
 
     scene(test)
@@ -227,14 +227,14 @@ def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
         other = stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
         assert stand.called == [("ace_king_queen", "house:random", "random", 512)]
-        assert stand.parlour.is_aside("house:random")
+        assert stand.people.is_aside("house:random")
         stand.arrives(one)
         stand.arrives(other)
-        assert len(stand.parlour.tables) == 2
+        assert len(stand.people.tables) == 2
 
         stand.plays("Pat", "Sue", "house:random")
-        assert len(stand.parlour._kept) == 2
-        while stand.parlour.aside:
+        assert len(stand.people._kept) == 2
+        while stand.people.aside:
             await asyncio.sleep(0)
         assert stand.crew == set()
 
@@ -253,7 +253,7 @@ def test_a_house_bot_that_is_wanted_again_in_time_stays(
     async def test(stand: Stand) -> None:
         stand.sits("akq", "house:random")
         await turns()
-        stand.parlour.stand(stand.eye)
+        stand.people.stand(stand.eye)
         stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
         assert stand.crew == {"house:random"}
@@ -267,9 +267,9 @@ def test_one_house_bot_takes_several_chairs_of_a_table() -> None:
         against = ("house:random",) * 3
         seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
         stand.arrives(seat)
-        assert not stand.parlour.tables, "the house bot is on its way"
+        assert not stand.people.tables, "the house bot is on its way"
         await turns()
-        [table] = stand.parlour.tables
+        [table] = stand.people.tables
         names = [chair.player.name for chair in table.chairs]
         assert names == ["Pat", *against]
         assert len(stand.called) == 1
@@ -291,7 +291,7 @@ def test_the_same_house_bot_in_another_game_has_another_name() -> None:
 def test_against_the_dealer_a_person_sits_alone_and_matches_are_short() -> None:
     async def test(stand: Stand) -> None:
         stand.arrives(stand.sits("blackjack"))
-        [table] = stand.parlour.tables
+        [table] = stand.people.tables
         assert msgspec.to_builtins(table.settings) == {
             "bankroll": 100,
             "hands": 20,
@@ -336,7 +336,7 @@ def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred() -> 
         offered = [
             name
             for name, player in stand.players.items()
-            if stand.parlour.is_offered(player, "gin_rummy")
+            if stand.people.is_offered(player, "gin_rummy")
         ]
 
         assert offered == ["bob"]
@@ -526,7 +526,7 @@ def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not() 
 
 def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once() -> None:
     async def test(stand: Stand) -> None:
-        stand.parlour._servants.tables = 4
+        stand.people._servants.tables = 4
         stand.sits("high_low", *("house:random",) * 3, eye=Eye())
         said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
         assert "house:random plays at all of its 4; choose another" in said
@@ -538,7 +538,7 @@ def test_nobody_has_two_chairs() -> None:
     async def test(stand: Stand) -> None:
         stand.sits("tcp")
         assert "to stand up first" in stand.refuses("tcp", name="Pat again")
-        stand.parlour.stand(stand.eye)
+        stand.people.stand(stand.eye)
         await turns()
         stand.sits("tcp", name="Pat")
 
@@ -553,7 +553,7 @@ def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
             stand.arrives(seat)
             stand.plays(seat.name)
-        kept = [one.players[0] for one in stand.parlour._kept]
+        kept = [one.players[0] for one in stand.people._kept]
         assert kept == ["p2", "p3", "p4"]
 
         monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 1)
@@ -575,7 +575,7 @@ def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
             if n == 0:
                 answers = len(stand.record.record.answers)
                 monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 2 * answers)
-        kept = [one.players[0] for one in stand.parlour._kept]
+        kept = [one.players[0] for one in stand.people._kept]
         assert kept == ["p4", "p5"]
 
     scene(test)
@@ -588,11 +588,11 @@ def test_the_chair_is_for_who_has_its_token() -> None:
     async def test(stand: Stand) -> None:
         seat = stand.sits("tcp")
         stand.comes(seat.name, token="of a bot that was here before")
-        assert stand.parlour.tables == ()
+        assert stand.people.tables == ()
 
         stand.players[seat.name].token = seat.token
-        stand.parlour.changed()
-        assert len(stand.parlour.tables) == 1
+        stand.people.changed()
+        assert len(stand.people.tables) == 1
 
     scene(test)
 
@@ -609,7 +609,7 @@ def test_who_does_not_come_within_a_minute_has_no_chair(
         [refused] = stand.eye.told
         assert (refused["code"], refused["text"]) == ("sit", "not all came within 0 s")
         await turns()
-        assert stand.parlour.aside == set()
+        assert stand.people.aside == set()
         with pytest.raises(KeyError):
             stand.gateway.admission._expected[hashed(seat.token)]
 
@@ -635,7 +635,7 @@ def test_a_house_bot_that_cannot_be_started_or_ends_is_told() -> None:
         stand.comes_at_once = True
         stand.arrives(stand.sits("akq", "house:random"))
         await turns()
-        assert len(stand.parlour.tables) == 1, "it is started once more"
+        assert len(stand.people.tables) == 1, "it is started once more"
 
     scene(test)
 
@@ -659,7 +659,7 @@ def test_a_person_who_plays_another_game_is_sent_away() -> None:
         bot = stand.house.bot(seat.name)
         bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
         stand.players.add(bot.player)
-        stand.parlour.changed()
+        stand.people.changed()
         await turns()
         assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
 
@@ -671,15 +671,15 @@ def test_who_stands_up_has_lost_and_nobody_is_told() -> None:
         stand.comes("bob")
         stand.arrives(stand.sits("akq", "bob"))
         stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
-        stand.parlour.stand(stand.eye)
+        stand.people.stand(stand.eye)
         ended = stand.record.record.termination
         assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
         assert ended.text == "stood up in the middle of the match"
         assert stand.eye.told == []
         await turns()
         assert "bob" in stand.players
-        assert stand.parlour.aside == set()
-        stand.parlour.stand(stand.eye)  # there is nothing to give up any more
+        assert stand.people.aside == set()
+        stand.people.stand(stand.eye)  # there is nothing to give up any more
 
     scene(test)
 
@@ -689,12 +689,12 @@ def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays
 ):
     async def test(stand: Stand) -> None:
         stand.sits("tcp")
-        stand.parlour.left(stand.eye)
+        stand.people.left(stand.eye)
         await turns()
-        assert (stand.parlour.aside, stand.eye.told) == (set(), [])
+        assert (stand.people.aside, stand.eye.told) == (set(), [])
 
         stand.arrives(stand.sits("tcp", settings={"rounds": 2}))
-        stand.parlour.left(stand.eye)
+        stand.people.left(stand.eye)
         stand.plays("Pat")
         assert stand.record.record.termination.kind is Ending.COMPLETED
 
@@ -709,16 +709,16 @@ def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute() -> None:
         person = stand.arrives(stand.sits("akq", "bob"))
         stand.house.sit(person, stand.bots["bob"])
         stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
-        stand.parlour.left(stand.eye)
-        stand.parlour.unseen(stand.eye.browser)
+        stand.people.left(stand.eye)
+        stand.people.unseen(stand.eye.browser)
 
         loop.runs(59)
-        assert not list(stand.parlour._kept)
+        assert not list(stand.people._kept)
         loop.runs(2)
         ended = stand.record.record.termination
         assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
         assert ended.text == "nobody has looked at the table for 60 s"
-        [table] = stand.parlour.tables
+        [table] = stand.people.tables
         assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
 
     scene(test)
@@ -730,13 +730,13 @@ def test_a_page_that_is_loaded_again_keeps_its_table() -> None:
         stand.gateway.timers = timers(loop)
         stand.arrives(stand.sits("tcp"))
         for _ in range(3):
-            stand.parlour.left(stand.eye)
-            stand.parlour.unseen(stand.eye.browser)
+            stand.people.left(stand.eye)
+            stand.people.unseen(stand.eye.browser)
             loop.runs(59)
-            stand.parlour.seen(stand.eye.browser)
+            stand.people.seen(stand.eye.browser)
         loop.runs(3600)
 
-        assert len(stand.parlour.tables) == 1
+        assert len(stand.people.tables) == 1
 
     scene(test)
 
@@ -751,13 +751,13 @@ def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_it() ->
         stand.conduct.offence(stand.players["bob"], gone)
         await turns()
         assert stand.dismissed == []
-        assert stand.parlour.is_aside("Pat")
+        assert stand.people.is_aside("Pat")
 
         person.comes_back()
-        stand.parlour.changed()
+        stand.people.changed()
         await turns()
         assert stand.dismissed == ["Pat: the match is over"]
-        assert not stand.parlour.is_aside("Pat")
+        assert not stand.people.is_aside("Pat")
 
     scene(test)
 
@@ -766,13 +766,13 @@ def test_the_same_person_plays_again_though_its_last_connection_is_lost() -> Non
     async def test(stand: Stand) -> None:
         person = stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
         person.goes()
-        stand.conduct.void(stand.parlour.tables[0], "for the test")
+        stand.conduct.void(stand.people.tables[0], "for the test")
         await turns()
-        assert stand.parlour.is_aside("Pat")
+        assert stand.people.is_aside("Pat")
 
         stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
         stand.plays("Pat")
-        assert len(stand.parlour._kept) == 2
+        assert len(stand.people._kept) == 2
 
     scene(test)
 
@@ -794,7 +794,7 @@ def test_an_offence_ends_its_match_and_that_is_all() -> None:
         assert (record.verdict.bot, record.verdict.kind) == ("bob", Ending.ILLEGAL)
         await turns()
         stand.arrives(stand.sits("akq", "bob"))
-        assert len(stand.parlour.tables) == 1, "it can be played against again"
+        assert len(stand.people.tables) == 1, "it can be played against again"
 
     scene(test)
 
@@ -806,7 +806,7 @@ def test_a_competition_that_needs_a_bot_gets_it_at_once() -> None:
         stand.arrives(stand.sits("akq", "bob"))
         stand.sits("akq", "ann", name="Sue", eye=(eye := Eye()))
         stand.arrives(stand.sits("tcp", name="Tim", eye=Eye()))
-        stand.parlour.needed(competition("ann", "bob"))
+        stand.people.needed(competition("ann", "bob"))
 
         ended = stand.record.record.termination
         assert (ended.kind, ended.seat) == (Ending.VOID, None)
@@ -814,7 +814,7 @@ def test_a_competition_that_needs_a_bot_gets_it_at_once() -> None:
         assert stand.players["bob"].chairs == {}
         assert eye.told[-1]["text"] == "ann has to play in a competition"
         await turns()
-        assert [one.chairs[0].player.name for one in stand.parlour.tables] == ["Tim"]
+        assert [one.chairs[0].player.name for one in stand.people.tables] == ["Tim"]
 
     scene(test)
 
@@ -827,9 +827,9 @@ def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots
         stand.arrives(stand.sits("akq", "bob"))
         stand.arrives(stand.sits("akq", "house:random", name="Sue", eye=Eye()))
         await turns()
-        stand.parlour.needed(competition(form=Form.LADDER))
+        stand.people.needed(competition(form=Form.LADDER))
 
-        [table] = stand.parlour.tables
+        [table] = stand.people.tables
         assert table.chairs[0].player.name == "Sue"
 
     scene(test)
@@ -838,7 +838,7 @@ def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots
 def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits() -> None:
     async def test(stand: Stand) -> None:
         stand.arrives(stand.sits("tcp", name="zoe"))
-        stand.parlour.needed(competition("zoe"))
+        stand.people.needed(competition("zoe"))
         await turns()
         assert stand.dismissed == ["zoe: zoe has to play in a competition"]
         assert "zoe" not in stand.taken

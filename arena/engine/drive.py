@@ -1,0 +1,70 @@
+"""A match played by strategies in this process: they are asked in turn, and what they raise is a crash of their seat."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from traceback import walk_tb
+from typing import Any
+
+from arena.engine.match import Match
+from arena.engine.rules import EVERYONE
+from protocol.errors import IllegalAnswer, in_words, one_line
+from protocol.messages import Ending
+from protocol.strategy import Strategy
+
+__all__ = ["drive"]
+
+LONGEST_PATH = 1000  # so that its end, which says more than its beginning, is shown
+
+
+def drive(
+    match: Match,
+    strategies: Sequence[Strategy],
+) -> None:
+    """Ask and tell until the match is over.
+
+    Whatever a strategy raises, but Ctrl-C, is a crash of its seat and ends the match. A match that has run its course
+    stands as it is: who fails at its last news only keeps that from who would have heard it next (J2).
+    """
+    decides: list[Callable[[Any], object]] = []
+    hears: list[Callable[[Any], object]] = []
+    for seat, strategy in enumerate(strategies):
+        try:
+            strategy.reset()
+            decides.append(strategy.decide)
+            hears.append(strategy.hear)
+        except BaseException as error:
+            return _crashed(match, seat, error)
+    everyone = tuple(range(len(strategies)))
+    while True:
+        if match.news:
+            for tell in match.take_news():
+                for seat in everyone if tell.seat == EVERYONE else (tell.seat,):
+                    try:
+                        hears[seat](tell.news)
+                    except BaseException as error:
+                        return _crashed(match, seat, error)
+        asked = match.pending
+        if asked is None:
+            return None
+        try:
+            value = decides[asked.seat](asked.question)
+        except BaseException as error:
+            return _crashed(match, asked.seat, error)
+        try:
+            match.answer(value)
+        except IllegalAnswer as error:
+            return match.end(Ending.ILLEGAL, asked.seat, str(error))
+
+
+def _crashed(match: Match, seat: int, error: BaseException) -> None:
+    """The strategy raised: say what and where, as its author needs it. Ctrl-C goes on to whoever started us."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    where = ""
+    _ours, *frames = walk_tb(sys.exc_info()[2])
+    if frames:
+        frame, line = frames[-1]
+        where = one_line(f" at {frame.f_code.co_filename}:{line}", LONGEST_PATH)
+    match.end(Ending.CRASH, seat, f"seat {seat + 1} raised {in_words(error)}{where}")
