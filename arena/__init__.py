@@ -1,11 +1,49 @@
-"""Card Arena: a self-hosted arena where bots play card games."""
+"""Card Arena: a self-hosted arena where bots play card games.
+
+Its public names are loaded when they are first asked for: who plays a match in a script needs no database.
+"""
 
 from __future__ import annotations
 
-from arena.engine.match import MatchResult, Record
-from arena.games.replay import replay
-from arena.lab.in_process import play
-from arena.lab.odds import odds
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from protocol.version import __version__
 
-__all__ = ["MatchResult", "Record", "__version__", "odds", "play", "replay"]
+if TYPE_CHECKING:
+    from arena.engine.match import MatchResult, Record
+    from arena.games.replay import replay
+    from arena.lab.in_process import play
+    from arena.lab.odds import odds
+    from arena.storage.store import Store
+
+__all__ = [
+    "MatchResult",
+    "Record",
+    "Store",
+    "__version__",
+    "odds",
+    "play",
+    "replay",
+]
+
+_MODULES = {
+    "MatchResult": "arena.engine.match",
+    "Record": "arena.engine.match",
+    "Store": "arena.storage.store",
+    "odds": "arena.lab.odds",
+    "play": "arena.lab.in_process",
+    "replay": "arena.games.replay",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'arena' has no attribute {name!r}")
+    value: object = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -23,6 +25,17 @@ MAY_IMPORT = {
     "arena": {"arena", "protocol"},
     "bots": {"bots", "protocol"},
 }
+FLOORS = (
+    ("engine",),
+    ("games",),
+    ("formats", "records", "referee", "sandbox"),
+    ("storage",),
+    ("server", "results"),
+    ("competitions",),
+    ("authoring", "lab", "web"),
+    ("cli",),
+)
+"""The packages of `arena`, from the ground up: each imports only from those below its own."""
 HOUSE_BOTS = {
     "ace_king_queen": "random honest bluffer nash learner",
     "gin_rummy": "random simple patient expert",
@@ -72,6 +85,62 @@ def test_packages_import_in_one_direction(module: Path) -> None:
     }
 
     assert ours <= MAY_IMPORT[module.parts[0]]
+
+
+def floor_of(package: str) -> int:
+    return next(at for at, packages in enumerate(FLOORS) if package in packages)
+
+
+@pytest.mark.parametrize(
+    "module", [path for path in MODULES if path.parts[0] == "arena"], ids=str
+)
+def test_a_package_of_the_arena_imports_from_the_floors_below_its_own(
+    module: Path,
+) -> None:
+    own = module.parts[1]
+    if own in ("__init__.py", "__main__.py"):
+        return
+    others = {
+        name.split(".")[1]
+        for name in imported(tree_of(module))
+        if name.startswith("arena.")
+    } - {own}
+
+    assert {other for other in others if floor_of(other) >= floor_of(own)} == set()
+
+
+def test_all_of_the_arena_stands_in_a_package() -> None:
+    found = {
+        path.relative_to(ROOT / "arena").parts[0]
+        for path in (ROOT / "arena").rglob("*.py")
+    }
+
+    assert found == {"__init__.py", "__main__.py"}.union(*FLOORS)
+
+
+def test_a_match_in_a_script_loads_no_database_and_no_tables_for_people() -> None:
+    code = (
+        "import sys, arena, bots.ace_king_queen as b\n"
+        "arena.play('ace_king_queen', [b.Nash(), b.Bluffer()], settings={'hands': 1}, seed=1)\n"
+        "print([m for m in ('sqlalchemy', 'rich', 'websockets') if m in sys.modules])"
+    )
+
+    shown = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True
+    )
+
+    assert shown.stdout.split() == [b"[]"]
+
+
+@pytest.mark.parametrize("name", [*arena.__all__])
+def test_the_public_names_of_the_arena_are_there(name: str) -> None:
+    assert getattr(arena, name) is not None
+    assert name in dir(arena)
+
+
+def test_another_name_is_refused_as_by_any_module() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'no'"):
+        _ = arena.no
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
@@ -126,7 +195,9 @@ def test_a_game_has_one_file_name_everywhere(game: str, place: str) -> None:
 
 
 def test_no_game_is_forgotten() -> None:
-    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")}
+    written = {path.stem for path in (ROOT / "arena/games").glob("[!_]*.py")} - {
+        "replay"
+    }
 
     assert written == set(GAMES) == set(HOUSE_BOTS)
 

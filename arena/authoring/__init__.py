@@ -1,1 +1,1 @@
-"""For authors of bots: starters, and the conformance test behind `arena check`."""
+"""For authors of bots: what `arena new` writes, and the conformance test behind `arena check`."""

@@ -1,1 +1,1 @@
-"""Audits a database and exports it. Needs no live arena."""
+"""Audits a database and exports it. It needs no live arena, and changes nothing."""
