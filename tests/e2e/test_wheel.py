@@ -1,0 +1,74 @@
+"""What is installed from a wheel, far from a checkout: every program that is started by its module's name or path starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.serving import ROOT
+
+HANDS = ("--set", "hands=2")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages of the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = (sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d")
+    subprocess.run([*build, str(folder)], cwd=ROOT, check=True, capture_output=True)
+    [wheel] = folder.glob("*.whl")
+    install = (sys.executable, "-m", "pip", "install", "--no-deps", "--quiet")
+    target = folder / "installed"
+    subprocess.run([*install, "--target", str(target), str(wheel)], check=True)
+    return target
+
+
+def started(installed: Path, *words: str) -> str:
+    """What a program prints that is started with these words, in a folder with nothing of ours."""
+    done = subprocess.run(
+        [sys.executable, "-P", *words],
+        cwd=installed.parent,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("package", ["arena", "bots", "protocol"])
+def test_the_packages_are_those_of_the_wheel(installed: Path, package: str) -> None:
+    where = started(installed, "-c", f"import {package}; print({package}.__file__)")
+
+    assert Path(where.strip()) == installed / package / "__init__.py"
+
+
+@pytest.mark.parametrize("module", ["arena", "bots"])
+def test_a_command_says_what_it_does(installed: Path, module: str) -> None:
+    assert "sage:" in started(installed, "-m", module, "--help")
+
+
+def test_the_process_that_reads_for_the_page_starts(installed: Path) -> None:
+    started(installed, "-m", "arena.web.reader_process")
+
+
+def test_bots_are_launched_and_what_they_played_is_verified(installed: Path) -> None:
+    """By the module `bots`, and by the path of the program that supervises each of them."""
+    play = ("tournament", "round_robin", "akq", "nash", "bluffer", "--db", "wheel.db")
+    started(installed, "-m", "arena", *play, *HANDS)
+
+    assert "all fit" in started(installed, "-m", "arena", "verify", "wheel.db")
+
+
+def test_a_starter_and_the_configuration_of_a_class_are_written(
+    installed: Path,
+) -> None:
+    started(installed, "-m", "arena", "new", "akq", "mine")
+
+    assert (installed.parent / "mine").is_dir()
