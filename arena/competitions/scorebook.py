@@ -328,7 +328,7 @@ class Ledger:
             for one in self._store.results(self.id):
                 if one.id in known:
                     ladder.add(Outcome(Pairing(one.pairing, one.players), one.result))
-                    pauses.add(one)
+                    pauses.add(one.players, one.result, one.finished_at)
             return ladder, pauses
 
         ladder, self.pauses = await asyncio.to_thread(rate)

@@ -77,7 +77,7 @@ class Referee(Protocol):
         """Stop a match that cannot count any more."""
 
 
-_GROW_S = 0.25  # between looks whether there is room for more matches
+_GROW_S = 0.5  # between looks whether there is room for more matches
 _CROWD = 100  # companies of a bot that are sorted
 _TRIES = 1_000  # companies in a look: some 5 ms
 _ALL_BUT_S = 1.0  # between deadlines that were set one after another

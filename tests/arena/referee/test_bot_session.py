@@ -1140,7 +1140,7 @@ def test_few_matches_of_a_competition_are_opened_until_the_first_have_come_far(
 
     assert ann.room(0, 0.0) == 4
     assert ann.room(3, 0.0) == 1
-    assert ann.room(3, 0.5) == 4 + 30 - 3
+    assert ann.room(3, 0.25) == 4 + 30 - 3
     assert house.bot("ben", tables=3).player.room(0, 0.0) == 3
 
 

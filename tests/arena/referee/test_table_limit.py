@@ -7,12 +7,14 @@ import pytest
 from arena.referee.table_limit import tables_at_once
 
 
-def test_a_bot_plays_few_matches_at_first_and_evenly_more_until_one_has_ended() -> None:
+def test_a_bot_plays_few_matches_at_first_and_evenly_more_until_one_is_half_over() -> (
+    None
+):
     at_once = [tables_at_once(tenth / 10) for tenth in range(11)]
-    steps = {more - fewer for fewer, more in pairwise(at_once)}
+    steps = {more - fewer for fewer, more in pairwise(at_once[:6])}
 
-    assert (at_once[0], at_once[-1]) == (4, 64)
-    assert steps == {6}
+    assert (at_once[0], at_once[5], at_once[10]) == (4, 64, 64)
+    assert steps == {12}
 
 
 def test_a_match_that_takes_longer_than_others_changes_nothing() -> None:
