@@ -1,6 +1,6 @@
 """Stands between the arena and one bot, as a process of its own, so that nothing of the bot is left when either of them has ended.
 
-Run as `python -I -S keeper.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`, it knows only the standard library and starts in
+Run as `python -I -S supervisor.py CONTROL STATUS SCRATCH PROCS ISOLATED COMMAND...`, it knows only the standard library and starts in
 a few milliseconds. It adopts whatever the bot's processes leave behind (a child subreaper), so its descendants are the bot's whole
 tree, whatever forks twice or opens a session of its own.
 
