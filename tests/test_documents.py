@@ -704,7 +704,7 @@ def test_every_code_of_refused_is_there() -> None:
 
 def said_in_sources(pattern: str) -> set[str]:
     """What the arena's own modules say in such a place."""
-    files = (ROOT / "arena").glob("*.py")
+    files = (ROOT / "arena").rglob("*.py")
     return {said for file in files for said in re.findall(pattern, file.read_text())}
 
 

@@ -689,7 +689,7 @@ def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
 ARENA = """
 import asyncio, sys
 from pathlib import Path
-from arena.sandbox.bubblewrap.launcher import Launcher, read_program
+from arena.sandbox.launcher import Launcher, read_program
 from protocol.messages import Limits
 
 async def main():

@@ -505,7 +505,7 @@ import asyncio, sys
 from pathlib import Path
 from arena.games import GAMES
 from arena.competitions.arena_host import Host
-from arena.sandbox.bubblewrap.launcher import read_program
+from arena.sandbox.launcher import read_program
 from arena.formats.spec import plan_of
 from arena.storage.store import Store
 

@@ -509,6 +509,9 @@ def test_every_choice_on_the_page_has_the_value_that_it_shows(
         assert page.evaluate(BLANK) == [], view
 
 
+FOCUSED = "name => document.activeElement?.innerText.trim() === name"
+
+
 def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
     person = sit_down(look, "ace_king_queen", f"Stan {look.size[0]}")
     page = person.page
@@ -529,6 +532,7 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
             page.keyboard.press(key)
         page.keyboard.press(leave)
         dialog.wait_for(state="detached")
+        page.wait_for_function(FOCUSED, arg="Stand up…")
         assert person.turn.inner_text() == question
 
     page.keyboard.press("Enter")
@@ -607,9 +611,12 @@ def test_an_owner_sees_its_cards_in_every_tab(
     look = Look(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()
-    match = school.at_table()["ace_king_queen"]
-    listed = school.document("/api/lobby.json")["matches"]
-    owner = next(one["players"][0] for one in listed if one["match"] == match)
+    school.at_table()
+    match, owner = next(
+        (one["match"], one["players"][0])
+        for one in school.document("/api/lobby.json")["matches"]
+        if one["game"] == "ace_king_queen" and one["players"][0] in school.tokens
+    )
     page.get_by_label("Your token").fill(school.tokens[owner])
     page.keyboard.press("Enter")
     page.get_by_role("button", name=f"Logged in as {owner}").wait_for()

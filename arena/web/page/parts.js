@@ -1,6 +1,6 @@
 // What several views are made of: names, links, states, error bars, and what stands where there is nothing to show.
 
-import { html, useEffect, useRef, useState } from "./lib/preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib/preact.js";
 import { setToken } from "./arena.js";
 import { href } from "./route.js";
 import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./words.js";
@@ -120,7 +120,8 @@ export function Failure({ error, retry }) {
 /** A window above the page that has the keyboard until it is closed, with Escape too. `children` gets what closes it. */
 export function Dialog({ title, onEnd, children }) {
   const dialog = useRef(null);
-  useEffect(() => {
+  // At once: a key that comes before the next picture is the dialog's.
+  useLayoutEffect(() => {
     dialog.current.showModal();
   }, []);
   return html`<dialog ref=${dialog} onClose=${onEnd} aria-labelledby="dialog-title">
