@@ -58,12 +58,8 @@ def test_the_process_that_reads_for_the_page_starts(installed: Path) -> None:
     started(installed, "-m", "arena.web.reader_process")
 
 
-def test_bots_are_launched_and_what_they_played_is_verified(installed: Path) -> None:
-    """By the module `bots`, and by the path of the program that supervises each of them."""
-    play = ("tournament", "round_robin", "akq", "nash", "bluffer", "--db", "wheel.db")
-    started(installed, "-m", "arena", *play, *HANDS)
-
-    assert "all fit" in started(installed, "-m", "arena", "verify", "wheel.db")
+def test_a_match_is_played(installed: Path) -> None:
+    assert started(installed, "-m", "arena", "play", "akq", "nash", "bluffer", *HANDS)
 
 
 def test_a_starter_and_the_configuration_of_a_class_are_written(
