@@ -703,9 +703,13 @@ def test_every_code_of_refused_is_there() -> None:
 
 
 def said_in_sources(pattern: str) -> set[str]:
-    """What the arena's own modules say in such a place."""
-    files = (ROOT / "arena").rglob("*.py")
-    return {said for file in files for said in re.findall(pattern, file.read_text())}
+    """What the arena says to bots in such a place; what the page says is in its own manual."""
+    return {
+        said
+        for package in ("referee", "server")
+        for file in (ROOT / "arena" / package).rglob("*.py")
+        for said in re.findall(pattern, file.read_text())
+    }
 
 
 def doc(cls: type) -> str:
