@@ -1094,6 +1094,51 @@ def test_more_are_opened_as_the_first_matches_go_on(
     run(scenario)
 
 
+def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.referee.referee.Table.progress", 0.0)
+
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, tables=64)
+        _, task = await hall.begin(*CLASS, matches=4)
+        await in_time(task)
+
+        assert max(hall.most_chairs.values()) > 4
+
+    run(scenario)
+
+
+def test_after_a_pause_few_are_opened_again(house: House) -> None:
+    async def scenario() -> None:
+        hall = Hall(house)
+        hall.come(*CLASS, plays=silent, tables=64)
+        competition, task = await hall.begin(*CLASS, matches=40)
+        for name in CLASS:
+            hall.plays(name, some(60))
+        await turns(400)
+
+        assert len(competition.tables) > 4 * len(CLASS)
+
+        competition.pause(act("pause"))
+        await answers(hall, *CLASS)
+
+        assert competition.tables == ()
+
+        for name in CLASS:
+            hall.plays(name, silent)
+        competition.resume(act("resume"))
+        await turns()
+
+        assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
+
+        competition.stop(act("stop"))
+        await in_time(task)
+
+    run(scenario)
+
+
 def test_thousands_of_bots_are_looked_at_some_at_a_time(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1061,3 +1061,38 @@ def test_J3_the_verdict_says_whether_it_is_forgiven(house: House) -> None:
     [over] = [message for message in bot.reads() if isinstance(message, Over)]
     assert over.verdict is not None
     assert over.verdict.forgiven
+
+
+def test_J7_a_question_that_is_not_written_yet_is_not_late_by_the_one_before(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    house.open(ann, ben, hands=3)
+    house.sit(ann, ben)
+    [first] = ann.asks()
+    house.answer(ann, first, "check")
+    [his] = ben.asks()
+    house.passes(3.9)
+    house.answer(ben, his, "bet")
+    house.passes(0.2)  # its frame waits: more than its time since the first question
+
+    assert house.results == []
+    assert [ask.question.kind for ask in ann.asks()] == ["respond"]
+
+
+def test_J7_an_old_stall_is_no_credit_for_a_question_that_comes_while_a_bot_is_away(
+    house: House,
+) -> None:
+    ann, ben = house.bot("ann"), house.bot("ben")
+    table = house.open(ann, ben, hands=3)
+    house.sit(ann, ben)
+    [first] = ann.asks()
+    house.answer(ann, first, "check")
+    [his] = ben.asks()
+    ann.goes()
+    house.held_up(3.0)
+    house.passes(0.1)
+    house.answer(ben, his, "bet")
+
+    assert table.chairs[0].ask is not None
+    assert table.chairs[0].lag_s == house.conduct.lag.total_s(house.now) > 2.0
