@@ -214,12 +214,14 @@ class School:
         return next(one for one in listed if one["kind"] == "completed")
 
     def at_table(self) -> dict[str, str]:
-        """The matches that go on and on, by game."""
+        """The matches that go on and on, by game; people who play are in no competition."""
         live: dict[str, str] = {}
 
         def all_there() -> bool:
             matches = self.document("/api/lobby.json")["matches"]
-            live.update({one["game"]: one["match"] for one in matches})
+            live.update(
+                {one["game"]: one["match"] for one in matches if one["competition"]}
+            )
             return live.keys() >= set(self._live)
 
         self.until(all_there, "a match in every game that is to be seen live")

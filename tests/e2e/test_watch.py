@@ -46,8 +46,8 @@ BOTS = {
 }
 LONG: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 3_000},
-    "gin_rummy": {"games": 10},
-    "high_low": {"max_shuffles": 40, "gap": 1_000_000},
+    "gin_rummy": {"games": 30},
+    "high_low": {"max_shuffles": 100, "gap": 1_000_000},
     "three_card_poker": {"rounds": 2_000, "stake": 1_000_000},
     "blackjack": {"hands": 1_500, "bankroll": 1_000_000},
 }

@@ -120,14 +120,23 @@ export function Failure({ error, retry }) {
 /** A window above the page that has the keyboard until it is closed, with Escape too. `children` gets what closes it. */
 export function Dialog({ title, onEnd, children }) {
   const dialog = useRef(null);
+  const hasEnded = useRef(false);
   // At once: a key that comes before the next picture is the dialog's.
   useLayoutEffect(() => {
     dialog.current.showModal();
   }, []);
-  return html`<dialog ref=${dialog} onClose=${onEnd} aria-labelledby="dialog-title">
+  // The browser's own `close` event comes later than the focus goes back: by then the same question may have been asked anew.
+  const end = (event) => {
+    event?.preventDefault?.();
+    if (hasEnded.current) return;
+    hasEnded.current = true;
+    dialog.current?.close();
+    onEnd();
+  };
+  return html`<dialog ref=${dialog} onCancel=${end} onClose=${end} aria-labelledby="dialog-title">
     <div class="stack">
       <h2 id="dialog-title">${title}</h2>
-      ${children(() => dialog.current?.close())}
+      ${children(end)}
     </div>
   </dialog>`;
 }

@@ -511,6 +511,38 @@ def test_zombies_do_not_count() -> None:
     asyncio.run(main())
 
 
+def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else whoever keeps the machine busy is found too late."""
+    rests: list[float | None] = []
+
+    class Recorded(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            rests.append(timeout)
+            return super().wait(0.001)
+
+    async def main() -> None:
+        watched = Watched()
+        watched.sampler.close()
+        monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
+        sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
+        monkeypatch.setattr(sampler, "_closing", Recorded())
+        sampler.watch("ann", 10)
+        sampler.start()
+        async with asyncio.timeout(TIMEOUT_S):
+            while sampler.samples < 2:
+                await asyncio.sleep(0.001)
+        sampler.close()
+
+    def waits_for_a_core() -> Mapping[int, Entry]:
+        threading.Event().wait(0.2)
+        return {}
+
+    asyncio.run(main())
+    assert max(rest for rest in rests if rest is not None) < 0.2
+
+
 def test_nobody_is_found_who_is_not_watched_any_more() -> None:
     async def main() -> None:
         watched = Watched()
