@@ -23,7 +23,13 @@ from typing import Any, Protocol
 import msgspec
 
 from arena.competitions.bot_supervisor import Crew, program_of
-from arena.competitions.competition import Competition, Listener, Report, in_turn
+from arena.competitions.competition import (
+    Competition,
+    Listener,
+    Report,
+    in_turn,
+    share,
+)
 from arena.competitions.scorebook import Ledger
 from arena.engine.match import Result
 from arena.engine.names import alike, owner_of
@@ -106,6 +112,19 @@ class _Relay(Listener):
     def freed(self, competition: Competition, names: Sequence[str]) -> None:
         """Other competitions may wait for these bots."""
         self._host.freed(names)
+
+    def share(self, competition: Competition, name: str) -> float:
+        """Other competitions may wait for this bot."""
+        return share(competition, self._host.competitions, name)
+
+    def beside(self, competition: Competition) -> Collection[Competition]:
+        """Those that have a player in common with it."""
+        players = set(competition.plan.players)
+        return [
+            one
+            for one in self._host.competitions
+            if one is not competition and not players.isdisjoint(one.plan.players)
+        ]
 
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out."""

@@ -22,7 +22,7 @@ from arena.competitions.stage_runner import RunningStage, Stopped
 from arena.engine.match import Match, MatchResult, Result
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
-from arena.formats.eta import Workload
+from arena.formats.eta import Left, Workload
 from arena.formats.formats import expected_matches, schedule_of
 from arena.formats.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
 from arena.formats.spec import WAIT_S, Form, Plan
@@ -77,6 +77,14 @@ class Listener:
     def freed(self, competition: Competition, names: Sequence[str]) -> None:
         """A match is over, and these bots have a table free; by default for the same competition."""
         competition.seat(names)
+
+    def share(self, competition: Competition, name: str) -> float:
+        """Which part of a bot's tables is the competition's while matches are still being spread; by default all."""
+        return 1.0
+
+    def beside(self, competition: Competition) -> Collection[Competition]:
+        """Which others are played by the same bots."""
+        return ()
 
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out, by what did not end a match."""
@@ -140,7 +148,7 @@ class Competition:
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self.started_at = wall()  # of one that was interrupted, its owner knows better
-        self._workload = Workload()
+        self._workload = Workload(self._rules.decisions(self._settings))
         self._findings: dict[str, Finding] = {}
         if self.plan.form is Form.ELIMINATION:
             self._findings |= ledger.findings
@@ -207,6 +215,43 @@ class Competition:
         """How many pairings wait for a table now; none on a ladder, where whoever is free plays."""
         return self._stage.waiting if isinstance(self._stage, RunningStage) else 0
 
+    @property
+    def left(self) -> Left | None:
+        """What is left of it; None if nobody knows, as on a ladder, in a pause, and before a match has ended."""
+        if self.is_paused or self.plan.form is Form.LADDER:
+            return None
+        playing = [table.decisions for table in self.tables]
+        waiting = self._expected - self.settled - len(playing)
+        links = [seat.player.floor_ms for one in self.tables for seat in one.chairs]
+        link_s = sum(links) / max(1, len(links)) / 1000
+        return self._workload.left(self._loop.time(), playing, waiting, link_s)
+
+    @property
+    def _expected(self) -> int:
+        return max(expected_matches(self.plan) or 0, self.scheduled)
+
+    @property
+    def is_spreading(self) -> bool:
+        """Whether its first matches are still on, so that more begin as these go on; see `tables_at_once`."""
+        return isinstance(self._stage, RunningStage) and self._stage.come < 1.0
+
+    @property
+    def rest(self) -> float:
+        """How many decisions are left to be made in what is scheduled, about."""
+        stage = self._stage
+        if not isinstance(stage, RunningStage):
+            return 0.0
+        return self._workload.rest(stage.playing, stage.waiting)
+
+    def wants(self, name: str) -> bool:
+        """Whether a match of that bot waits for a table; not on a ladder, where whoever is free plays."""
+        stage = self._stage
+        return isinstance(stage, RunningStage) and stage.wants(name)
+
+    def share(self, name: str) -> float:
+        """Which part of a bot's tables is this competition's now."""
+        return self._listener.share(self, name)
+
     def queue(self, most: int) -> tuple[Pairing, ...]:
         """Some of the pairings that wait, about those that come next."""
         stage = self._stage
@@ -214,13 +259,9 @@ class Competition:
 
     @property
     def progress(self) -> Progress:
-        """How far it is; the time left is that of the matches left, at the pace of the last minute."""
-        expected = max(expected_matches(self.plan) or 0, self.scheduled)
-        left_s = None
-        if not self.is_paused and self.plan.form is not Form.LADDER:
-            playing = [table.decisions for table in self.tables]
-            waiting = expected - self.settled - len(playing)
-            left_s = self._workload.left_s(self._loop.time(), playing, waiting)
+        """How far it is."""
+        left = self.left
+        others = [one.left for one in self._listener.beside(self)]
         return Progress(
             competition=self.id,
             run=self.plan.run,
@@ -228,8 +269,8 @@ class Competition:
             form=self.plan.form.value,
             state=self.state.value,
             settled=self.settled,
-            scheduled=expected,
-            left_s=left_s,
+            scheduled=self._expected,
+            left_s=left and round(left.s([one for one in others if one]), 1),
             waits_for=() if self._stage is None else self._stage.waits_for,
         )
 
@@ -329,7 +370,8 @@ class Competition:
         """Go on, also with what was void too often."""
         self.ledger.state_changed(State.RUNNING, act)
         self.is_paused = False
-        self._workload.begin(self._loop.time(), self._playing)
+        playing = [one.decisions for one in self.tables]
+        self._workload.begin(self._loop.time(), playing)
         self._reopen(retries=True)
 
     def stop(self, act: Act) -> None:
@@ -468,9 +510,9 @@ class Competition:
         now = self._loop.time()
         is_whole = result.termination.kind is Ending.COMPLETED
         lasted_s = now - table.opened_at
-        self._workload.ended(table.decisions, lasted_s, is_whole=is_whole)
+        self._workload.ended(table.decisions, is_whole=is_whole)
         if self._workload.is_due(now):
-            self._workload.mark(now, self._playing)
+            self._workload.mark(now, [one.decisions for one in self.tables])
         self._note(table.id, pairing, result, verdict, lasted_s)
 
     def freed(self, names: Sequence[str]) -> None:
@@ -551,11 +593,6 @@ class Competition:
         self._gateway.conduct.void(table, text)
 
     # --- within ---
-
-    @property
-    def _playing(self) -> int:
-        """How many decisions have been made in the matches that are being played."""
-        return sum(table.decisions for table in self.tables)
 
     def _climbs(self, name: str) -> bool:
         """Whether a bot is one of those that `plays`."""
@@ -678,16 +715,33 @@ class Competition:
 def in_turn(competitions: Iterable[Competition]) -> list[Competition]:
     """In which order they are offered bots: eliminations first, as a stage waits for every match of it, ladders last, as they have no end.
 
-    Of the others those with the fewest tables for what waits, so that the standings of all move, and their pace stays as it is.
+    Of the others those with the fewest tables for what is left to decide, so that the standings of all move, and their pace stays as it is.
     """
     order = {Form.ELIMINATION: 0, Form.LADDER: 2}
     return sorted(
         competitions,
         key=lambda one: (
             order.get(one.plan.form, 1),
-            len(one.tables) / max(1, one.waiting),
+            len(one.tables) / max(1.0, one.rest),
         ),
     )
+
+
+def share(
+    competition: Competition, competitions: Iterable[Competition], name: str
+) -> float:
+    """Which part of a bot's tables is a competition's while its first matches are on, or those of another that waits for the bot.
+
+    As much as is left to decide in it, so that all go on at the pace at which they began. Afterwards it is enough who is
+    offered a bot first: see `in_turn`. An elimination waits for every match of a stage, and has what it needs.
+    """
+    rivals = [one for one in competitions if one is not competition and one.wants(name)]
+    if competition.plan.form is Form.ELIMINATION:
+        return 1.0
+    if not any(one.is_spreading for one in (competition, *rivals)):
+        return 1.0
+    rest = competition.rest
+    return rest / max(1.0, rest + sum(one.rest for one in rivals))
 
 
 def _voided(result: MatchResult) -> MatchResult:

@@ -56,6 +56,9 @@ class Referee(Protocol):
     def freed(self, names: Sequence[str]) -> None:
         """These bots have a table free, for this competition or another."""
 
+    def share(self, name: str) -> float:
+        """Which part of a bot's tables is this competition's now."""
+
     def player(self, name: str) -> Player | None:
         """The bot of that name, if there is one that can still be dealt to."""
 
@@ -98,6 +101,9 @@ class RunningStage:
     All pairings of the same bots can be opened at the same times, so they wait together, as one company. Every bot has a list of its
     companies: the end of a match costs a look at its own players' possible opponents, however often they meet, and however
     large the competition is. Whoever has met goes to the end of the lists.
+
+    Attributes:
+        come: how far the first of its matches have come, from 0 to 1.
     """
 
     def __init__(self, referee: Referee, pairings: Sequence[Pairing]) -> None:
@@ -107,7 +113,8 @@ class RunningStage:
         self._waiting: dict[str, dict[_Company, None]] = {}
         self._tables: dict[int, Table] = {}
         self._playing: Counter[str] = Counter()
-        self._come = 0.0  # how far the first of these tables have come
+        self.come = 0.0
+        self._ended = 0
         self._full: set[str] = set()  # had no room when last looked at
         self._outcomes: dict[int, Outcome] = {}
         self._voids: Counter[int] = Counter()
@@ -135,6 +142,11 @@ class RunningStage:
         return tuple(self._tables.values())
 
     @property
+    def playing(self) -> int:
+        """How many matches are being played."""
+        return len(self._tables)
+
+    @property
     def waits_for(self) -> tuple[str, ...]:
         """Bots that are away and have a deadline, and those whose match waits for the instructor."""
         stuck = (name for one in self._stuck.values() for name in one.players)
@@ -143,7 +155,11 @@ class RunningStage:
     @property
     def waiting(self) -> int:
         """How many pairings wait for a table."""
-        return len(self._pairings) - len(self._outcomes) - len(self._tables)
+        return len(self._pairings) - len(self._outcomes) - self.playing
+
+    def wants(self, name: str) -> bool:
+        """Whether a pairing of that bot waits for a table."""
+        return bool(self._waiting.get(name)) and not self._referee.is_paused
 
     def queue(self, most: int) -> tuple[Pairing, ...]:
         """Some pairings that wait, about those that come next: the first of each company, in the order of the schedule."""
@@ -265,9 +281,9 @@ class RunningStage:
 
     def _grow(self) -> None:
         """From time to time there is room for more matches though none has ended; each look goes on where the last one stopped."""
-        if self._come < 1.0:
+        if self.come < 1.0:
             come = (table.progress for table in self._tables.values())
-            self._come = max(self._come, *come, 0.0)
+            self.come = max(self.come, *come, 0.0)
         enough = self._tries + _TRIES
         while not self._referee.is_paused and self._tries < enough:
             name = next(self._turn, None)
@@ -276,7 +292,7 @@ class RunningStage:
                 self._full.clear()
                 break
             bot = self._here(name)
-            if bot is not None and bot.room(self._playing[name], self._come) > 0:
+            if bot is not None and self._room(bot) > 0:
                 self.seat([name])
         self._growth = self._referee.after(_GROW_S, self._grow)
 
@@ -305,7 +321,7 @@ class RunningStage:
                 self._left.pop(name, None)
                 self._playing[name] += 1
             if not self._tables:
-                self._come = 0.0  # the first, or the first after a pause
+                self.come, self._ended = 0.0, 0  # the first, or the first after a pause
             self._tables[pairing.number] = self._referee.open(
                 pairing, partial(self._over, pairing)
             )
@@ -326,10 +342,14 @@ class RunningStage:
             timer.cancel()
             now = self._loop.time()
             self._left[name] = max(0.0, timer.left_s), now
-        room = player.room(self._playing[name], self._come)
+        room = self._room(player)
         if room < 1:
             self._full.add(name)
         return room
+
+    def _room(self, player: Player) -> int:
+        share = self._referee.share(player.name)
+        return player.room(self._playing[player.name], self.come, share)
 
     def _patience_s(self, name: str) -> float:
         """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.
@@ -408,7 +428,9 @@ class RunningStage:
         self._playing.subtract(pairing.players)
         self._full.difference_update(pairing.players)
         if result.termination.kind is Ending.COMPLETED:
-            self._come = 1.0
+            # One that was over early says little: the matches of some games are of very different length.
+            self._ended += 1
+            self.come = max(self.come, min(1.0, self._ended / (len(self._tables) + 1)))
         with self._failing():
             self._referee.note(pairing, table, result, verdict)
             if result.termination.kind is not Ending.VOID:

@@ -236,20 +236,21 @@ class Player:
             return False
         return len(self.chairs) < self.tables
 
-    def room(self, playing: int, come: float) -> int:
+    def room(self, playing: int, come: float, share: float = 1.0) -> int:
         """How many matches more of a competition are to be opened with it now; below 0 if it has more than keep it busy.
 
         Args:
             playing: at how many of that competition it sits.
             come: how far the first of them have come; see `tables_at_once`.
+            share: which part of its tables is that competition's.
         """
         answer_s, link_s = QUICK_S, self.floor_ms / 1000
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
-        most = min(self.tables, tables_at_once(1.0, answer_s, link_s))
-        return min(
-            most - len(self.chairs), tables_at_once(come, answer_s, link_s) - playing
-        )
+        most = tables_at_once(1.0, self.tables, answer_s, link_s)
+        now = tables_at_once(come, self.tables, answer_s, link_s)
+        enough = min(now, math.ceil(share * most))
+        return min(most - len(self.chairs), enough - playing)
 
     def took(self, asked_at: float, arrived: float) -> None:
         """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""

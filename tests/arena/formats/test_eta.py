@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from arena.formats.eta import Pace, Workload
+from arena.formats.eta import Left, Pace, Workload
 
 
 def pace(*ended: float) -> Pace:
@@ -50,63 +52,81 @@ EACH, AT_ONCE, MATCHES = 100, 40, 200
 """Decisions of a match, tables, and matches; a decision at every table takes a hundredth of a second."""
 
 
+def left_s(
+    workload: Workload, at: float, playing: Sequence[int], waiting: int
+) -> float | None:
+    found = workload.left(at, playing, waiting)
+    return None if found is None else found.s()
+
+
+def about(seconds: float) -> object:
+    """Lengths that differ by a twentieth are one."""
+    return pytest.approx(seconds, rel=0.06, abs=0.3)
+
+
 def test_before_a_match_has_run_its_course_nobody_knows_how_long_one_takes() -> None:
-    workload = Workload()
+    workload = Workload(EACH)
     workload.begin(0.0)
 
-    assert workload.left_s(1.0, [50, 50], 10) is None
+    assert left_s(workload, 1.0, [50, 50], 10) is None
 
-    workload.ended(3, 1.0, is_whole=False)
+    workload.ended(3, is_whole=False)
 
-    assert workload.left_s(1.0, [50, 50], 10) is None
+    assert left_s(workload, 1.0, [50, 50], 10) is None
 
 
 def test_what_has_been_played_of_a_match_is_not_left() -> None:
-    workload = Workload()
+    workload = Workload(EACH)
     workload.begin(100.0)
-    workload.ended(EACH, 1.0, is_whole=True)
+    workload.ended(EACH, is_whole=True)
 
-    assert workload.left_s(110.0, [60, 40], 0) == 5.0
-    assert workload.left_s(110.0, [60, 40], 3) == 20.0
-    assert workload.left_s(110.0, [150], 0) == 0.0, "it is longer than others"
-    assert workload.left_s(110.0, [], -1) == 0.0
+    assert left_s(workload, 110.0, [60, 40], 0) == about(5.5)
+    assert left_s(workload, 110.0, [150], 0) == about(0.0), "it is longer than others"
+    assert left_s(workload, 110.0, [], -1) == 0.0
 
 
 def test_a_match_that_was_stopped_took_time_but_says_nothing_of_the_others() -> None:
-    workload = Workload()
-    workload.begin(0.0)
-    workload.ended(EACH, 1.0, is_whole=True)
-    workload.ended(EACH, 1.0, is_whole=False)
+    lengths = []
+    for is_whole in (True, False):
+        workload = Workload(EACH)
+        workload.begin(0.0)
+        workload.ended(EACH, is_whole=True)
+        workload.ended(EACH // 10, is_whole=is_whole)
+        found = workload.left(10.0, [], 10)
+        assert found is not None
+        lengths.append(found.decisions)
 
-    assert workload.left_s(10.0, [], 1) == 5.0
+    assert lengths == [about(10 * EACH * 0.55), about(10 * EACH)]
 
 
 def test_the_time_of_a_pause_is_not_counted_as_play() -> None:
-    workload = Workload()
+    workload = Workload(EACH)
     workload.begin(0.0)
-    workload.ended(EACH, 1.0, is_whole=True)
-    workload.begin(3_600.0, 20)
+    workload.ended(EACH, is_whole=True)
+    workload.begin(3_600.0, [20])
 
-    assert workload.left_s(3_600.0, [20], 1) is None
-    assert workload.left_s(3_610.0, [70], 1) == 26.0
+    assert left_s(workload, 3_600.0, [20], 0) is None
+    assert left_s(workload, 3_610.0, [70], 0) == about(6.2)
 
 
 def test_how_fast_it_went_at_first_is_forgotten() -> None:
-    workload = Workload()
+    workload = Workload(EACH)
     workload.begin(0.0)
     for second in range(1, 11):  # ten times as slow as later
-        workload.ended(EACH, 1.0, is_whole=True)
-        workload.mark(float(second), 0)
+        workload.ended(EACH, is_whole=True)
+        workload.mark(float(second), [])
     for second in range(11, 21):
         for _ in range(10):
-            workload.ended(EACH, 1.0, is_whole=True)
-        workload.mark(float(second), 0)
+            workload.ended(EACH, is_whole=True)
+        workload.mark(float(second), [])
 
-    assert workload.left_s(20.0, [], 10) == 1.0
+    found = workload.left(20.0, [], 10)
+    assert found is not None
+    assert found.per_s == 10 * EACH
 
 
 def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
-    workload = Workload()
+    workload = Workload(EACH)
     workload.begin(0.0)
     playing, waiting, now, settled = [0] * AT_ONCE, MATCHES - AT_ONCE, 0.0, 0
     whole_s = MATCHES / AT_ONCE * EACH * 0.01
@@ -115,26 +135,67 @@ def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
         playing = [made + 1 for made in playing]
         for _ in range(playing.count(EACH)):
             playing.remove(EACH)
-            workload.ended(EACH, 1.0, is_whole=True)
+            workload.ended(EACH, is_whole=True)
             settled += 1
             if waiting:
                 waiting -= 1
                 playing.append(0)
             if workload.is_due(now):
-                workload.mark(now, sum(playing))
+                workload.mark(now, playing)
             if settled >= MATCHES / 10:
-                left_s = workload.left_s(now, playing, waiting)
+                expected_s = pytest.approx(whole_s - now, rel=0.3, abs=0.4)
 
-                assert left_s == pytest.approx(whole_s - now, rel=0.3, abs=0.4)
+                assert left_s(workload, now, playing, waiting) == expected_s
 
 
-def test_no_match_takes_less_time_than_the_fastest_took() -> None:
-    workload = Workload()
+def test_that_the_short_matches_end_first_says_nothing_of_those_that_go_on() -> None:
+    workload = Workload(EACH)
     workload.begin(0.0)
-    for _ in range(100):
-        workload.ended(EACH, 10.0, is_whole=True)
+    for _ in range(10):
+        workload.ended(EACH // 5, is_whole=True)
+    found = workload.left(10.0, [EACH] * 90, 100)
 
-    assert workload.left_s(10.0, [], 5) == 10.0, "all at once"
-    assert workload.left_s(10.0, [20, 90], 0) == 8.0
-    assert workload.left_s(10.0, [20, 90], 1) == 11.0, "one begins as another ends"
-    assert workload.left_s(10.0, [], 500) == 50.0
+    assert found is not None
+    assert found.decisions > 100 * EACH * 0.9
+
+
+@pytest.mark.parametrize(
+    ("playing", "seconds"), [([50] * 10, 8.6), ([95] * 9 + [50], 3.2)]
+)
+def test_the_last_matches_take_longer_if_one_of_them_does(
+    playing: list[int], seconds: float
+) -> None:
+    workload = Workload(EACH)
+    workload.begin(0.0)
+    workload.ended(EACH, is_whole=True)
+
+    assert left_s(workload, 10.0, playing, 0) == about(seconds)
+
+
+def left(
+    decisions: float, *, last: float = 0.0, longest: float = 0.0, link_s: float = 0.0
+) -> Left:
+    """Ten tables, a hundred decisions a second."""
+    waits = last == 0.0
+    return Left(decisions, last, longest, 10, 100.0, 0.1, link_s, waits)
+
+
+def test_all_that_wait_for_the_same_bots_end_together() -> None:
+    long, short = left(9_000), left(1_000)
+
+    assert long.s([short]) == short.s([long]) == 50.0
+    assert long.s([left(1_000, last=1_000)]) == 90.0
+
+
+def test_the_tables_of_one_that_waits_no_more_go_to_the_others() -> None:
+    last = left(1_000, last=1_000, longest=300)
+
+    assert last.s([left(9_000)]) == 30.0
+    assert last.s() == 20.0, "half of the time is each table's"
+
+
+def test_far_away_the_last_matches_are_no_faster() -> None:
+    for link_s, whole_s in ((0.0, 20.0), (0.05, 25.0), (0.1, 30.0), (0.2, 30.0)):
+        last = left(1_000, last=1_000, longest=300, link_s=link_s)
+
+        assert last.s() == pytest.approx(whole_s)

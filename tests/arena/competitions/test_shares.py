@@ -1,0 +1,230 @@
+"""Two competitions with the same bots: each has its share of their tables, both end together, and the time left is right early.
+
+Real stages share simulated bots: in a round every match makes a decision; a round takes a fixed time, and more for every match.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from arena.competitions.competition import Competition, in_turn, share
+from arena.competitions.stage_runner import RunningStage
+from arena.formats.eta import Left, Workload
+from arena.formats.schedule import Pairing
+from arena.formats.spec import Form
+from arena.referee.bot_session import Player
+from protocol.messages import Ending
+
+BOTS, TABLES = 41, 64
+FIXED_S, EACH_S = 0.018, 0.000_016
+COMPLETED = SimpleNamespace(termination=SimpleNamespace(kind=Ending.COMPLETED), out=())
+
+
+class SimulatedBot:
+    """Answers at once at all its tables."""
+
+    floor_ms = 0.0
+    is_away = is_unheard = False
+    answers, _busy_s = 1_000, 0.05
+    tables = TABLES
+    room = Player.room
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.chairs: set[SimulatedMatch] = set()
+
+
+class SimulatedMatch:
+    """Is over after so many decisions."""
+
+    def __init__(
+        self, of: SimulatedCompetition, pairing: Pairing, on_over: Any
+    ) -> None:
+        self.length = max(10, int(of.length()))
+        self.usual = of.usual
+        self.pairing = pairing
+        self.on_over = on_over
+        self.decisions = 0
+
+    @property
+    def progress(self) -> float:
+        return self.decisions / self.usual
+
+
+class SimulatedCompetition:
+    """What a stage, `share` and `in_turn` know of a competition."""
+
+    is_paused = False
+    plan = SimpleNamespace(form=Form.ROUND_ROBIN)
+
+    def __init__(
+        self, night: Night, usual: float, length: Callable[[], float], meetings: int
+    ) -> None:
+        pairs = list(itertools.combinations(night.bots, 2)) * meetings
+        self.usual, self.length = usual, length
+        self.night = night
+        self.matches = len(pairs)
+        self.ends: list[float] = []
+        self.left_seen: list[tuple[float, float]] = []
+        self._workload = Workload(usual)
+        self._workload.begin(night.now)
+        self.stage = RunningStage(
+            self, [Pairing(number, pair) for number, pair in enumerate(pairs)]
+        )
+        night.competitions.append(cast("Competition", self))
+        self.task = asyncio.ensure_future(self.stage.outcomes())
+
+    @property
+    def tables(self) -> Sequence[Any]:
+        return self.stage.tables
+
+    @property
+    def is_spreading(self) -> bool:
+        return self.stage.come < 1.0
+
+    @property
+    def rest(self) -> float:
+        return self._workload.rest(self.stage.playing, self.stage.waiting)
+
+    @property
+    def left(self) -> Left | None:
+        playing = [match.decisions for match in self.tables]
+        return self._workload.left(self.night.now, playing, self.stage.waiting)
+
+    def wants(self, name: str) -> bool:
+        return self.stage.wants(name)
+
+    def share(self, name: str) -> float:
+        return share(cast("Competition", self), self.night.competitions, name)
+
+    def player(self, name: str) -> Any:
+        return self.night.bots[name]
+
+    def known(self, pairing: Pairing) -> None:
+        return None
+
+    def is_out(self, *names: str) -> bool:
+        return False
+
+    def awaited(self, name: str) -> float:
+        raise AssertionError(f"{name} is here")
+
+    forfeit = stuck = void_table = cast("Any", awaited)
+
+    def after(self, delay_s: float, call: Callable[[], None]) -> Any:
+        due = (self.night.now + delay_s, next(self.night.numbers), call)
+        heapq.heappush(self.night.timers, due)
+        return SimpleNamespace(cancel=lambda: None)
+
+    def open(self, pairing: Pairing, on_over: Any) -> Any:
+        match = SimulatedMatch(self, pairing, on_over)
+        self.night.open(match)
+        return match
+
+    def note(self, pairing: Pairing, table: Any, result: Any, verdict: Any) -> None:
+        now = self.night.now
+        self.ends.append(now)
+        self._workload.ended(table.decisions, is_whole=True)
+        if self._workload.is_due(now):
+            self._workload.mark(now, [match.decisions for match in self.tables])
+
+    def freed(self, names: Sequence[str]) -> None:
+        self.night.freed.append(names)
+
+
+class Night:
+    """The bots, the time, and what is played."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.numbers = itertools.count()
+        self.timers: list[tuple[float, int, Callable[[], None]]] = []
+        self.bots = {f"bot {n}": SimulatedBot(f"bot {n}") for n in range(BOTS)}
+        self.competitions: list[Competition] = []
+        self.matches: set[SimulatedMatch] = set()
+        self.freed: list[Sequence[str]] = []
+
+    def open(self, match: SimulatedMatch) -> None:
+        self.matches.add(match)
+        for name in match.pairing.players:
+            self.bots[name].chairs.add(match)
+
+    async def play(self) -> None:
+        """Until all is over."""
+        competitions = cast("list[SimulatedCompetition]", self.competitions)
+        await asyncio.sleep(0)
+        while not all(one.stage.settled == one.matches for one in competitions):
+            while self.timers and self.timers[0][0] <= self.now:
+                heapq.heappop(self.timers)[2]()
+            self._round()
+            await asyncio.sleep(0)
+            for one in competitions:
+                if one.matches / 10 <= one.stage.settled <= one.matches * 0.9:
+                    others = [other.left for other in competitions if other is not one]
+                    left = one.left
+                    assert left is not None
+                    shown_s = left.s([other for other in others if other is not None])
+                    one.left_seen.append((self.now, shown_s))
+
+    def _round(self) -> None:
+        self.now += FIXED_S + EACH_S * len(self.matches)
+        for match in tuple(self.matches):
+            match.decisions += 1
+            if match.decisions == match.length:
+                self.matches.remove(match)
+                for name in match.pairing.players:
+                    self.bots[name].chairs.remove(match)
+                match.on_over(match, COMPLETED, None)
+        freed, self.freed = self.freed, []
+        for names in freed:
+            for competition in in_turn(self.competitions):
+                cast("SimulatedCompetition", competition).stage.seat(names)
+
+
+@cache
+def play_both() -> tuple[SimulatedCompetition, SimulatedCompetition]:
+    """One whose matches are of much the same length, and one whose matches are not."""
+
+    async def evening() -> tuple[SimulatedCompetition, SimulatedCompetition]:
+        rng = random.Random(13)
+        night = Night()
+        even = SimulatedCompetition(night, 300, lambda: rng.gauss(334, 6), 2)
+        uneven = SimulatedCompetition(
+            night, 200, lambda: rng.gammavariate(10.8, 310 / 10.8), 2
+        )
+        await night.play()
+        await asyncio.gather(even.task, uneven.task)
+        return even, uneven
+
+    return asyncio.run(evening())
+
+
+def test_two_competitions_with_the_same_bots_end_together_and_both_move() -> None:
+    ends = []
+    for one in play_both():
+        assert len(one.ends) == one.matches
+        ends.append(one.ends[-1])
+        assert one.ends[0] < 0.35 * one.ends[-1]
+        half = sum(at <= one.ends[-1] / 2 for at in one.ends)
+        assert 0.25 < half / one.matches < 0.55
+
+    assert ends[0] == pytest.approx(ends[1], rel=0.1)
+
+
+def test_the_time_left_of_two_competitions_is_right_from_a_tenth_to_nine_tenths_of_each() -> (
+    None
+):
+    for one in play_both():
+        wrong = [left_s / (one.ends[-1] - at) - 1 for at, left_s in one.left_seen]
+
+        assert abs(wrong[0]) < 0.3
+        assert sum(abs(by) < 0.3 for by in wrong) > 0.9 * len(wrong)
