@@ -24,7 +24,7 @@ import msgspec
 
 from arena.competitions.bot_supervisor import Crew, program_of
 from arena.competitions.competition import Competition, Listener, Report, in_turn
-from arena.competitions.scorebook import Ledger
+from arena.competitions.ledger import Ledger
 from arena.engine.match import Result
 from arena.engine.names import alike, owner_of
 from arena.engine.verdict import Finding
@@ -402,7 +402,7 @@ class Host:
                 return f"{player.name} is connected"
         for one in self._competitions:
             for bot in one.plan.players:
-                is_out = bot in one.ledger.removed
+                is_out = bot in one.ledger.book.removed
                 if alike(owner_of(bot)) == key and not is_out:
                     return f"{bot} takes part in {one.id}, which is not over"
         others = (
@@ -468,7 +468,7 @@ class Host:
         """A competition with what is in its ledger, to be played."""
         self._spell(ledger.plan.players)
         if ledger.plan.form is Form.LADDER:
-            self._spell(row.name for row in ledger.rows)
+            self._spell(row.name for row in ledger.book.rows)
         return Competition(
             ledger,
             self.gateway,

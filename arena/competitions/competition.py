@@ -1,7 +1,7 @@
 """Runs a competition: opens its matches as bots are free, rules who is out, and does what the instructor wants.
 
 The schedule says who plays whom (`arena/formats/schedule.py`), a stage opens what can be opened (`arena/competitions/stage_runner.py`), the ledger keeps what
-came of it (`arena/competitions/scorebook.py`); the director carries pairings to the conduct and results back. One slow bot delays nothing but its own
+came of it (`arena/competitions/ledger.py`); the director carries pairings to the conduct and results back. One slow bot delays nothing but its own
 matches. A competition that was interrupted begins like a new one, only with results in its ledger.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from arena.competitions.ladder_runner import LadderStage
-from arena.competitions.scorebook import Ledger
+from arena.competitions.ledger import Ledger
 from arena.competitions.stage_runner import RunningStage, Stopped
 from arena.engine.match import Match, MatchResult, Result
 from arena.engine.names import owner_of
@@ -144,7 +144,7 @@ class Competition:
         self._findings: dict[str, Finding] = {}
         if self.plan.form is Form.ELIMINATION:
             self._findings |= ledger.findings
-            for name, ended in ledger.removed.items():
+            for name, ended in ledger.book.removed.items():
                 self._findings[name] = _removed(ended.text)
         self._names = frozenset((*self.plan.players, *self.plan.house))
         self._stage: RunningStage | LadderStage | None = None
@@ -255,8 +255,8 @@ class Competition:
             form=self.plan.form,
             players=self.plan.players,
             state=self.state,
-            standings=self.ledger.rows,
-            cross_table=self.ledger.cross_table,
+            standings=self.ledger.book.rows,
+            cross_table=self.ledger.book.cross_table,
             ranking=ranking,
             verdicts=self.verdicts,
             played=self.played,
@@ -288,19 +288,21 @@ class Competition:
             self._listener.told(f"{self.title}: the house bot {name} {finding.text}")
             if self._stage is not None:
                 self._stage.offended(name)
-        elif self.is_in(name) and not self.ledger.knows(name, finding.event):
+        elif self.is_in(name) and not self.ledger.book.knows(name, finding.event):
             is_new = name not in self._findings
             self._findings.setdefault(name, finding)
             if self._stage is not None:
                 self._stage.offended(name)
-            rests = self.plan.form is Form.ELIMINATION and name not in self.ledger.out
+            rests = (
+                self.plan.form is Form.ELIMINATION and name not in self.ledger.book.out
+            )
             if is_new and rests:
                 # It rests, or has played: its next table will have to know, also after a power cut.
                 self.ledger.found(name, finding, self._wall())
 
     def is_in(self, name: str) -> bool:
         """Whether a bot takes part and has neither been eliminated nor removed."""
-        if name in self.ledger.out or name in self.ledger.removed:
+        if name in self.ledger.book.out or name in self.ledger.book.removed:
             return False
         return name in self._names or (
             self.plan.form is Form.LADDER
@@ -361,7 +363,7 @@ class Competition:
             return
         played = self.ledger.take_back(match, act, self._first)
         seat = played.result.termination.seat
-        if seat is not None and played.players[seat] not in self.ledger.removed:
+        if seat is not None and played.players[seat] not in self.ledger.book.removed:
             name = played.players[seat]
             self._findings.pop(name, None)
             self.ledger.excused(name, self._wall())
@@ -408,15 +410,15 @@ class Competition:
 
     def is_out(self, *names: str) -> bool:
         """Whether one of them has been eliminated (J3)."""
-        return any(name in self.ledger.out for name in names)
+        return any(name in self.ledger.book.out for name in names)
 
     def is_barred(self, name: str) -> bool:
         """Whether a bot may not play here any more, or its owner."""
-        return name in self.ledger.out or owner_of(name) in self.ledger.out
+        return name in self.ledger.book.out or owner_of(name) in self.ledger.book.out
 
     def rests_s(self, owner: str) -> float:
         """How long everything of an owner still rests after its offences, in seconds (J3)."""
-        return self.ledger.pauses.left_s(owner, self._wall())
+        return self.ledger.book.pauses.left_s(owner, self._wall())
 
     def plays(self) -> list[Player]:
         """All that are here and play the game, but for people and the house bots of other competitions."""
@@ -565,7 +567,7 @@ class Competition:
     def _reopen(self, *, retries: bool = False) -> None:
         """Go on with what has no result any more; whom the instructor has removed does not play in it."""
         if self._stage is not None:
-            self._stage.reopen(tuple(self.ledger.removed), retries=retries)
+            self._stage.reopen(tuple(self.ledger.book.removed), retries=retries)
 
     async def _play_all(self) -> Ranking:
         if self.plan.form is Form.LADDER:

@@ -9,15 +9,14 @@ and returns what does not fit, in words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.formats.forgiveness import Forgiveness
-from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing, Placed, Ranking, Stage
+from arena.formats.schedule import Pairing, Placed, Ranking
+from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.records.verify import Asked, stored_text
 from arena.storage.models import State
@@ -72,7 +71,17 @@ def audit(
         is_old: it was played before pairings had numbers and plans had limits: then its schedule says nothing.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
-    out = _out(competition.plan, matches, verdicts)
+    book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
+    out = {
+        match.id: book.add(
+            match.id,
+            Pairing(match.pairing, match.players),
+            match.result,
+            match.finished_at,
+        )
+        for match in matches
+        if match.counts
+    }
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
@@ -84,7 +93,7 @@ def audit(
             *_eventful(matches, verdicts, events or {}),
             *([] if is_old else _standing(competition, acts)),
             *([] if is_old else _afterwards(competition.plan, played, acts, out)),
-            *([] if is_old else _scheduled(competition, matches, acts, out)),
+            *([] if is_old else _scheduled(competition, matches, acts, book)),
         )
     )
 
@@ -290,7 +299,7 @@ def _scheduled(
     competition: Competition,
     matches: Sequence[Played],
     acts: Sequence[Act],
-    out_by: Mapping[str, Collection[str]],
+    book: Scorebook,
 ) -> Said:
     """What counts is what the schedule asks for, and the ranking is what it returns."""
     plan = competition.plan
@@ -300,15 +309,31 @@ def _scheduled(
     for match in matches:
         if match.counts:
             counted.setdefault(match.pairing, match)
-    out = set(_removed(acts)).union(*out_by.values())
-    run = _Run(plan, counted, out)
-    yield from run.flaws()
+    run, why = ScheduleRun(plan), ""
+    try:
+        run.run(
+            {number: match.result for number, match in counted.items()},
+            {*_removed(acts), *book.out},
+        )
+    except UsageError as error:
+        why = one_line(str(error))
+    except Exception as error:  # by results that no match can have
+        why = in_words(error)
+    for number, pairing in run.asked.items():
+        if number in counted and counted[number].players != pairing.players:
+            match = counted[number]
+            yield (
+                match.id,
+                f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
+            )
+    if why:
+        yield None, f"its schedule cannot be run again: {why}"
     for number, match in counted.items():
         if number not in run.asked:
             yield match.id, f"the schedule asks for no pairing {number}"
     if competition.state is not State.FINISHED:
         return
-    missing = [pairing for pairing in run.missing if not _alone(pairing)]
+    missing = [pairing for pairing in run.missing if not pairing.is_alone]
     for pairing in missing[:_SHOWN]:
         yield (
             None,
@@ -316,85 +341,8 @@ def _scheduled(
         )
     if len(missing) > _SHOWN:
         yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
-    if run.ranking is None:
-        return
-    written, made = competition.ranking, run.ranking
-    if all(placed.score is None for placed in written):  # as older arenas wrote them
-        made = tuple(msgspec.structs.replace(placed, score=None) for placed in made)
-    if made != written:
-        yield None, _first_difference(written, made)
-
-
-class _Run:
-    """A schedule, run again as far as the results go.
-
-    Attributes:
-        asked: the numbers of the pairings that it asks for.
-        missing: those that have no result, and whose players were not out.
-        ranking: what it returns at its end; None if it does not get there.
-    """
-
-    def __init__(
-        self, plan: Plan, counted: Mapping[int, Played], out: set[str]
-    ) -> None:
-        self.asked: set[int] = set()
-        self.missing: list[Pairing] = []
-        self.ranking: Ranking | None = None
-        self._plan, self._counted, self._out = plan, counted, out
-
-    def flaws(self) -> Said:
-        """Run it; what is said are pairings with the wrong players, and why it cannot be run."""
-        try:
-            schedule = schedule_of(self._plan)
-            stage = next(schedule)
-            while True:
-                yield from self._misplaced(stage)
-                outcomes = self._outcomes(stage)
-                if outcomes is None:
-                    return
-                stage = schedule.send(outcomes)
-        except StopIteration as end:
-            self.ranking = end.value
-        except UsageError as error:
-            yield None, f"its schedule cannot be run again: {one_line(str(error))}"
-        except Exception as error:  # by results that no match can have
-            yield None, f"its schedule cannot be run again: {in_words(error)}"
-
-    def _misplaced(self, stage: Stage) -> Said:
-        for pairing in stage:
-            self.asked.add(pairing.number)
-            match = self._counted.get(pairing.number)
-            if match is not None and match.players != pairing.players:
-                yield (
-                    match.id,
-                    f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
-                )
-
-    def _outcomes(self, stage: Stage) -> tuple[Outcome, ...] | None:
-        """What came of a stage; None if it is not complete, so that nobody knows what comes next."""
-        eliminates = self._plan.form is Form.ELIMINATION  # where everybody has a result
-        outcomes = []
-        for pairing in stage:
-            match = self._counted.get(pairing.number)
-            struck = not eliminates and not self._out.isdisjoint(pairing.players)
-            if match is None and not struck:
-                self.missing.append(pairing)
-            outcomes.append(Outcome(pairing, None if match is None else match.result))
-        return None if eliminates and self.missing else tuple(outcomes)
-
-
-def _out(
-    plan: Plan, matches: Iterable[Played], verdicts: Iterable[Verdict]
-) -> dict[str, tuple[str, ...]]:
-    """Which matches that count put whom out, by their ids: all offenders, but for those that were forgiven (J3)."""
-    forgiveness = Forgiveness(plan.forgive, verdicts)
-    out = {}
-    for match in matches:
-        if match.counts and _all_out(match):
-            forgiven = forgiveness.forgiven(match.id, match.players, match.result)
-            spared = {match.players[seat] for seat in forgiven}
-            out[match.id] = tuple(bot for bot in _all_out(match) if bot not in spared)
-    return out
+    if run.ranking is not None and run.ranking != competition.ranking:
+        yield None, _first_difference(competition.ranking, run.ranking)
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:
@@ -417,11 +365,6 @@ def _all_out(match: Played) -> tuple[str, ...]:
     """Who is out by it: the offender, and those who did not come either."""
     seats = range(len(match.players))
     return tuple(match.players[seat] for seat in match.result.out if seat in seats)
-
-
-def _alone(pairing: Pairing) -> bool:
-    """Whether a bot was to meet itself: it need not, if it has one table only."""
-    return len(pairing.players) > 1 and len(set(pairing.players)) == 1
 
 
 def _versus(players: Sequence[str]) -> str:

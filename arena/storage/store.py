@@ -131,7 +131,7 @@ class Store(Archive):
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Played:
         """Note a match that is over or void, in one transaction with the evidence if it ended by an offence.
 
         It counts unless it is void. Two that count for one pairing are a failure.
@@ -146,6 +146,9 @@ class Store(Archive):
             finished_at: when the result was known.
             verdict: the evidence, if there is any (J4).
             others: that of those who are out with the offender.
+
+        Returns:
+            The match, as a reader will get it but for its number and digest.
         """
         ended = result.termination
         played = Played(
@@ -174,6 +177,7 @@ class Store(Archive):
         ruled = (*(() if verdict is None else (verdict,)), *others)
         evidence = tuple(_ruling(competition, one, finished_at) for one in ruled)
         self._writer.put(rows)
+        return played
 
     def acted(self, act: Act) -> None:
         """Note what somebody did."""

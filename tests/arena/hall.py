@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from arena.competitions.competition import Competition, Listener, Report, in_turn
-from arena.competitions.scorebook import Ledger
+from arena.competitions.ledger import Ledger
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Outcome, Pairing
@@ -120,7 +120,7 @@ class Book:
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Played:
         if len(self.matches) == self.fails_at:
             raise StoreFailed("the disk is full")
         counts = result.termination.kind is not Ending.VOID
@@ -128,26 +128,26 @@ class Book:
         assert not (counts and pairing in again), "the database would refuse it"
         assert result.record.termination == result.termination
         self.matches.append((players, result))
-        self.rows.append(
-            Played(
-                number=len(self.rows) + 1,
-                id=match,
-                competition=competition,
-                pairing=pairing,
-                counts=counts,
-                game=result.record.game,
-                players=players,
-                result=Result(
-                    result.scores, result.points, result.termination, result.also_out
-                ),
-                started_at=started_at,
-                finished_at=finished_at,
-                digest="",
-            )
+        played = Played(
+            number=len(self.rows) + 1,
+            id=match,
+            competition=competition,
+            pairing=pairing,
+            counts=counts,
+            game=result.record.game,
+            players=players,
+            result=Result(
+                result.scores, result.points, result.termination, result.also_out
+            ),
+            started_at=started_at,
+            finished_at=finished_at,
+            digest="",
         )
+        self.rows.append(played)
         if verdict is not None:
             self.verdicts += (verdict, *others)
         self.on_match()
+        return played
 
     async def flushed(self) -> None:
         """All of it is there at once."""

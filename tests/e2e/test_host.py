@@ -474,7 +474,7 @@ def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
     cup = SimpleNamespace(
         id="cup-1",
         plan=SimpleNamespace(players=("cem/akq", "dan")),
-        ledger=SimpleNamespace(removed={"dan": "removed by Eva"}),
+        ledger=SimpleNamespace(book=SimpleNamespace(removed={"dan": "removed by Eva"})),
     )
     host = SimpleNamespace(
         gateway=SimpleNamespace(players=players),

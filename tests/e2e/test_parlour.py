@@ -218,7 +218,7 @@ def test_people_and_their_house_bots_are_on_no_ladder(tmp_path: Path) -> None:
         (_, over), _ = await asyncio.gather(bob.play(2), eve.play(2))
         assert over["termination"]["kind"] == "completed"
         [competition] = place.host.competitions
-        names = {name for row in competition.ledger.rows for name in (row.name,)}
+        names = {name for row in competition.ledger.book.rows for name in (row.name,)}
         assert names == {"bob", "eve"}
         assert [player.name for player in competition.plays()] == ["bob", "eve"]
         await person.play()

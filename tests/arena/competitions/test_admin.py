@@ -12,7 +12,7 @@ import pytest
 
 from arena.competitions.admin import Instructor, Starter
 from arena.competitions.arena_host import Host
-from arena.competitions.scorebook import Ledger
+from arena.competitions.ledger import Ledger
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.storage.live_results import Results

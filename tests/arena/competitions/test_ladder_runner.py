@@ -556,7 +556,7 @@ def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
         met = [row for row in hall.book.results() if "ben" in row.players]
         competition.remove("ben", act("remove", bot="ben"))
         await competition.ledger.rated()
-        rows = {row.name: row for row in competition.ledger.rows}
+        rows = {row.name: row for row in competition.ledger.book.rows}
 
         assert met
         assert rows["ben"].eliminated is not None
@@ -592,7 +592,7 @@ def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
             await until(hall, len(hall.book.matches) + 3)
         go.set()
         await competition.ledger.rated()
-        rows = {row.name: row for row in competition.ledger.rows}
+        rows = {row.name: row for row in competition.ledger.book.rows}
 
         assert any(read)
         for name in {"ann", "cem", "dan"} - set(gone):
@@ -667,7 +667,7 @@ def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> 
 
         hall = Hall(house)
         again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
-        assert again.ledger.rows == before.standings
+        assert again.ledger.book.rows == before.standings
 
         hall.come("ann", "ben")
         task = asyncio.create_task(again.run())
