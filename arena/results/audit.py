@@ -56,7 +56,6 @@ def audit(
     undealt: Collection[str] = (),
     asked: Mapping[str, Asked | None] | None = None,
     events: Mapping[str, Sequence[str]] | None = None,
-    is_old: bool = False,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
 
@@ -68,7 +67,6 @@ def audit(
         undealt: the ids of matches that ended before there were cards: nobody has played there.
         asked: what was asked when an offence ended a match, or None if nothing was; of those matches whose record tells.
         events: which events these offences were, by match, in the order of who is out; of those matches whose record tells.
-        is_old: it was played before pairings had numbers and plans had limits: then its schedule says nothing.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
     book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
@@ -89,11 +87,11 @@ def audit(
             *_ruling(matches, verdicts),
             *_counting(matches),
             *_taken_back(matches, acts),
-            *([] if is_old else _evident(competition.plan, verdicts, asked or {})),
+            *_evident(competition.plan, verdicts, asked or {}),
             *_eventful(matches, verdicts, events or {}),
-            *([] if is_old else _standing(competition, acts)),
-            *([] if is_old else _afterwards(competition.plan, played, acts, out)),
-            *([] if is_old else _scheduled(competition, matches, acts, book)),
+            *_standing(competition, acts),
+            *_afterwards(competition.plan, played, acts, out),
+            *_scheduled(competition, matches, acts, book),
         )
     )
 

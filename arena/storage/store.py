@@ -67,8 +67,8 @@ class Store(Archive):
         exclusive: be the arena that runs on it, until it is closed: no other can be at the same time.
 
     Raises:
-        UsageError: it cannot be opened, holds something else than an arena of this version or an older one, or
-            another arena runs on it; nothing has changed.
+        UsageError: it cannot be opened, holds something else than an arena of this version, or another arena runs on it;
+            nothing has changed.
     """
 
     def __init__(
