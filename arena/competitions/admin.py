@@ -175,7 +175,7 @@ class Instructor:
         elif new is None:
             raise UsageError("expected the new name, got none")
         else:
-            if alike(new) != alike(name) and (use := self._host.use_of(new)):
+            if alike(new) != alike(name) and (use := self._host.presence.use_of(new)):
                 raise UsageError(f"expected a name that nobody has: {use}")
             new = unicodedata.normalize("NFC", new.strip())
             change = partial(self._roster.rename, name, new, who)
@@ -188,7 +188,7 @@ class Instructor:
 
     def _check_idle(self, name: str) -> None:
         """See that a name on the roster is not in use."""
-        if (use := self._host.use_of(name)) is not None:
+        if (use := self._host.presence.use_of(name)) is not None:
             raise UsageError(f"expected a name that is not in use: {use}")
         if (run := self._starter.awaiting(name)) is not None:
             raise UsageError(
@@ -250,7 +250,7 @@ class Instructor:
         ledger = self._host.ledger_of(written)
         ledger.take_back(match, self._act(message, who, written.id, text))
         # Who is not here would be absent in a minute: that is for the instructor to time.
-        here = {*self._host.taken, *(bot.name for bot in written.plan.bots)}
+        here = {*self._host.presence.taken, *(bot.name for bot in written.plan.bots)}
         away = [name for name in played.players if name not in here]
         again = self._act(message, who, written.id, f"goes on for {match}")
         ledger.state_changed(State.PAUSED if away else State.RUNNING, again)
@@ -263,7 +263,7 @@ class Instructor:
         name = message.bot
         if name is None:
             raise UsageError("expected the name of a bot to be removed, got none")
-        name = self._host.spelled(name)
+        name = self._host.presence.spelled(name)
         message = msgspec.structs.replace(message, bot=name)
         over = self._over(message.competition)
         if over is not None:

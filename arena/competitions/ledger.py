@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import Finding
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import Pairing, Ranking
+from arena.formats.schedule import Pairing, Placed, Ranking
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
 from arena.storage.models import ARENA, Act, Played, State, removed
@@ -22,10 +23,41 @@ from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "Report"]
 
 _LATEST = 100  # verdicts of a ladder that are kept at hand; the database has them all
 _OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How a competition ended.
+
+    Attributes:
+        competition, run: its id, and the name of its run or empty.
+        game, form, players: what was played, by whom.
+        state: `finished`, or `stopped` by the instructor.
+        standings: rows, best first, the eliminated at the end; empty for an elimination.
+        cross_table: who has done how against whom, in a round robin.
+        ranking: the places of an elimination.
+        not_there: those of the roster who had not come when it started.
+        verdicts: every offence, with its evidence.
+        played: how many matches count or ended by an offence.
+        seconds: how long it took, since the arena was last started.
+    """
+
+    competition: str
+    run: str
+    game: str
+    form: Form
+    players: tuple[str, ...]
+    state: State
+    standings: tuple[Any, ...]
+    cross_table: dict[str, dict[str, Any]]
+    ranking: tuple[Placed, ...]
+    verdicts: tuple[Verdict, ...]
+    played: int
+    seconds: float
+    not_there: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -254,6 +286,24 @@ class Ledger:
     ) -> None:
         """The competition has ended."""
         self._store.competition_finished(self.id, at, ranking, state, act)
+
+    def report(self, ranking: Ranking, state: State, seconds: float) -> Report:
+        """How it has ended, after so many seconds."""
+        return Report(
+            competition=self.id,
+            run=self.plan.run,
+            game=self.plan.game,
+            form=self.plan.form,
+            players=self.plan.players,
+            state=state,
+            standings=self.book.rows,
+            cross_table=self.book.cross_table,
+            ranking=ranking,
+            verdicts=tuple(self.verdicts),
+            played=self.played,
+            seconds=seconds,
+            not_there=self.plan.not_there,
+        )
 
     # --- within ---
 

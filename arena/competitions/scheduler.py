@@ -15,8 +15,9 @@ import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.attendance import SHOWN, Attendance, Upcoming, Wait, attendance
-from arena.competitions.competition import Competition, Report
+from arena.competitions.competition import Competition
 from arena.competitions.config import Config
+from arena.competitions.ledger import Report
 from arena.competitions.planned_run import Run, Who, guests_of, plan_for, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.engine.names import alike, owner_of
@@ -251,7 +252,7 @@ class Course:
         _, teams = await self._roster()
         usual = self._games.get(game.name)
         plan = plan_by_hand(game, self._config, usual, form, matches, settings)
-        names = self._host.names(game.name)
+        names = self._host.presence.names(game.name)
         least = 1 if plan.form is Form.LEAGUE else 2
         if len(names) < least:
             raise UsageError(
@@ -398,10 +399,10 @@ class Course:
         await asyncio.sleep(rejoin_s)
         for _ in range(_GATHERS):
             wait.came = self._attendance(run, names)
-            here = self._host.names(run.game)
+            here = self._host.presence.names(run.game)
             await asyncio.sleep(_GATHER_S)
-            is_calm = self._host.names(run.game) == here
-            if is_calm and not self._host.is_awaiting(run.game):
+            is_calm = self._host.presence.names(run.game) == here
+            if is_calm and not self._host.presence.is_awaiting(run.game):
                 return
 
     def _set_up(
@@ -417,7 +418,7 @@ class Course:
             UsageError: it cannot be played by them.
         """
         tables = min(HOUSE_TABLES, self._config.limits.tables)
-        guests = guests_of(run, {*came.players, *self._host.taken}, tables)
+        guests = guests_of(run, {*came.players, *self._host.presence.taken}, tables)
         is_settled = run.who is Who.ROSTER and run.form is not Form.LADDER
         not_there = came.missing if is_settled else ()
         plan = plan_for(
@@ -438,7 +439,7 @@ class Course:
         return competition
 
     def _attendance(self, run: Run, roster: Sequence[str]) -> Attendance:
-        return attendance(run, self._host.names(run.game), roster)
+        return attendance(run, self._host.presence.names(run.game), roster)
 
     def _was_played(self, written: Written) -> bool:
         """Whether it was more than a competition to which nobody came."""
@@ -474,16 +475,16 @@ class Course:
             await asyncio.wait([before])
             if self._once:
                 return
-            self._host.saw(name, self._host.names(name))
+            self._host.presence.saw(name, self._host.presence.names(name))
         while True:
             while not self._is_worth(game):
                 await self._host.wait_for_change()
             await asyncio.sleep(_GATHER_S)
             _, teams = await self._roster()
-            names = self._host.names(name)
+            names = self._host.presence.names(name)
             if len(names) < game.least:
                 continue
-            self._host.saw(name, names)
+            self._host.presence.saw(name, names)
             plan = msgspec.structs.replace(
                 game.plan, players=names, teams=teams_of(names, teams)
             )
@@ -500,7 +501,9 @@ class Course:
     def _is_worth(self, game: Open) -> bool:
         """Whether enough bots are there, and one of them has not competed yet."""
         name = game.plan.game
-        return self._host.count(name) >= game.least and self._host.has_new(name)
+        return self._host.presence.count(
+            name
+        ) >= game.least and self._host.presence.has_new(name)
 
 
 async def _close(competition: Competition, end: datetime) -> None:

@@ -31,6 +31,7 @@ from protocol.version import __version__
 if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Ledger
 
 __all__ = ["Chronicle", "lobby"]
 
@@ -61,15 +62,15 @@ class Chronicle:
         self.latest: deque[Latest] = deque(maxlen=_LATEST)
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over."""
         ended = result.termination
         self.latest.appendleft(
             Latest(
                 id=match,
-                competition=competition.id,
-                game=competition.plan.game,
+                competition=ledger.id,
+                game=ledger.plan.game,
                 players=pairing.players,
                 scores=result.scores,
                 termination=ended.kind.value,

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from arena.competitions.competition import Competition, Listener, Report, in_turn
-from arena.competitions.ledger import Ledger
+from arena.competitions.arbiter import Listener
+from arena.competitions.competition import Competition, in_turn
+from arena.competitions.ledger import Ledger, Report
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Outcome, Pairing
@@ -209,22 +210,22 @@ class _Heard(Listener):
     def __init__(self, hall: Hall) -> None:
         self._hall = hall
 
-    def freed(self, competition: Competition, names: Sequence[str]) -> None:
+    def freed(self, names: Sequence[str]) -> None:
         asyncio.get_running_loop().call_soon(self._hall.seat, names)
 
     def ruled(self, verdict: Verdict) -> None:
         self._hall.told.append(verdict)
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
-        self._hall.matched.append((competition.id, Outcome(pairing, result)))
+        self._hall.matched.append((ledger.id, Outcome(pairing, result)))
 
     def told(self, text: str) -> None:
         self._hall.lines.append(text)
 
-    def guests_elsewhere(self, competition: Competition) -> Collection[str]:
-        return (self._hall.guests | self._hall.people) - set(competition.fillers)
+    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+        return (self._hall.guests | self._hall.people) - set(fillers)
 
     def is_aside(self, name: str) -> bool:
         return name in self._hall.people

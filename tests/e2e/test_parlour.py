@@ -157,7 +157,7 @@ def test_a_person_plays_house_bots_in_every_game(tmp_path: Path, game: str) -> N
         assert kept is not None
         assert replay(kept.record).scores == tuple(over["scores"])
         assert place.store.competitions() == ()
-        assert place.host.names(game) == ()
+        assert place.host.presence.names(game) == ()
 
     scene(tmp_path, test)
 
@@ -175,7 +175,7 @@ def test_a_person_plays_a_connected_bot_and_again(tmp_path: Path) -> None:
         person = await place.arrives(seat, "akq")
         await asyncio.gather(person.play(), bob.play())
         assert bob.overs[0]["match"] != bob.overs[1]["match"]
-        assert place.host.names("ace_king_queen") == ("bob",)
+        assert place.host.presence.names("ace_king_queen") == ("bob",)
 
     scene(tmp_path, test)
 
@@ -289,7 +289,7 @@ def test_a_person_who_goes_has_lost_and_the_bot_is_free(
             *("disconnect", 0),
         )
         await place.until(lambda: not place.host.aside)
-        assert place.host.names("ace_king_queen") == ("bob",)
+        assert place.host.presence.names("ace_king_queen") == ("bob",)
         assert place.verdicts == []
 
     scene(tmp_path, test)
@@ -324,7 +324,7 @@ def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
         await late.say(**late.a_hello(name="Late", token=seat["token"]))
         refused = await late.hears("refused")
         assert (refused["code"], refused["text"].count("sit down")) == ("token", 1)
-        assert place.host.names("three_card_poker") == (), "a person is no bot"
+        assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
 
     scene(tmp_path, test)
 

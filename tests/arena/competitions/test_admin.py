@@ -53,6 +53,10 @@ class Arena:
             lines=lambda: self.told,
         )
 
+    @property
+    def presence(self) -> Arena:
+        return self
+
     def spelled(self, name: str) -> str:
         return self.hall.players.spellings.of(name)
 
@@ -456,6 +460,10 @@ class Office:
             roster=self.roster,
             lines=list,
         )
+
+    @property
+    def presence(self) -> Office:
+        return self
 
     def spelled(self, name: str) -> str:
         return name

@@ -29,7 +29,7 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.competitions.competition import Report
+    from arena.competitions.ledger import Report
     from arena.storage.models import Played
     from tests.arena.conftest import House
 
@@ -220,7 +220,7 @@ def test_who_leaves_or_plays_something_else_changes_nothing(
         hall = Hall(house)
         hall.come("ann", "ben", "cem", plays=silent)
         competition, task = await hall.begin("ann", **LADDER)
-        monkeypatch.setattr(competition, "plays", None)
+        monkeypatch.setattr(competition.arbiter, "plays", None)
         hall.leaves("cem")
         other = house.bot("dora")
         other.player.games = frozenset({"gin_rummy"})

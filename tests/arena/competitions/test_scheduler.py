@@ -90,6 +90,10 @@ class Stand:
 
     # --- as a host ---
 
+    @property
+    def presence(self) -> Stand:
+        return self
+
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
         return tuple(name for name in self.here if name not in fillers)

@@ -33,7 +33,8 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.competitions.competition import Competition, Report
+    from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Report
     from tests.arena.conftest import House
     from tests.arena.hall import Plays
 

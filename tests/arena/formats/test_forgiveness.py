@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.forgiveness import Forgiveness
