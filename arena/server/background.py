@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 __all__ = ["BackgroundTasks"]
 
 
 class BackgroundTasks:
-    """Keeps tasks until they end: the event loop alone would let them be collected while they run."""
+    """Keeps tasks until they end: the event loop alone would let them be collected while they run.
 
-    def __init__(self) -> None:
+    Args:
+        on_end: told of each that has ended, however it did, when it is kept no longer.
+    """
+
+    def __init__(
+        self, on_end: Callable[[asyncio.Task[None]], None] | None = None
+    ) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._on_end = on_end
 
     def __len__(self) -> int:
         """How many have not ended."""
@@ -24,6 +31,8 @@ class BackgroundTasks:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if self._on_end is not None:
+            task.add_done_callback(self._on_end)
         return task
 
     def cancel(self) -> None:

@@ -19,6 +19,7 @@ from websockets.http11 import Request
 
 from arena.records.visibility import Viewer
 from arena.server.admission import Unwelcome
+from arena.server.background import BackgroundTasks
 from arena.server.entrance import send
 from arena.server.origin import Origins
 from arena.server.reply import (
@@ -137,7 +138,7 @@ class Site:
         self._sources = sources
         self._origins = origins
         self._visitors = Visitors()
-        self._asked: set[asyncio.Task[None]] = set()
+        self._asked = BackgroundTasks()
         self._near = Counter[str]()
 
     def answer(self, visitor: Visitor, request: Request) -> None:
@@ -220,13 +221,11 @@ class Site:
             self._send(visitor, problem(503, _BUSY))
             return
         self._near[address] += 1
-        task = asyncio.get_running_loop().create_task(self._later(wanted))
-        self._asked.add(task)
+        task = self._asked.start(self._later(wanted))
         # Its next request may come from elsewhere, through the same proxy.
-        task.add_done_callback(lambda task: self._answered(task, address))
+        task.add_done_callback(lambda _: self._answered(address))
 
-    def _answered(self, task: asyncio.Task[None], address: str) -> None:
-        self._asked.discard(task)
+    def _answered(self, address: str) -> None:
         self._near[address] -= 1
         if not self._near[address]:
             del self._near[address]
