@@ -18,8 +18,9 @@ from arena.competitions.ledger import Ledger
 from arena.engine.match import Match, MatchResult, Result
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
+from arena.formats.elimination import saved
 from arena.formats.eta import Workload
-from arena.formats.schedule import Outcomes, Pairing, saved
+from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
 from arena.referee.bot_session import Player
 from arena.referee.referee import FAULT, MOST_VOIDS, OnOver, Table

@@ -31,7 +31,7 @@ from arena.storage.schema import (
     open_database,
     shown,
 )
-from arena.storage.writer import Row, Rows, Writer
+from arena.storage.writer import Row, Writer
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Act", "Competition", "Played", "State", "Store", "new_id"]
@@ -150,33 +150,23 @@ class Store(Archive):
         Returns:
             The match, as a reader will get it but for its number and digest.
         """
-        ended = result.termination
         played = Played(
             number=0,
             id=match,
             competition=competition,
             pairing=pairing,
-            counts=ended.kind is not Ending.VOID,
+            counts=result.termination.kind is not Ending.VOID,
             game=result.record.game,
             players=tuple(players),
-            result=Result(
-                result.scores,
-                result.points,
-                Termination(ended.kind, ended.seat, _text(ended.text)),
-                result.also_out,
-            ),
+            result=_stored(result),
             started_at=float(started_at),
             finished_at=float(finished_at),
             digest="",
         )
-
-        # A long record takes a while: in the writer's thread, so that the event loop goes on.
-        def rows() -> Rows:
-            return (*_match(played, result.record.to_json()), *evidence)
-
         ruled = (*(() if verdict is None else (verdict,)), *others)
         evidence = tuple(_ruling(competition, one, finished_at) for one in ruled)
-        self._writer.put(rows)
+        # A long record takes a while: in the writer's thread, so that the event loop goes on.
+        self._writer.put(lambda: (*_match(played, result.record.to_json()), *evidence))
         return played
 
     def acted(self, act: Act) -> None:
@@ -243,6 +233,16 @@ class Store(Archive):
             if self._lock is not None:
                 self._lock.release()
             self._engine.dispose()
+
+
+def _stored(result: MatchResult) -> Result:
+    ended = result.termination
+    return Result(
+        result.scores,
+        result.points,
+        Termination(ended.kind, ended.seat, _text(ended.text)),
+        result.also_out,
+    )
 
 
 def _match(played: Played, record: bytes) -> list[Row]:
