@@ -164,8 +164,7 @@ class Site:
 
     def close(self) -> None:
         """Nobody is answered any more."""
-        for task in tuple(self._asked):
-            task.cancel()
+        self._asked.cancel()
 
     # --- within ---
 

@@ -220,7 +220,7 @@ def test_people_and_their_house_bots_are_on_no_ladder(tmp_path: Path) -> None:
         [competition] = place.host.competitions
         names = {name for row in competition.ledger.book.rows for name in (row.name,)}
         assert names == {"bob", "eve"}
-        assert [player.name for player in competition.plays()] == ["bob", "eve"]
+        assert [player.name for player in competition.arbiter.plays()] == ["bob", "eve"]
         await person.play()
 
         ladder.cancel()

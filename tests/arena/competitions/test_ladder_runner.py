@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
@@ -194,14 +195,14 @@ def test_what_happens_among_many_free_bots_is_looked_at_together(
         hall.come(*(f"bot {number}" for number in range(200)), plays=silent)
         competition, task = await hall.begin("bot 1", **LADDER)
         looks = 0
-        plays = competition.plays
+        plays = competition.arbiter.plays
 
         def counted() -> Any:
             nonlocal looks
             looks += 1
             return plays()
 
-        monkeypatch.setattr(competition, "plays", counted)
+        monkeypatch.setattr(competition.arbiter, "plays", counted)
         hall.come(*(f"late {number}" for number in range(50)), plays=silent)
         assert looks == 0
         while len(house.conduct.tables) < 125:
@@ -422,7 +423,7 @@ def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
         hall = Hall(house)
         competition = hall.compete("ann", *(f"bot-{n}" for n in range(50)), **LADDER)
         looks: list[str] = []
-        for kind, look in ((Ladder, "rows"), (Competition, "plays")):
+        for kind, look in ((Ladder, "rows"), (Arbiter, "plays")):
             monkeypatch.setattr(kind, look, partial(looks.append, look))
 
         assert competition.is_in("ann")
@@ -627,7 +628,7 @@ def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
         hall.guests = {"theirs", "ours"}
         hall.come("ann", "theirs", plays=silent)
         competition = hall.compete("ann", **LADDER)
-        competition.guests.add("ours")
+        competition.arbiter.guests.add("ours")
         task = asyncio.create_task(competition.run())
         await turns()
         assert not house.conduct.tables

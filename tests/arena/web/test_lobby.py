@@ -185,7 +185,7 @@ def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(house: House) -> 
             ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
             result = Result((1, -1), (0, 0), ended)
             pairing = Pairing(number, ("ann", "ben"))
-            chronicle.matched(competition, f"m-{number}", pairing, result)
+            chronicle.matched(competition.ledger, f"m-{number}", pairing, result)
         coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
         shown = look(hall, chronicle.latest, [coming])
 
