@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
+from arena.competitions.scheduler import Course
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
 from arena.storage.live_results import Results
@@ -27,7 +27,7 @@ from arena.storage.store import Competition as Written
 from protocol.errors import UsageError
 from protocol.messages import Action, Done, Instruct
 
-__all__ = ["Instructor", "Starter"]
+__all__ = ["Instructor"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _DONE = {
@@ -35,27 +35,6 @@ _DONE = {
     Action.RESUME: "resumed",
     Action.STOP: "stopped",
 }
-
-
-class Starter(Protocol):
-    """What begins competitions."""
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """For whom runs wait, a line each."""
-
-    def awaiting(self, name: str) -> str | None:
-        """The run that is still to be played and names somebody among its players, if there is one."""
-
-    async def start(
-        self,
-        name: str,
-        *,
-        form: str | None = None,
-        matches: int | None = None,
-        settings: Mapping[str, object] | None = None,
-    ) -> Competition:
-        """Have a run or a game played now; raises `UsageError` if it cannot be."""
 
 
 class Instructor:
@@ -78,7 +57,7 @@ class Instructor:
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
         *,
-        starter: Starter,
+        starter: Course,
         roster: Roster,
         lines: Callable[[], Sequence[str]],
     ) -> None:

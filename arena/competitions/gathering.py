@@ -136,13 +136,12 @@ class Gathering:
             self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
         return competition
 
-    async def of_all(self, plan: Plan) -> Competition:
+    def of_all(self, plan: Plan, teams: Mapping[str, str]) -> Competition:
         """A competition between all who are connected and play its game.
 
         Raises:
             UsageError: they are too few.
         """
-        _, teams = await self.roster()
         names = self._host.presence.names(plan.game)
         least = 1 if plan.form is Form.LEAGUE else 2
         if len(names) < least:

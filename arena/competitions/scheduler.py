@@ -247,9 +247,10 @@ class Course:
         except UnknownGame as error:
             known = ", ".join(self._runs) or "none is in its file"
             raise UsageError(f"{error}; or a run: {known}") from None
+        _, teams = await self._gathering.roster()
         usual = self._games.get(game.name)
         plan = plan_by_hand(game, self._config, usual, form, matches, settings)
-        return await self._gathering.of_all(plan)
+        return self._gathering.of_all(plan, teams)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._end.done() or task.cancelled():

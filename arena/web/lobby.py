@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import Ledger
+    from arena.web.spectators import Gallery
 
 __all__ = ["Chronicle", "lobby"]
 
@@ -42,13 +43,6 @@ _LATEST = 20
 _YOUNG_S = 2.0  # for a match's pace to be known
 
 _SINCE = time.time()  # a page that has seen another one is of an earlier arena
-
-
-class Audience(Protocol):
-    """Who knows how many watch."""
-
-    def viewers(self, match: str) -> int:
-        """How many watch a match."""
 
 
 class Chronicle:
@@ -82,7 +76,7 @@ class Chronicle:
 
 def lobby(
     host: Host,
-    audience: Audience,
+    audience: Gallery,
     latest: Iterable[Latest] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
@@ -193,7 +187,7 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
 
 
 def _playing(
-    table: Table, competition: str | None, now: float, audience: Audience
+    table: Table, competition: str | None, now: float, audience: Gallery
 ) -> Playing:
     scores = (0,) * len(table.chairs)
     return Playing(

@@ -41,9 +41,10 @@ from arena.server.visitors import Visitors
 from arena.web.files import Files
 from arena.web.metrics import KIND as METRICS
 from arena.web.play.human_limits import browser_of, remembering
+from arena.web.reader_client import Answer
 from protocol.errors import ArenaError, UsageError
 
-__all__ = ["Answer", "Site", "Sources"]
+__all__ = ["Site", "Sources"]
 
 log = logging.getLogger(__name__)
 
@@ -56,26 +57,6 @@ _MOST_ASKED_NEAR = 256  # from one address
 _MOST_FIELDS = 8
 _VARY = ("Vary", "Authorization, Accept-Encoding")
 _BUSY = "too much is being asked just now; try again in a moment"
-
-
-class Answer(Protocol):
-    """A document, or why there is none, as JSON."""
-
-    @property
-    def status(self) -> int:
-        """A status of HTTP."""
-
-    @property
-    def body(self) -> bytes:
-        """The JSON."""
-
-    @property
-    def etag(self) -> str | None:
-        """Changes when the document does, if it has one; the same whether it is packed."""
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the body is packed with gzip."""
 
 
 class Sources(Protocol):

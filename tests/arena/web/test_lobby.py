@@ -18,14 +18,10 @@ from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import Chronicle, lobby
 from arena.web.now import Latest
+from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
 from tests.arena.conftest import House
 from tests.arena.hall import Hall, act, first_legal, run, silent, turns
-
-
-class Audience:
-    def viewers(self, match: str) -> int:
-        return 7
 
 
 def look(
@@ -42,7 +38,8 @@ def look(
         gateway=SimpleNamespace(players=hall.players, admission=admission),
         aside=set(aside),
     )
-    return msgspec.json.decode(lobby(cast(Host, host), Audience(), latest, upcoming))
+    gallery = cast(Gallery, SimpleNamespace(viewers=lambda match: 7))
+    return msgspec.json.decode(lobby(cast(Host, host), gallery, latest, upcoming))
 
 
 def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> None:
