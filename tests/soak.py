@@ -240,7 +240,7 @@ class Soak:
         """Some that have not had their turn, and now have it: who misbehaved once is not asked again."""
         here = [
             name
-            for name in self._host.names(game)
+            for name in self._host.presence.names(game)
             if not name.startswith(HONEST) and name not in self._retired
         ]
         awaited = [name for of, name in self._awaited if of == game]
@@ -253,7 +253,7 @@ class Soak:
         """Who plays next."""
         honest = [
             name
-            for name in self._host.names(game)
+            for name in self._host.presence.names(game)
             if name.startswith(HONEST) and name not in self._retired
         ]
         self._random.shuffle(honest)

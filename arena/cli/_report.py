@@ -13,7 +13,9 @@ import click
 import msgspec
 
 from arena.cli import _shared as shared
-from arena.competitions.competition import Competition, Listener, Report
+from arena.competitions.arbiter import Listener
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Ledger, Report
 from arena.engine.match import Result
 from arena.formats.bracket import reached
 from arena.formats.schedule import Pairing
@@ -111,7 +113,7 @@ class Watcher(Listener):
         self._tell = tell
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over."""
         names = zip(pairing.players, result.scores, strict=True)
@@ -123,7 +125,7 @@ class Watcher(Listener):
         elif ended.text:
             why += f": {ended.text}"
         clock = time.strftime("%Y-%m-%d %H:%M:%S")
-        line = f"{clock} {competition.id} {pairing.number} {match} {scores} · {why}"
+        line = f"{clock} {ledger.id} {pairing.number} {match} {scores} · {why}"
         self._log(one_line(line, 500))
 
     def told(self, text: str) -> None:

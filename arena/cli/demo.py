@@ -12,7 +12,8 @@ import click
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.competitions.competition import Competition, Report
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Report
 from arena.lab.demo import FIELD, demo
 from arena.storage.store import Store
 from protocol.errors import UsageError

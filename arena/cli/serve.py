@@ -20,8 +20,9 @@ from arena.cli._ours import Teller, launched
 from arena.cli._stop import Stop
 from arena.competitions.admin import Instructor
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Competition, Report
+from arena.competitions.competition import Competition
 from arena.competitions.config import Config, Serve, example, read_config
+from arena.competitions.ledger import Report
 from arena.competitions.planned_run import Run
 from arena.competitions.scheduler import Course, Open
 from arena.engine.names import alike

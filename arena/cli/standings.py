@@ -14,7 +14,7 @@ import msgspec
 from arena.cli import Interrupted
 from arena.cli import _report as report
 from arena.cli import _shared as shared
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.storage.live_results import Results
 from arena.storage.store import Competition, Store
 from protocol.messages import Progress, Verdict

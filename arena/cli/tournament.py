@@ -19,7 +19,8 @@ from arena.cli._ours import Teller
 from arena.cli._stop import stops_at_sigterm
 from arena.competitions.arena_host import Host
 from arena.competitions.bot_supervisor import program_of
-from arena.competitions.competition import Competition, Report
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Report
 from arena.competitions.planned_run import Run, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 import unicodedata
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
+from arena.competitions.scheduler import Course
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
 from arena.storage.live_results import Results
@@ -27,7 +27,7 @@ from arena.storage.store import Competition as Written
 from protocol.errors import UsageError
 from protocol.messages import Action, Done, Instruct
 
-__all__ = ["Instructor", "Starter"]
+__all__ = ["Instructor"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _DONE = {
@@ -35,27 +35,6 @@ _DONE = {
     Action.RESUME: "resumed",
     Action.STOP: "stopped",
 }
-
-
-class Starter(Protocol):
-    """What begins competitions."""
-
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """For whom runs wait, a line each."""
-
-    def awaiting(self, name: str) -> str | None:
-        """The run that is still to be played and names somebody among its players, if there is one."""
-
-    async def start(
-        self,
-        name: str,
-        *,
-        form: str | None = None,
-        matches: int | None = None,
-        settings: Mapping[str, object] | None = None,
-    ) -> Competition:
-        """Have a run or a game played now; raises `UsageError` if it cannot be."""
 
 
 class Instructor:
@@ -78,7 +57,7 @@ class Instructor:
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
         *,
-        starter: Starter,
+        starter: Course,
         roster: Roster,
         lines: Callable[[], Sequence[str]],
     ) -> None:
@@ -175,7 +154,7 @@ class Instructor:
         elif new is None:
             raise UsageError("expected the new name, got none")
         else:
-            if alike(new) != alike(name) and (use := self._host.use_of(new)):
+            if alike(new) != alike(name) and (use := self._host.presence.use_of(new)):
                 raise UsageError(f"expected a name that nobody has: {use}")
             new = unicodedata.normalize("NFC", new.strip())
             change = partial(self._roster.rename, name, new, who)
@@ -188,7 +167,7 @@ class Instructor:
 
     def _check_idle(self, name: str) -> None:
         """See that a name on the roster is not in use."""
-        if (use := self._host.use_of(name)) is not None:
+        if (use := self._host.presence.use_of(name)) is not None:
             raise UsageError(f"expected a name that is not in use: {use}")
         if (run := self._starter.awaiting(name)) is not None:
             raise UsageError(
@@ -250,7 +229,7 @@ class Instructor:
         ledger = self._host.ledger_of(written)
         ledger.take_back(match, self._act(message, who, written.id, text))
         # Who is not here would be absent in a minute: that is for the instructor to time.
-        here = {*self._host.taken, *(bot.name for bot in written.plan.bots)}
+        here = {*self._host.presence.taken, *(bot.name for bot in written.plan.bots)}
         away = [name for name in played.players if name not in here]
         again = self._act(message, who, written.id, f"goes on for {match}")
         ledger.state_changed(State.PAUSED if away else State.RUNNING, again)
@@ -263,7 +242,7 @@ class Instructor:
         name = message.bot
         if name is None:
             raise UsageError("expected the name of a bot to be removed, got none")
-        name = self._host.spelled(name)
+        name = self._host.presence.spelled(name)
         message = msgspec.structs.replace(message, bot=name)
         over = self._over(message.competition)
         if over is not None:

@@ -104,9 +104,8 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
             least=max(0, least),
             fewest=needed,
         )
-    names = tuple(roster)
-    if run.who is Who.NAMED:
-        names = tuple(map(Spellings(roster).of, run.players))
+    spelled = map(Spellings(roster).of, run.players)
+    names = tuple(spelled if run.who is Who.NAMED else roster)
     came = _came(here, names)
     missing = tuple(name for name in names if name not in came)
     is_unsaid = run.least is None and run.at is None

@@ -18,6 +18,7 @@ from arena.engine.names import spelled
 from arena.engine.verdict import Finding
 from arena.formats.spec import Bot
 from arena.sandbox.launcher import Launched, Launcher, Program, bot_command
+from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe
 from protocol.codec import Encoding
@@ -97,7 +98,7 @@ class Crew:
         self._launcher = Launcher(limits, hidden, self._found)
         self._ours: dict[str, _Ours] = {}
         self._written: dict[str, Bot] = {}  # how what we launched can be launched again
-        self._stopping: set[asyncio.Task[None]] = set()
+        self._stopping = BackgroundTasks()
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
 
@@ -198,9 +199,7 @@ class Crew:
     def stop(self, name: str, finding: Finding) -> None:
         """Stop one, which is told why."""
         self._gateway.dismiss(name, finding)
-        task = self._loop.create_task(self._launcher.stop(name))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        task = self._stopping.start(self._launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
 
     async def gone(self, name: str) -> None:

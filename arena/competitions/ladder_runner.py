@@ -11,19 +11,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Protocol
 
+from arena.competitions.arbiter import Arbiter
 from arena.competitions.stage_runner import Stopped
 from arena.engine.match import MatchResult
 from arena.engine.names import owner_of
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from arena.formats.spec import Plan
-from arena.referee.bot_session import Player
-from arena.referee.referee import OnOver, Table
+from arena.referee.referee import Table
 from protocol.messages import Verdict
 
-__all__ = ["Climbers", "LadderStage"]
+__all__ = ["LadderStage"]
 
 _AT_ONCE = 16  # tables; opening hundreds in one pass would hold everybody up
 _CROWD = 100  # to look at more bots at every change would hold everybody up
@@ -32,50 +30,11 @@ _WAIT_S = 1.0
 """Those who have just met wait so long for somebody else before they meet again."""
 
 
-class Climbers(Protocol):
-    """What a ladder asks of its competition."""
-
-    @property
-    def plan(self) -> Plan:
-        """What is played."""
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether no match is to be opened now."""
-
-    def plays(self) -> Sequence[Player]:
-        """All that are here and play the game."""
-
-    def is_barred(self, name: str) -> bool:
-        """Whether a bot may not play here any more."""
-
-    def rests_s(self, owner: str) -> float:
-        """How long everything of an owner still rests after its offences, in seconds."""
-
-    def open(self, pairing: Pairing, on_over: OnOver) -> Table:
-        """Open a pairing's match; all its players are free."""
-
-    def note(
-        self,
-        pairing: Pairing,
-        table: Table,
-        result: MatchResult,
-        verdict: Verdict | None,
-    ) -> None:
-        """Write down what came of a match."""
-
-    def freed(self, names: Sequence[str]) -> None:
-        """These bots have a table free, for this competition or another."""
-
-    def void_table(self, table: Table, text: str) -> None:
-        """Stop a match."""
-
-
 class LadderStage:
     """The matches of a ladder; it looks like a stage of a schedule to whoever drives it.
 
     Args:
-        climbers: its competition.
+        arbiter: has the matches of its competition played.
         ladder: the ratings as they are at any time.
         first: the number of the next pairing.
     """
@@ -83,9 +42,9 @@ class LadderStage:
     waits_for: tuple[str, ...] = ()
 
     def __init__(
-        self, climbers: Climbers, ladder: Callable[[], Ladder], first: int
+        self, arbiter: Arbiter, ladder: Callable[[], Ladder], first: int
     ) -> None:
-        self._climbers = climbers
+        self._arbiter = arbiter
         self._ladder = ladder
         self._number = first
         self._tables: dict[int, tuple[Pairing, Table]] = {}
@@ -117,7 +76,7 @@ class LadderStage:
             for timer in self._timers:
                 timer.cancel()
             for table in self.tables:
-                self._climbers.void_table(table, "its ladder was closed")
+                self._arbiter.void_table(table, "its ladder was closed")
         return ()
 
     def stop(self) -> None:
@@ -155,11 +114,11 @@ class LadderStage:
     # --- within ---
 
     def _seat(self, *, rematch: bool) -> None:
-        if self._done.done() or self._climbers.is_paused:
+        if self._done.done() or self._arbiter.is_paused:
             return
         try:
             free = self._free()
-            seats = self._climbers.plan.rules.seats
+            seats = self._arbiter.plan.rules.seats
             if len(free) < seats:
                 return
             playing = [pairing.players for pairing, _ in self._tables.values()]
@@ -190,10 +149,10 @@ class LadderStage:
 
     def _free(self) -> dict[str, int]:
         """Who could play now, and how many matches more; one at a time with rests in between."""
-        rests = bool(self._climbers.plan.pause_s)
+        rests = bool(self._arbiter.plan.pause_s)
         playing = {name for one, _ in self._tables.values() for name in one.players}
         left = self._who_left()
-        players = self._climbers.plays()
+        players = self._arbiter.plays()
         self._is_crowded = len(players) > _CROWD
         return {
             player.name: 1 if rests else player.tables - len(player.chairs)
@@ -201,7 +160,7 @@ class LadderStage:
             if player.is_free
             and player.name not in self._rests
             and not (rests and player.name in playing)
-            and not self._climbers.is_barred(player.name)
+            and not self._arbiter.is_barred(player.name)
             and not left.get(owner_of(player.name), set()) - {player.name}
             and not self._owner_rests(owner_of(player.name))
         }
@@ -220,7 +179,7 @@ class LadderStage:
         """Whether an owner rests after its offences; who is free is paired when that is over."""
         if owner in self._owners_rest:
             return True
-        left_s = self._climbers.rests_s(owner)
+        left_s = self._arbiter.rests_s(owner)
         if left_s:
             self._owners_rest.add(owner)
             self._later(left_s, partial(self._owner_rested, owner))
@@ -229,7 +188,7 @@ class LadderStage:
     def _open(self, players: tuple[str, ...]) -> None:
         pairing = Pairing(self._number, players)
         self._number += 1
-        table = self._climbers.open(pairing, partial(self._over, pairing))
+        table = self._arbiter.open(pairing, partial(self._over, pairing))
         self._tables[pairing.number] = pairing, table
 
     def _over(
@@ -242,16 +201,16 @@ class LadderStage:
         del self._tables[pairing.number]
         self.settled += 1
         try:
-            self._climbers.note(pairing, table, result, verdict)
+            self._arbiter.note(pairing, table, result, verdict)
         except Exception as error:
             if not self._done.done():
                 self._done.set_exception(error)
             return
-        pause_s = self._climbers.plan.pause_s
+        pause_s = self._arbiter.plan.pause_s
         if pause_s and not self._done.done():
             self._rests.update(pairing.players)
             self._later(pause_s, partial(self._rested, pairing.players))
-        self._climbers.freed(pairing.players)
+        self._arbiter.freed(pairing.players)
 
     def _rested(self, names: Sequence[str]) -> None:
         self._rests.difference_update(names)

@@ -7,23 +7,24 @@ played then would not count. Time is looked at again and again instead of slept 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.attendance import SHOWN, Attendance, Upcoming, Wait, attendance
-from arena.competitions.competition import Competition, Report
+from arena.competitions.attendance import Upcoming, Wait
+from arena.competitions.competition import Competition
 from arena.competitions.config import Config
-from arena.competitions.planned_run import Run, Who, guests_of, plan_for, teams_of
+from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
+from arena.competitions.ledger import Report
+from arena.competitions.planned_run import Run, Who, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.engine.names import alike, owner_of
-from arena.formats.spec import HOUSE_TABLES, Form, Plan
+from arena.formats.spec import Form, Plan
 from arena.formats.timetable import due
 from arena.games import GAMES, game_named
-from arena.sandbox.bot_spec import some
+from arena.server.background import BackgroundTasks
 from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
@@ -31,14 +32,8 @@ from protocol.messages import Ending
 
 __all__ = ["Course", "Open"]
 
-_GATHER_S = 2.0  # a class that starts together should be in one competition together
-_GATHERS = 15  # and then it starts, whoever may still come
-_REJOIN_S = 15.0  # a bot looks at least so often whether the arena is there again
-_LOOK_S = 15.0  # how long to sleep at most: the clock may be set meanwhile
-_SOON = timedelta(
-    hours=1
-)  # for a run that is due by then bots look out for an arena that was stopped
-_CALM_S = 0.1  # between two looks at who has come, when a large class comes at once
+_SOON = timedelta(hours=1)
+"""For a run that is due by then bots look out for an arena that was stopped."""
 
 
 class Open(msgspec.Struct, frozen=True):
@@ -87,18 +82,20 @@ class Course:
         self._on_start = on_start
         self._on_report = on_report
         self._tell = tell
-        self._teams = teams
-        self._names = names
+        self._gathering = Gathering(host, config, tell=tell, teams=teams, names=names)
         self._once = once
         self._runs: Mapping[str, Run] = {}
         self._games: Mapping[str, Plan] = {}
-        self._current: dict[str, Competition] = {}  # the latest of every run
         self._past: set[str] = set()  # runs that were played before, once and for all
         self._waits: dict[str, Wait] = {}  # by run, those that wait for bots
-        self._since = _now()  # when the arena was started
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(self._ended)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.has_failed = False
+        self._has_failed = False
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a competition could not be played, or not to its end."""
+        return self._has_failed or self._gathering.has_failed
 
     async def run(self, runs: Sequence[Run], games: Sequence[Open]) -> None:
         """Play on what was interrupted, then what comes; with `once` until all is done, else for ever.
@@ -113,7 +110,7 @@ class Course:
             try:
                 competition = self._resumed(written)
             except ArenaError as error:
-                self.has_failed = True
+                self._has_failed = True
                 self._tell(f"{written.id} cannot go on: {error}")
                 continue
             played = self.play(competition)
@@ -121,25 +118,24 @@ class Course:
                 before[written.plan.game] = played
             if written.plan.run in ends:
                 run = ends[written.plan.run]
-                self._current[run.name] = competition
+                self._gathering.latest[run.name] = competition
                 self._until(run, competition, written.started_at)
         for run in runs:
-            self._spawn(self._repeat(run))
+            self._tasks.start(self._repeat(run))
         for game in games:
-            self._spawn(self._open(game, before.get(game.plan.game)))
+            self._tasks.start(self._open(game, before.get(game.plan.game)))
         if not self._tasks and self._once:
             return
         try:
             await self._end
         finally:
-            soon = (_now() + _SOON).timestamp()
+            soon = (local_now() + _SOON).timestamp()
             if self._waits or any(
                 0 < (one.next_at or 0) < soon for one in self.upcoming
             ):
                 self._host.will_go_on()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            self._tasks.cancel()
+            await self._tasks.ended()
 
     @property
     def upcoming(self) -> tuple[Upcoming, ...]:
@@ -147,8 +143,8 @@ class Course:
         coming = []
         for run in self._runs.values():
             wait = self._waits.get(run.name)
-            following = None if run.at is None else run.at.next_after(_now())
-            is_done = run.name in self._past or run.name in self._current
+            following = None if run.at is None else run.at.next_after(local_now())
+            is_done = run.name in self._past or run.name in self._gathering.latest
             if wait is not None:
                 coming.append(wait.upcoming)
             elif following is not None or (run.at is None and not is_done):
@@ -171,13 +167,13 @@ class Course:
             for run in self._runs.values()
             if run.name not in self._waits
             and run.at is not None
-            and (at := run.at.next_after(_now())) is not None
+            and (at := run.at.next_after(local_now())) is not None
         ]
         return (*(wait.text for wait in self._waits.values()), *later)
 
     def play(self, competition: Competition) -> asyncio.Task[None]:
         """Have a competition played beside the others."""
-        return self._spawn(self._play(competition))
+        return self._tasks.start(self._play(competition))
 
     @property
     def startable(self) -> tuple[Startable, ...]:
@@ -221,20 +217,23 @@ class Course:
     # --- within ---
 
     async def _start_run(self, run: Run) -> Competition:
-        names, teams = await self._roster()
-        last = self._current.get(run.name)
+        names, teams = await self._gathering.roster()
+        last = self._gathering.latest.get(run.name)
         if last is not None and not last.is_over:
             raise UsageError(
                 f"expected a run that is not being played, {run.name} is: {last.id}"
             )
-        came = self._attendance(run, names)
+        came = self._gathering.attendance(run, names)
         if came.come < came.fewest:
             of = "of the roster " if run.who is Who.ROSTER else ""
             raise UsageError(
                 f"expected at least {came.fewest} bots {of}that play {run.game} for {run.name}, {came.come} are connected"
             )
         wait = self._waits.get(run.name)
-        return self._set_up(run, came, teams, None if wait is None else wait.moment)
+        moment = None if wait is None else wait.moment
+        competition = self._gathering.set_up(run, came, teams, moment)
+        self._until(run, competition, local_now().timestamp())
+        return competition
 
     async def _start_game(
         self,
@@ -248,27 +247,12 @@ class Course:
         except UnknownGame as error:
             known = ", ".join(self._runs) or "none is in its file"
             raise UsageError(f"{error}; or a run: {known}") from None
-        _, teams = await self._roster()
+        _, teams = await self._gathering.roster()
         usual = self._games.get(game.name)
         plan = plan_by_hand(game, self._config, usual, form, matches, settings)
-        names = self._host.names(game.name)
-        least = 1 if plan.form is Form.LEAGUE else 2
-        if len(names) < least:
-            raise UsageError(
-                f"expected at least {least} connected bots that play {game.name}, got {len(names)}"
-            )
-        return self._host.compete(
-            msgspec.structs.replace(plan, players=names, teams=teams_of(names, teams))
-        )
+        return self._gathering.of_all(plan, teams)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+    def _ended(self, task: asyncio.Task[None]) -> None:
         if self._end.done() or task.cancelled():
             return
         error = task.exception()
@@ -285,7 +269,7 @@ class Course:
         except StoreFailed:
             raise
         except ArenaError as error:
-            self.has_failed = True
+            self._has_failed = True
             self._tell(f"{competition.id} cannot go on: {error}")
 
     def _resumed(self, written: Written) -> Competition:
@@ -316,7 +300,9 @@ class Course:
             return
         tried: set[float] = set()  # also those that came to nothing, or were left out
         while True:
-            moments = due(run.at, _now(), self._moments(run) | tried)
+            before = (one.plan.due_at for one in self._earlier(run))
+            started = {moment for moment in before if moment is not None}
+            moments = due(run.at, local_now(), started | tried)
             for skipped in moments.skipped:
                 tried.add(skipped.timestamp())
                 self._tell(f"{run.name} was not played at {_said(skipped)}")
@@ -324,121 +310,22 @@ class Course:
                 tried.add(moments.start.timestamp())
                 await self._play_run(run, moments.start)
                 continue
-            following = run.at.next_after(_now())
+            following = run.at.next_after(local_now())
             if following is None:
                 return
             self._tell(f"{run.name} starts {_said(following)}")
-            while (left_s := (following - _now()).total_seconds()) > 0:
-                await asyncio.sleep(min(left_s, _LOOK_S))
+            while (left_s := (following - local_now()).total_seconds()) > 0:
+                await asyncio.sleep(min(left_s, LOOK_S))
 
     async def _play_run(self, run: Run, moment: datetime | None) -> None:
         wait = self._waits[run.name] = Wait(run, moment)
         try:
-            competition = await self._awaited(run, wait)
+            competition = await self._gathering.competition(run, wait)
         finally:
             del self._waits[run.name]
         if competition is not None:
+            self._until(run, competition, local_now().timestamp())
             await self._play(competition)
-
-    async def _awaited(self, run: Run, wait: Wait) -> Competition | None:
-        """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
-        before, refusal = self._current.get(run.name), ""
-        names, _ = await self._roster()
-        read_at = _now()
-        while self._current.get(run.name) is before:  # else the instructor was quicker
-            wait.came = self._attendance(run, names)
-            if wait.is_over(_now()):
-                came = wait.came
-                why = came.refusal if not came.is_enough else refusal or came.refusal
-                self._tell(f"{run.name} is not played: {why}")
-                return None
-            if wait.came.is_enough:
-                await self._gathered(run, wait, names)
-                wait.starts_by = None
-                names, teams = await self._roster()
-                came = wait.came = self._attendance(run, names)
-                if not came.is_enough or self._current.get(run.name) is not before:
-                    continue  # somebody has gone meanwhile, say
-                try:
-                    return self._set_up(run, came, teams, wait.moment)
-                except UsageError as error:
-                    self.has_failed = True
-                    if str(error) != refusal:
-                        refusal = str(error)
-                        self._tell(f"{run.name} cannot be played: {error}")
-            elif line := wait.line(_now()):
-                self._tell(line)
-            await self._changed(wait)
-            is_old = abs((_now() - read_at).total_seconds()) >= _LOOK_S
-            if is_old and run.who is Who.ROSTER:
-                names, _ = await self._roster()
-                read_at = _now()
-        return None
-
-    async def _changed(self, wait: Wait) -> None:
-        """Wait until a bot has come or gone, but not for long."""
-        try:
-            async with asyncio.timeout(min(_LOOK_S, wait.left_s(_now()))):
-                await self._host.wait_for_change()
-        except TimeoutError:
-            return
-        await asyncio.sleep(_CALM_S)
-
-    async def _gathered(self, run: Run, wait: Wait, names: Sequence[str]) -> None:
-        """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
-        is_complete = run.who is not Who.CONNECTED and not wait.came.missing
-        if run.who is Who.NAMED or is_complete:
-            return  # whoever is named and comes later is awaited by its matches
-        is_again = wait.moment is not None and wait.moment < self._since
-        up_s, rejoin_s = (_now() - self._since).total_seconds(), 0.0
-        if wait.came.least and (run.who is Who.ROSTER or is_again):
-            # The arena may have been started again, and its bots are on their way back.
-            rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
-        wait.starts_by = _now() + timedelta(seconds=rejoin_s + _GATHERS * _GATHER_S)
-        await asyncio.sleep(rejoin_s)
-        for _ in range(_GATHERS):
-            wait.came = self._attendance(run, names)
-            here = self._host.names(run.game)
-            await asyncio.sleep(_GATHER_S)
-            is_calm = self._host.names(run.game) == here
-            if is_calm and not self._host.is_awaiting(run.game):
-                return
-
-    def _set_up(
-        self,
-        run: Run,
-        came: Attendance,
-        teams: Mapping[str, str],
-        moment: datetime | None,
-    ) -> Competition:
-        """A run's competition, with who takes part now.
-
-        Raises:
-            UsageError: it cannot be played by them.
-        """
-        tables = min(HOUSE_TABLES, self._config.limits.tables)
-        guests = guests_of(run, {*came.players, *self._host.taken}, tables)
-        is_settled = run.who is Who.ROSTER and run.form is not Form.LADDER
-        not_there = came.missing if is_settled else ()
-        plan = plan_for(
-            run,
-            self._config.limits,
-            self._config.games,
-            (*came.players, *(bot.name for bot in guests)),
-            teams,
-            due_at=None if moment is None else moment.timestamp(),
-            bots=guests,
-            not_there=not_there,
-        )
-        competition = self._host.compete(plan)
-        self._current[run.name] = competition
-        self._until(run, competition, _now().timestamp())
-        if not_there:
-            self._tell(f"{run.name} starts without {some(not_there, SHOWN)}: not there")
-        return competition
-
-    def _attendance(self, run: Run, roster: Sequence[str]) -> Attendance:
-        return attendance(run, self._host.names(run.game), roster)
 
     def _was_played(self, written: Written) -> bool:
         """Whether it was more than a competition to which nobody came."""
@@ -447,23 +334,15 @@ class Course:
             for one in self._store.results(written.id)
         )
 
-    async def _roster(self) -> tuple[Sequence[str], Mapping[str, str]]:
-        """Who is on it now, and in which team."""
-        return await asyncio.to_thread(lambda: (self._names(), self._teams()))
-
     def _until(self, run: Run, competition: Competition, began: float) -> None:
         """Close a ladder when its time is over."""
         if run.until is not None and competition.plan.form is Form.LADDER:
             end = run.until.next_after(datetime.fromtimestamp(began, UTC))
             if end is not None:
-                self._spawn(_close(competition, end))
+                self._tasks.start(_close(competition, end))
 
     def _earlier(self, run: Run) -> list[Written]:
         return [one for one in self._store.competitions() if one.plan.run == run.name]
-
-    def _moments(self, run: Run) -> set[float]:
-        moments = (one.plan.due_at for one in self._earlier(run))
-        return {moment for moment in moments if moment is not None}
 
     # --- games for whoever comes ---
 
@@ -474,23 +353,23 @@ class Course:
             await asyncio.wait([before])
             if self._once:
                 return
-            self._host.saw(name, self._host.names(name))
+            self._host.presence.saw(name, self._host.presence.names(name))
         while True:
             while not self._is_worth(game):
                 await self._host.wait_for_change()
-            await asyncio.sleep(_GATHER_S)
-            _, teams = await self._roster()
-            names = self._host.names(name)
+            await asyncio.sleep(GATHER_S)
+            _, teams = await self._gathering.roster()
+            names = self._host.presence.names(name)
             if len(names) < game.least:
                 continue
-            self._host.saw(name, names)
+            self._host.presence.saw(name, names)
             plan = msgspec.structs.replace(
                 game.plan, players=names, teams=teams_of(names, teams)
             )
             try:
                 competition = self._host.compete(plan)
             except UsageError as error:  # these are too few, say
-                self.has_failed = True
+                self._has_failed = True
                 self._tell(f"{name} cannot be played: {error}")
             else:
                 await self._play(competition)
@@ -500,23 +379,21 @@ class Course:
     def _is_worth(self, game: Open) -> bool:
         """Whether enough bots are there, and one of them has not competed yet."""
         name = game.plan.game
-        return self._host.count(name) >= game.least and self._host.has_new(name)
+        return self._host.presence.count(
+            name
+        ) >= game.least and self._host.presence.has_new(name)
 
 
 async def _close(competition: Competition, end: datetime) -> None:
     while not competition.is_over:
-        left_s = (end - _now()).total_seconds()
+        left_s = (end - local_now()).total_seconds()
         if left_s <= 0:
             competition.close()
             return
-        await asyncio.sleep(min(left_s, _LOOK_S))
+        await asyncio.sleep(min(left_s, LOOK_S))
 
 
 def _said(moment: datetime) -> str:
     """A moment for people; its year is said if it is not this one, as it may be a slip of the pen then."""
-    year = "" if moment.year == _now().year else " %Y"
+    year = "" if moment.year == local_now().year else " %Y"
     return moment.strftime(f"%a %d %b{year} %H:%M")
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).astimezone()

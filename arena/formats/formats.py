@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 from arena.engine.rules import Game
 from arena.engine.shuffle import Stream
+from arena.formats.elimination import elimination
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import Schedule, elimination, league, round_robin
+from arena.formats.schedule import Schedule, league, round_robin
 from arena.formats.spec import Form, Plan, form_of
 from arena.formats.standings import MEASURES, League, RoundRobin, measure_for
 from protocol.errors import UsageError

@@ -234,7 +234,7 @@ async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Networ
         async with Host(store, limits=Limits()) as host:
             bots = await _program(_TWO_BOTS, host.url, encoding.value, str(TABLES))
             async with asyncio.timeout(_CONNECT_S):
-                while len(host.names(_GAME)) < 2:
+                while len(host.presence.names(_GAME)) < 2:
                     await host.wait_for_change()
             async with _Echo() as echo:
                 for tables, hands in ((1, 3_000), (TABLES, 800)):
@@ -369,7 +369,7 @@ async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
     """Play so many matches at once: decisions per second, and microseconds of this process's CPU for each."""
     game = game_named(_GAME)
     settings = game.vocabulary.read_settings({"hands": hands})
-    players = [host.gateway.players[name] for name in host.names(_GAME)]
+    players = [host.gateway.players[name] for name in host.presence.names(_GAME)]
     done = asyncio.get_running_loop().create_future()
     left = tables
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Competition, Report
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Report
 from arena.formats.spec import plan_of
 from arena.games import competition_settings, game_named
 from arena.storage.store import Store
@@ -144,7 +145,7 @@ async def _connected(host: Host, game: str, names: Sequence[str]) -> None:
     """Wait until all bots of a game are there."""
     try:
         async with asyncio.timeout(_CONNECT_S):
-            while missing := sorted(set(names) - set(host.names(game))):
+            while missing := sorted(set(names) - set(host.presence.names(game))):
                 for name in missing:
                     if name in host.ended:
                         raise ArenaError(f"{name} did not connect: {host.ended[name]}")

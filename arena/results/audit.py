@@ -8,22 +8,20 @@ and returns what does not fit, in words.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.formats.forgiveness import Forgiveness
-from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing, Placed, Ranking, Stage
+from arena.formats.schedule import Pairing, Placed, Ranking
+from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.records.verify import Asked, stored_text
+from arena.records.verify import Asked
+from arena.results.verdict_audit import Said, all_out, eventful, evident, ruled, ruling
 from arena.storage.models import State
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
-from protocol.vocabulary import shorten
 
 if TYPE_CHECKING:
     from arena.storage.store import Act, Competition, Played
@@ -57,7 +55,6 @@ def audit(
     undealt: Collection[str] = (),
     asked: Mapping[str, Asked | None] | None = None,
     events: Mapping[str, Sequence[str]] | None = None,
-    is_old: bool = False,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
 
@@ -69,22 +66,31 @@ def audit(
         undealt: the ids of matches that ended before there were cards: nobody has played there.
         asked: what was asked when an offence ended a match, or None if nothing was; of those matches whose record tells.
         events: which events these offences were, by match, in the order of who is out; of those matches whose record tells.
-        is_old: it was played before pairings had numbers and plans had limits: then its schedule says nothing.
     """
     played = [match for match in matches if match.counts and match.id not in undealt]
-    out = _out(competition.plan, matches, verdicts)
+    book = Scorebook(competition.plan, verdicts=verdicts, is_ranked=False)
+    out = {
+        match.id: book.add(
+            match.id,
+            Pairing(match.pairing, match.players),
+            match.result,
+            match.finished_at,
+        )
+        for match in matches
+        if match.counts
+    }
     yield from (
         Flaw(competition.id, match, text)
         for match, text in (
-            *_ruled(matches, verdicts),
-            *_ruling(matches, verdicts),
+            *ruled(matches, verdicts),
+            *ruling(matches, verdicts),
             *_counting(matches),
             *_taken_back(matches, acts),
-            *([] if is_old else _evident(competition.plan, verdicts, asked or {})),
-            *_eventful(matches, verdicts, events or {}),
-            *([] if is_old else _standing(competition, acts)),
-            *([] if is_old else _afterwards(competition.plan, played, acts, out)),
-            *([] if is_old else _scheduled(competition, matches, acts, out)),
+            *evident(competition.plan, verdicts, asked or {}),
+            *eventful(matches, verdicts, events or {}),
+            *_standing(competition, acts),
+            *_afterwards(competition.plan, played, acts, out),
+            *_scheduled(competition, matches, acts, book),
         )
     )
 
@@ -123,99 +129,6 @@ def remarks(
             f"{gaps:,} of its pairings have no match, the first is {first}: "
             "they were being played when the arena was cut off, or they are gone"
         )
-
-
-Said = Iterator[tuple[str | None, str]]
-"""A match, or None for the competition, and what is wrong with it."""
-
-
-def _ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
-    """Whoever is out by a match has its verdict (J4)."""
-    ruled = {(one.match, one.bot): one.kind for one in verdicts}
-    for match in matches:
-        kind, offender = match.result.termination.kind, _offender(match)
-        for bot in _all_out(match):
-            said = ruled.get((match.id, bot))
-            if said is None or (bot == offender and said is not kind):
-                yield match.id, f"{bot} is out by {kind.value}, no verdict says so"
-
-
-def _ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
-    """Every verdict is on somebody who is out by its match, forfeits included, and there is one."""
-    by_id = {match.id: match for match in matches}
-    for verdict in verdicts:
-        match = by_id.get(verdict.match)
-        if match is None:
-            yield (
-                None,
-                f"a verdict on {one_line(verdict.bot)} is about match {one_line(verdict.match)}, which is not there",
-            )
-            continue
-        ended, is_offender = match.result.termination, verdict.bot == _offender(match)
-        is_other = is_offender and verdict.kind is not ended.kind
-        if is_other or verdict.bot not in _all_out(match):
-            yield (
-                match.id,
-                f"a verdict says {one_line(verdict.bot)} is out by {verdict.kind.value}, the match does not",
-            )
-            continue
-        seats = [seat for seat in match.result.out if seat < len(match.players)]
-        told = stored_text(verdict.text), stored_text(ended.text)
-        fits = {
-            "seat": (verdict.seat, verdict.bot)
-            in [(seat, match.players[seat]) for seat in seats],
-            # Of the others who did not come only the verdict says why.
-            "text": not is_offender or told[0] == told[1],
-            "game": verdict.game == match.game,
-        }
-        odd = [what for what, is_so in fits.items() if not is_so]
-        if odd:
-            yield match.id, f"its verdict has another {' and another '.join(odd)}"
-    counted = Counter((verdict.match, verdict.bot) for verdict in verdicts)
-    for (name, bot), times in counted.items():
-        if times > 1 and name in by_id:
-            yield name, f"it has {times} verdicts on {one_line(bot)}"
-
-
-def _evident(
-    plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, Asked | None]
-) -> Said:
-    """The evidence, as far as it can be had from elsewhere: the limits, the question, what was legal, what was answered."""
-    for verdict in verdicts:
-        odd = [] if verdict.limits == plan.limits else ["limits"]
-        if verdict.match in asked:
-            was = asked[verdict.match]
-            if was is not None and was.seat != verdict.seat:
-                was = None  # another was asked
-            if verdict.asked != (None if was is None else was.question):
-                odd.append("asked")
-            if verdict.legal != (None if was is None else was.legal):
-                odd.append("legal")
-            is_told = bool(verdict.got) and str(verdict.got) in verdict.text
-            if verdict.kind is Ending.ILLEGAL and was is not None and not is_told:
-                odd.append("got")  # the text has it too
-        if odd:
-            yield verdict.match, f"its verdict has wrong {' and wrong '.join(odd)}"
-
-
-def _eventful(
-    matches: Sequence[Played],
-    verdicts: Sequence[Verdict],
-    events: Mapping[str, Sequence[str]],
-) -> Said:
-    """Every verdict is about the event that the record, which is sealed, says: whoever counts events can rely on it (J3)."""
-    told = {
-        (match.id, bot): event
-        for match in matches
-        for bot, event in zip(_all_out(match), events.get(match.id, ()), strict=False)
-    }
-    for verdict in verdicts:
-        event = told.get((verdict.match, verdict.bot), verdict.event)
-        if event != verdict.event:
-            yield (
-                verdict.match,
-                f"its verdict is about the event {shorten(verdict.event)}, its record says {shorten(event)}",
-            )
 
 
 def _counting(matches: Sequence[Played]) -> Said:
@@ -274,7 +187,7 @@ def _afterwards(
     out: dict[str, str] = {}
     removed = _removed(acts)
     for match in matches:
-        offenders = _all_out(match)
+        offenders = all_out(match)
         for bot in dict.fromkeys(match.players):
             if bot in out:
                 yield match.id, f"{bot} was out since match {out[bot]}"
@@ -290,7 +203,7 @@ def _scheduled(
     competition: Competition,
     matches: Sequence[Played],
     acts: Sequence[Act],
-    out_by: Mapping[str, Collection[str]],
+    book: Scorebook,
 ) -> Said:
     """What counts is what the schedule asks for, and the ranking is what it returns."""
     plan = competition.plan
@@ -300,15 +213,31 @@ def _scheduled(
     for match in matches:
         if match.counts:
             counted.setdefault(match.pairing, match)
-    out = set(_removed(acts)).union(*out_by.values())
-    run = _Run(plan, counted, out)
-    yield from run.flaws()
+    run, why = ScheduleRun(plan), ""
+    try:
+        run.run(
+            {number: match.result for number, match in counted.items()},
+            {*_removed(acts), *book.out},
+        )
+    except UsageError as error:
+        why = one_line(str(error))
+    except Exception as error:  # by results that no match can have
+        why = in_words(error)
+    for number, pairing in run.asked.items():
+        if number in counted and counted[number].players != pairing.players:
+            match = counted[number]
+            yield (
+                match.id,
+                f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
+            )
+    if why:
+        yield None, f"its schedule cannot be run again: {why}"
     for number, match in counted.items():
         if number not in run.asked:
             yield match.id, f"the schedule asks for no pairing {number}"
     if competition.state is not State.FINISHED:
         return
-    missing = [pairing for pairing in run.missing if not _alone(pairing)]
+    missing = [pairing for pairing in run.missing if not pairing.is_alone]
     for pairing in missing[:_SHOWN]:
         yield (
             None,
@@ -316,85 +245,8 @@ def _scheduled(
         )
     if len(missing) > _SHOWN:
         yield None, f"{len(missing) - _SHOWN:,} pairings more have no match"
-    if run.ranking is None:
-        return
-    written, made = competition.ranking, run.ranking
-    if all(placed.score is None for placed in written):  # as older arenas wrote them
-        made = tuple(msgspec.structs.replace(placed, score=None) for placed in made)
-    if made != written:
-        yield None, _first_difference(written, made)
-
-
-class _Run:
-    """A schedule, run again as far as the results go.
-
-    Attributes:
-        asked: the numbers of the pairings that it asks for.
-        missing: those that have no result, and whose players were not out.
-        ranking: what it returns at its end; None if it does not get there.
-    """
-
-    def __init__(
-        self, plan: Plan, counted: Mapping[int, Played], out: set[str]
-    ) -> None:
-        self.asked: set[int] = set()
-        self.missing: list[Pairing] = []
-        self.ranking: Ranking | None = None
-        self._plan, self._counted, self._out = plan, counted, out
-
-    def flaws(self) -> Said:
-        """Run it; what is said are pairings with the wrong players, and why it cannot be run."""
-        try:
-            schedule = schedule_of(self._plan)
-            stage = next(schedule)
-            while True:
-                yield from self._misplaced(stage)
-                outcomes = self._outcomes(stage)
-                if outcomes is None:
-                    return
-                stage = schedule.send(outcomes)
-        except StopIteration as end:
-            self.ranking = end.value
-        except UsageError as error:
-            yield None, f"its schedule cannot be run again: {one_line(str(error))}"
-        except Exception as error:  # by results that no match can have
-            yield None, f"its schedule cannot be run again: {in_words(error)}"
-
-    def _misplaced(self, stage: Stage) -> Said:
-        for pairing in stage:
-            self.asked.add(pairing.number)
-            match = self._counted.get(pairing.number)
-            if match is not None and match.players != pairing.players:
-                yield (
-                    match.id,
-                    f"it is {_versus(match.players)}, the schedule asks for {_versus(pairing.players)}",
-                )
-
-    def _outcomes(self, stage: Stage) -> tuple[Outcome, ...] | None:
-        """What came of a stage; None if it is not complete, so that nobody knows what comes next."""
-        eliminates = self._plan.form is Form.ELIMINATION  # where everybody has a result
-        outcomes = []
-        for pairing in stage:
-            match = self._counted.get(pairing.number)
-            struck = not eliminates and not self._out.isdisjoint(pairing.players)
-            if match is None and not struck:
-                self.missing.append(pairing)
-            outcomes.append(Outcome(pairing, None if match is None else match.result))
-        return None if eliminates and self.missing else tuple(outcomes)
-
-
-def _out(
-    plan: Plan, matches: Iterable[Played], verdicts: Iterable[Verdict]
-) -> dict[str, tuple[str, ...]]:
-    """Which matches that count put whom out, by their ids: all offenders, but for those that were forgiven (J3)."""
-    forgiveness = Forgiveness(plan.forgive, verdicts)
-    out = {}
-    for match in matches:
-        if match.counts and _all_out(match):
-            forgiven = forgiveness.forgiven(match.id, match.players, match.result)
-            spared = {match.players[seat] for seat in forgiven}
-            out[match.id] = tuple(bot for bot in _all_out(match) if bot not in spared)
-    return out
+    if run.ranking is not None and run.ranking != competition.ranking:
+        yield None, _first_difference(competition.ranking, run.ranking)
 
 
 def _removed(acts: Sequence[Act]) -> dict[str, float]:
@@ -404,24 +256,6 @@ def _removed(acts: Sequence[Act]) -> dict[str, float]:
         if act.what == Action.REMOVE and act.bot is not None:
             removed.setdefault(act.bot, act.at)
     return removed
-
-
-def _offender(match: Played) -> str | None:
-    """Whose offence ended it, as far as the seat is one; its own check says so if not."""
-    seat = match.result.offender
-    is_one = seat is not None and 0 <= seat < len(match.players)
-    return match.players[seat] if seat is not None and is_one else None
-
-
-def _all_out(match: Played) -> tuple[str, ...]:
-    """Who is out by it: the offender, and those who did not come either."""
-    seats = range(len(match.players))
-    return tuple(match.players[seat] for seat in match.result.out if seat in seats)
-
-
-def _alone(pairing: Pairing) -> bool:
-    """Whether a bot was to meet itself: it need not, if it has one table only."""
-    return len(pairing.players) > 1 and len(set(pairing.players)) == 1
 
 
 def _versus(players: Sequence[str]) -> str:

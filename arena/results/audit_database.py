@@ -14,12 +14,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.formats.spec import Form, Plan
 from arena.records.verify import Asked, Checked, Expected, stored_text
 from arena.results.audit import Flaw, audit, remarks
 from arena.results.workers import Checkers, Stored
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
-from arena.storage.store import Act, Competition, Played, State, Store
+from arena.storage.store import Act, Competition, Played, Store
 from protocol.errors import ArenaError, StoreFailed, in_words
 from protocol.messages import Action, Ending, Verdict
 
@@ -119,8 +118,6 @@ class _Gathered:
         undealt: those without cards.
         asked: what was asked when an offence ended a match, or None, where there is nothing wrong with that match.
         events: which events the offences were, by match.
-        uncommitted: those with cards, but without a commitment.
-        is_committed: whether there is any with one.
     """
 
     def __init__(self) -> None:
@@ -130,8 +127,6 @@ class _Gathered:
         self.undealt: set[str] = set()
         self.asked: dict[str, Asked | None] = {}
         self.events: dict[str, tuple[str, ...]] = {}
-        self.uncommitted: list[str] = []
-        self.is_committed = False
 
     def add(self, played: Played, checked: Checked) -> None:
         """One more."""
@@ -142,11 +137,10 @@ class _Gathered:
         elif played.result.termination.is_offence:
             self.asked[played.id] = checked.asked
             self.events[played.id] = checked.events
-        self.is_committed |= checked.is_committed
         if not checked.is_dealt:
             self.undealt.add(played.id)
         elif not checked.is_committed:
-            self.uncommitted.append(played.id)
+            self.blame(played.id, "it was dealt without a commitment")
 
     def taken_back(self, matches: Collection[str]) -> None:
         """These do not count any more."""
@@ -182,15 +176,10 @@ def _examined(
     for played, checked in checkers.check(stored, Expected(plan.game, plan.settings)):
         gathered.add(played, checked)
         tick()
-    is_old = _is_old(competition, gathered)
     with _reading():
         verdicts, acts = _now(store, gathered, competition.id)
-    notes = (
-        *_notes(plan, gathered, is_old),
-        *remarks(competition, gathered.rows, acts),
-    )
-    if not is_old:
-        _dated(store, gathered, competition.id)
+    notes = tuple(remarks(competition, gathered.rows, acts))
+    _dated(store, gathered, competition.id)
     # What is wrong with one match is not to be said of those that came after it: the
     # results are those of the rows, or what the answers make, whichever fits better.
     found = min(
@@ -204,7 +193,6 @@ def _examined(
                     undealt=gathered.undealt,
                     asked=gathered.asked,
                     events=gathered.events,
-                    is_old=is_old or _is_undrawn(plan),
                 )
             )
             for matches in (gathered.rows, gathered.made)
@@ -219,33 +207,6 @@ def _examined(
             gathered.blame(flaw.match, flaw.text)
     flaws = (*gathered.flaws(competition.id), *others)
     return Examined(competition.id, len(gathered.rows), flaws, notes)
-
-
-def _is_old(competition: Competition, gathered: _Gathered) -> bool:
-    """Whether it is of before records had commitments, and pairings numbers that begin with 1."""
-    if not gathered.rows:  # stopped at a time that was not written down then
-        is_stopped = competition.state is State.STOPPED
-        return is_stopped and competition.finished_at is None
-    has_0 = any(played.pairing == 0 for played in gathered.rows)
-    return not gathered.is_committed and (bool(gathered.uncommitted) or has_0)
-
-
-def _is_undrawn(plan: Plan) -> bool:
-    return plan.form is Form.ELIMINATION and not plan.seed
-
-
-def _notes(plan: Plan, gathered: _Gathered, is_old: bool) -> Iterator[str]:
-    """What cannot be checked; a match without a commitment among others that have one is a flaw."""
-    if is_old:
-        yield (
-            f"{len(gathered.uncommitted):,} matches without a commitment, of before it was kept; "
-            "its pairings were not numbered then, and are not checked"
-        )
-    else:
-        for match in gathered.uncommitted:
-            gathered.blame(match, "it was dealt without a commitment")
-    if _is_undrawn(plan):
-        yield "its tables cannot be drawn again, as no seed is kept"
 
 
 def _now(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from functools import partial
 from typing import TypeAlias
 
 from arena.referee.transport import Wire
 from arena.server.admission import Admission
+from arena.server.background import BackgroundTasks
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Done, Instruct, Refused
 
@@ -36,7 +35,8 @@ class Desk:
         self._admission = admission
         self._on_instruct = on_instruct or _nothing_to_instruct
         self._tokens: dict[Wire, str] = {}
-        self._works: dict[asyncio.Task[Done], Wire] = {}
+        self._busy: set[Wire] = set()
+        self._tasks = BackgroundTasks()
 
     def heard(
         self,
@@ -57,7 +57,7 @@ class Desk:
         who = self._admission.instructs(message)
         self._tokens[connection] = message.token
         try:
-            if connection in self._works.values():
+            if connection in self._busy:
                 raise UsageError("expected one word at a time, the last one goes on")
             done = self._on_instruct(message, who)
         except ArenaError as error:
@@ -66,9 +66,8 @@ class Desk:
         if isinstance(done, Done):
             tell(done)
             return
-        task = asyncio.ensure_future(_awaited(done))
-        self._works[task] = connection
-        task.add_done_callback(partial(self._worked, tell))
+        self._busy.add(connection)
+        self._tasks.start(self._work(connection, done, tell))
 
     def left(self, connection: Wire) -> None:
         """A connection is gone, whoever's it was; what it wants done is done all the same."""
@@ -82,31 +81,25 @@ class Desk:
 
     # --- within ---
 
-    def _worked(
-        self, tell: Callable[[Done | Refused], None], task: asyncio.Task[Done]
+    async def _work(
+        self,
+        connection: Wire,
+        done: Awaitable[Done],
+        tell: Callable[[Done | Refused], None],
     ) -> None:
-        """What had to wait is done, or cannot be."""
-        connection = self._works.pop(task)
-        if task.cancelled():
-            return
-        answer = _answer(task)  # the log should have it, whoever is still there
+        """Wait for what is done later, and tell what came of it."""
+        answer: Done | Refused
+        try:
+            answer = await done
+        except ArenaError as error:
+            answer = Refused("instruct", str(error))
+        except Exception:  # the log should have it, whoever is still there
+            log.exception("an instructor's word failed")
+            answer = Refused("instruct", "the arena failed at this; see its log")
+        finally:
+            self._busy.discard(connection)
         if connection in self._tokens:
             tell(answer)
-
-
-def _answer(task: asyncio.Task[Done]) -> Done | Refused:
-    """What came of it."""
-    error = task.exception()
-    if error is None:
-        return task.result()
-    if isinstance(error, ArenaError):
-        return Refused("instruct", str(error))
-    log.error("an instructor's word failed", exc_info=error)
-    return Refused("instruct", "the arena failed at this; see its log")
-
-
-async def _awaited(done: Awaitable[Done]) -> Done:
-    return await done
 
 
 def _nothing_to_instruct(message: Instruct, who: str) -> Done:

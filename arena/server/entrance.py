@@ -17,6 +17,7 @@ from arena.server.http import CLOSE
 from arena.server.origin import Origins, below, is_loopback
 from arena.server.proxies import HEADER, Proxies
 from arena.server.reply import NO_STORE, Reply, Visitor, text
+from arena.server.throttle import Stranger, Strangers
 from arena.server.visitors import Idle
 
 __all__ = ["WATCH", "Entrance", "Page", "send"]
@@ -51,54 +52,11 @@ class Page(Protocol):
         """Tokens may have come to mean something else."""
 
 
-class Crowd(Protocol):
-    """Those who have not said who they are, as far as it matters here (`arena/server/throttle.py`)."""
-
-    def met(self, stranger: Stranger) -> None:
-        """A new one: it is served now, or when it is its turn."""
-
-    def moved(self, stranger: Stranger, address: str) -> bool:
-        """One comes from elsewhere than it seemed; whether it is heard now."""
-
-    def asked(self, stranger: object) -> None:
-        """One wants nothing that bots want."""
-
-    def shakes(self, stranger: Stranger) -> None:
-        """Something of a handshake of TLS has come from one: it is worked off when there is time."""
-
-
-class Stranger(Protocol):
-    """A connection that may come through a proxy, and be encrypted.
-
-    Attributes:
-        address: where connections of the same origin are counted together.
-        handshake_s: what serving it will cost at first beyond what is told otherwise.
-    """
-
-    address: str
-
-    @property
-    def handshake_s(self) -> float:
-        """See above."""
-
-    def shake(self) -> float:
-        """Work off what has come of its handshake; the seconds that it took."""
-
-    def hold(self) -> None:
-        """Read no more from it."""
-
-    def serve(self) -> None:
-        """Read on; what it has to say it must say soon."""
-
-    def cut(self) -> None:
-        """Close without a word."""
-
-
 class Entrance:
     """A gateway's.
 
     Args:
-        crowd: told of strangers; without it there is time for all of them.
+        strangers: told of those who have not said who they are; without it there is time for all of them.
 
     Attributes:
         origins: whose pages may open WebSockets here.
@@ -108,28 +66,28 @@ class Entrance:
         idle: the connections that have their answers and may ask again.
     """
 
-    def __init__(self, crowd: Crowd | None = None) -> None:
+    def __init__(self, strangers: Strangers | None = None) -> None:
         self.origins = Origins()
         self.proxies = Proxies()
         self.base_path = "/"
         self.page: Page | None = None
         self.idle = Idle()
-        self._crowd = crowd
+        self._strangers = strangers
         self._has_warned = False
 
     def moved(self, caller: Stranger, address: str) -> bool:
         """Its request says that it comes from there; whether it is heard now, or when it is served again."""
-        if self._crowd is not None:
-            return self._crowd.moved(caller, address)
+        if self._strangers is not None:
+            return self._strangers.moved(caller, address)
         caller.address = address
         return True
 
     def shakes(self, stranger: Stranger) -> None:
         """Something of a handshake of TLS has come."""
-        if self._crowd is None:
+        if self._strangers is None:
             stranger.shake()
         else:
-            self._crowd.shakes(stranger)
+            self._strangers.shakes(stranger)
 
     def idles(self, caller: Caller, address: str) -> None:
         """One has its answer, and may ask again; before it does it is counted there."""
@@ -140,8 +98,8 @@ class Entrance:
     def asks_again(self, caller: Stranger) -> None:
         """Its next request has begun to come: it is a stranger again."""
         self.idle.discard(caller)
-        if self._crowd is not None:
-            self._crowd.met(caller)
+        if self._strangers is not None:
+            self._strangers.met(caller)
         else:
             caller.serve()
 
@@ -195,8 +153,8 @@ class Entrance:
             )
 
     def _asked(self, caller: Caller) -> None:
-        if self._crowd is not None:
-            self._crowd.asked(caller)
+        if self._strangers is not None:
+            self._strangers.asked(caller)
 
     def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from protocol.errors import Unreachable
 
-__all__ = ["Listening"]
+__all__ = ["Listening", "allow_many_files"]
 
 _BACKLOG = (
     1024  # that the kernel accepts for us: a class comes back at once after a stall
 )
+
+
+_FILES = 16_384  # that may be open at once: thousands of bots
 
 
 class Listening:
@@ -51,3 +55,17 @@ class Listening:
         """Accept nobody any more; who is connected stays."""
         for server in self._servers:
             server.close()
+
+
+def allow_many_files() -> None:
+    """Raise the soft limit of open files to the hard one: a class of 500 needs more than the usual 1,024."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Not more: some programs that bots may be close every file that they could have.
+    most = _FILES if hard == resource.RLIM_INFINITY else min(hard, _FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):  # macOS refuses some values; then it stays
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

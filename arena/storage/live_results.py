@@ -14,14 +14,12 @@ import msgspec
 
 from arena.formats.bracket import Bracket, BracketStage
 from arena.formats.eta import Pace
-from arena.formats.forgiveness import Forgiveness
-from arena.formats.formats import Standings, expected_matches, standings_of
-from arena.formats.schedule import Outcome, Pairing, Ranking
+from arena.formats.formats import expected_matches
+from arena.formats.schedule import Pairing, Ranking
+from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
-from arena.formats.standings import RoundRobin
 from arena.storage.models import Act, Competition, Played, State, removed
 from arena.storage.reader import Archive
-from protocol.errors import UsageError
 from protocol.messages import Action, Progress, Termination, Verdict
 
 __all__ = ["Results", "Summary"]
@@ -73,7 +71,6 @@ class Results:
 
     Attributes:
         competition: as it was set up, and whether it goes on, at the last update.
-        played: how many matches count.
 
     Raises:
         UsageError: there is no such competition.
@@ -89,19 +86,24 @@ class Results:
 
     def update(self) -> bool:
         """Read what is new; whether anything was."""
-        before = (self.competition, self._removed, self._last)
+        before = (self.competition, self._book.removed, self._last)
         # First what says whether to begin anew: what comes in meanwhile is then seen the next time.
         self.competition = self._store.competition(self.competition.id)
         out = self._read_acts()
         if (self.competition.revision, out) != (before[0].revision, before[1]):
             self._begin(out)
         self._read_new()
-        return (self.competition, self._removed, self._last) != before
+        return (self.competition, self._book.removed, self._last) != before
 
     @property
     def plan(self) -> Plan:
         """What is played."""
         return self.competition.plan
+
+    @property
+    def played(self) -> int:
+        """How many matches count."""
+        return self._book.played
 
     @property
     def is_over(self) -> bool:
@@ -119,17 +121,15 @@ class Results:
         """`Row`s, `LeagueRow`s or `LadderRow`s, best first, the eliminated at the end; of an elimination `BracketRow`s."""
         if self._bracket is not None:
             return tuple(
-                msgspec.structs.replace(row, eliminated=self._out.get(row.name))
+                msgspec.structs.replace(row, eliminated=self.out.get(row.name))
                 for row in self._bracket.rows()
             )
-        return () if self._standings is None else self._standings.rows()
+        return self._book.rows
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
         """Row bot → column bot → `Cell`: who has done how against whom, in a round robin."""
-        if isinstance(self._standings, RoundRobin):
-            return self._standings.cross_table()
-        return {}
+        return self._book.cross_table
 
     @property
     def ranking(self) -> Ranking:
@@ -149,7 +149,7 @@ class Results:
     @property
     def out(self) -> dict[str, Termination]:
         """Who is out, and why: offenders who are not forgiven, and those whom the instructor took out. On a ladder only these are (J3)."""
-        return dict(self._out)
+        return self._book.out | self._book.removed
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -159,13 +159,12 @@ class Results:
     @property
     def rulings(self) -> tuple[tuple[float, Verdict], ...]:
         """The same, each with when it was put in."""
-        found = [
-            (at, verdict)
-            for at, verdict in self._store.rulings(self.competition.id)
-            if verdict.match in self._offences
-        ]
-        told = self._forgiveness.told(verdict for _, verdict in found)
-        return tuple(zip((at for at, _ in found), told, strict=True))
+        rulings = self._store.rulings(self.competition.id)
+        return tuple(
+            (at, standing)
+            for at, verdict in rulings
+            for standing in self._book.standing((verdict,))
+        )
 
     @property
     def progress(self) -> Progress:
@@ -208,19 +207,13 @@ class Results:
 
     def _begin(self, removed: dict[str, Termination]) -> None:
         """Forget all that was added up."""
-        self.played = 0
         self._last = 0
-        self._removed = removed
-        self._out = dict(removed)
-        self._offences: set[str] = set()
-        self._forgiveness = Forgiveness(self.plan.forgive)
+        self._book = Scorebook(self.plan, removed)
         self._matches: dict[int, str] = {}
         self._meetings: Counter[tuple[str, ...]] = Counter()
         self._pace = Pace()
-        self._standings: Standings | None = standings_of(self.plan)
-        self._bracket = _bracket(self.plan)
-        for name, ended in self._out.items():
-            self._strike(name, ended)
+        is_elimination = self.plan.form is Form.ELIMINATION
+        self._bracket = Bracket(self.plan) if is_elimination else None
 
     def _read_acts(self) -> dict[str, Termination]:
         """Whom the instructor has taken out, and with what words; and when it went on after the last pause."""
@@ -232,51 +225,37 @@ class Results:
     def _read_new(self) -> None:
         new = self._store.results(self.competition.id, after=self._last)
         if self.plan.forgive and any(played.result.out for played in new):
-            self._forgiveness.ruled(self._store.verdicts(self.competition.id))
+            self._book.ruled(self._store.verdicts(self.competition.id))
         for played in new:
             self._add(played)
 
     def _add(self, played: Played) -> None:
+        pairing, result = Pairing(played.pairing, played.players), played.result
         self._last = played.number
-        self.played += 1
         self._meetings[played.players] += 1
         self._pace.ended(played.finished_at)
-        pairing, out = Pairing(played.pairing, played.players), played.result.out
-        forgiven = self._forgiveness.forgiven(played.id, played.players, played.result)
-        if self._standings is not None:
-            self._standings.add(Outcome(pairing, played.result, forgiven))
+        self._book.add(played.id, pairing, result, played.finished_at)
         if self._bracket is not None:
-            self._bracket.add(pairing, played.result)
+            self._bracket.add(pairing, result)
             self._matches[played.pairing] = played.id
-        if out:
-            self._offences.add(played.id)
-            if self.plan.form is not Form.LADDER:
-                for name in (
-                    played.players[seat] for seat in out if seat not in forgiven
-                ):
-                    self._out.setdefault(name, played.result.termination)
-
-    def _strike(self, name: str, ended: Termination) -> None:
-        """Somebody is out who has not lost a match by it."""
-        if self._standings is not None:
-            self._standings.eliminate(name, ended)
 
     def _settled(self) -> tuple[int, int]:
         """How many matches have been played or never will be, and how many there are in all."""
         expected = expected_matches(self.plan)
-        if expected is None or (self._standings is None and self.is_over):
+        if expected is None or (self._bracket is not None and self.is_over):
             return self.played, self.played
         if self.competition.state is State.FINISHED:
             return expected, expected
-        if self._standings is None:
+        if self._bracket is not None:
             return self.played, max(expected, self.played)
         # Those of bots that are out are settled, whether they were played or not.
-        players = tuple(name for name in self.plan.players if name not in self._out)
+        out = self._book.out
+        players = tuple(name for name in self.plan.players if name not in out)
         among = msgspec.structs.replace(self.plan, players=players)
         left = sum(
             count
             for names, count in self._meetings.items()
-            if not any(name in self._out for name in names)
+            if out.keys().isdisjoint(names)
         )
         struck = expected - (expected_matches(among) or 0)
         return struck + left + self._never(players), expected
@@ -293,13 +272,3 @@ class Results:
         return self.plan.matches * sum(
             met[name] == others and not self._meetings[name, name] for name in players
         )
-
-
-def _bracket(plan: Plan) -> Bracket | None:
-    """The elimination, unless it is one of an older arena, which did not keep what its tables were drawn from."""
-    if plan.form is not Form.ELIMINATION:
-        return None
-    try:
-        return Bracket(plan)
-    except UsageError:
-        return None

@@ -1,24 +1,21 @@
 """The tables of the database, and how one is opened: only an empty one or an arena's own is ever touched.
 
-Texts in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds. An older arena's tables are
-brought up to date by `arena/storage/migration.py` when they are opened.
+Texts in JSON are what msgspec makes of the structs named beside them. Times are Unix seconds. Tables of another version are
+refused.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from arena.storage.lock import Lock, hold
-from arena.storage.migration import migrate
 from protocol.errors import UsageError
 
 __all__ = [
@@ -35,12 +32,10 @@ __all__ = [
     "shown",
 ]
 
-log = logging.getLogger(__name__)
-
 _APPLICATION = "card-arena"
-_SCHEMA = 2  # raised with every change of a table; what brings older ones here is in migration.py
+_SCHEMA = 2  # raised with every change of a table
 _BUSY_S = 30  # somebody else may be writing to the same file; no commit takes as long
-_MAKING = 0x6D616B65  # "make": PostgreSQL's lock for those who make or change tables
+_MAKING = 0x6D616B65  # "make": PostgreSQL's lock for those who make tables
 
 _TABLES = sa.MetaData()
 
@@ -158,7 +153,7 @@ INSTRUCTORS = sa.Table(
 def open_database(
     where: str | Path, *, create: bool, exclusive: bool = False
 ) -> tuple[sa.Engine, Lock | None]:
-    """An engine on an arena's database, brought up to date; an empty or missing one is made an arena's if `create` says so.
+    """An engine on an arena's database; an empty or missing one is made an arena's if `create` says so.
 
     Args:
         where: a file for SQLite, or `postgresql+psycopg://…`.
@@ -166,8 +161,8 @@ def open_database(
         exclusive: take the lock of the arena that runs on it; it comes with the engine.
 
     Raises:
-        UsageError: it cannot be opened, holds something else than an arena of this version or an older one, or
-            another arena runs on it; nothing has changed.
+        UsageError: it cannot be opened, holds something else than an arena of this version, or another arena runs on it;
+            nothing has changed.
     """
     name = "at that address"
     engine = lock = None
@@ -177,12 +172,13 @@ def open_database(
         if url.get_backend_name() == "sqlite":
             _check_file(name, create=create)
         engine = _engine(url, create=create)
-        schema = _look(engine, name)
-        if schema == 0 and not create:
+        is_empty = _look(engine, name)
+        if is_empty and not create:
             raise UsageError(f"expected an arena's database, {name} is empty")
         if exclusive:
             lock = hold(engine, name)
-        _prepare(engine, name, schema, create=create)
+        if create:
+            _prepare(engine, name, is_empty=is_empty)
     except (SQLAlchemyError, ImportError, OSError, UsageError) as error:
         if lock is not None:
             lock.release()
@@ -274,21 +270,21 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _look(engine: sa.Engine, name: str) -> int:
-    """The schema that is there, 0 if nothing is; nothing is written."""
+def _look(engine: sa.Engine, name: str) -> bool:
+    """Whether there are no tables yet; nothing is written."""
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             coding = connection.exec_driver_sql("SHOW server_encoding").scalar()
             if coding != "UTF8":
                 raise UsageError(f"expected a database in UTF8, {name} has {coding}")
-        return _schema(connection, name)
+        return _is_empty(connection, name)
 
 
-def _schema(connection: sa.Connection, name: str) -> int:
-    """Refuse what is not ours to touch, or too new."""
+def _is_empty(connection: sa.Connection, name: str) -> bool:
+    """Whether there are no tables yet; those that are not an arena's of this version are refused."""
     names = sa.inspect(connection).get_table_names()
     if not names:
-        return 0
+        return True
     foreign = UsageError(
         f"expected an arena's database, {name} has other tables: {', '.join(sorted(names)[:3])}"
     )
@@ -302,32 +298,26 @@ def _schema(connection: sa.Connection, name: str) -> int:
     schema = meta.get("schema", "")
     if meta.get("application") != _APPLICATION or not schema.isdecimal():
         raise foreign
-    if not 1 <= int(schema) <= _SCHEMA:
+    if int(schema) != _SCHEMA:
+        age = "a newer" if int(schema) > _SCHEMA else "an older"
         raise UsageError(
-            f"expected a database of schema {_SCHEMA} or older, {name} has {schema}: it needs a newer Card Arena"
+            f"expected a database of schema {_SCHEMA}, {name} has {schema}: open it with {age} Card Arena, or begin another"
         )
-    return int(schema)
+    return False
 
 
-def _prepare(engine: sa.Engine, name: str, schema: int, *, create: bool) -> None:
-    """Make what is missing, and bring what is old up to date."""
-    if engine.dialect.name == "sqlite" and (create or schema < _SCHEMA):
+def _prepare(engine: sa.Engine, name: str, *, is_empty: bool) -> None:
+    """Make the tables if there are none, and see that the database can be written."""
+    is_sqlite = engine.dialect.name == "sqlite"
+    if is_sqlite:
         driver = engine.raw_connection()
         try:
             driver.cursor().execute("PRAGMA journal_mode = WAL")
         finally:
             driver.close()
-    if 0 < schema < _SCHEMA:
-        try:
-            _make(engine, name)
-        except (SQLAlchemyError, ValueError, msgspec.DecodeError) as error:
-            raise UsageError(
-                f"cannot bring the database {name} from schema {schema} to {_SCHEMA}, it is as it was: {_why(error)}"
-            ) from error
-        log.info("%s is of schema %d now, it was %d", name, _SCHEMA, schema)
-    elif schema == 0:
+    if is_empty:
         _make(engine, name)
-    elif create and engine.dialect.name == "sqlite":
+    elif is_sqlite:
         with changing(engine) as connection:
             # Whether it can be written is better known now than after the first match.
             connection.execute(META.delete().where(sa.false()))
@@ -337,20 +327,17 @@ def _make(engine: sa.Engine, name: str) -> None:
     with changing(engine) as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MAKING)))
-        # Another may have done it meanwhile.
-        schema = _schema(connection, name)
-        if schema == 0:
-            _TABLES.create_all(connection)
-            connection.execute(
-                META.insert(),
-                [
-                    {"key": "application", "value": _APPLICATION},
-                    {"key": "schema", "value": str(_SCHEMA)},
-                    {"key": "roster", "value": "0"},
-                ],
-            )
-        elif schema < _SCHEMA:
-            migrate(connection, _TABLES)
+        if not _is_empty(connection, name):
+            return  # another process has made them meanwhile
+        _TABLES.create_all(connection)
+        connection.execute(
+            META.insert(),
+            [
+                {"key": "application", "value": _APPLICATION},
+                {"key": "schema", "value": str(_SCHEMA)},
+                {"key": "roster", "value": "0"},
+            ],
+        )
 
 
 def _why(error: Exception) -> str:

@@ -31,7 +31,7 @@ from arena.storage.schema import (
     open_database,
     shown,
 )
-from arena.storage.writer import Row, Rows, Writer
+from arena.storage.writer import Row, Writer
 from protocol.messages import Ending, Termination, Verdict
 
 __all__ = ["Act", "Competition", "Played", "State", "Store", "new_id"]
@@ -67,8 +67,8 @@ class Store(Archive):
         exclusive: be the arena that runs on it, until it is closed: no other can be at the same time.
 
     Raises:
-        UsageError: it cannot be opened, holds something else than an arena of this version or an older one, or
-            another arena runs on it; nothing has changed.
+        UsageError: it cannot be opened, holds something else than an arena of this version, or another arena runs on it;
+            nothing has changed.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Store(Archive):
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Played:
         """Note a match that is over or void, in one transaction with the evidence if it ended by an offence.
 
         It counts unless it is void. Two that count for one pairing are a failure.
@@ -146,34 +146,28 @@ class Store(Archive):
             finished_at: when the result was known.
             verdict: the evidence, if there is any (J4).
             others: that of those who are out with the offender.
+
+        Returns:
+            The match, as a reader will get it but for its number and digest.
         """
-        ended = result.termination
         played = Played(
             number=0,
             id=match,
             competition=competition,
             pairing=pairing,
-            counts=ended.kind is not Ending.VOID,
+            counts=result.termination.kind is not Ending.VOID,
             game=result.record.game,
             players=tuple(players),
-            result=Result(
-                result.scores,
-                result.points,
-                Termination(ended.kind, ended.seat, _text(ended.text)),
-                result.also_out,
-            ),
+            result=_stored(result),
             started_at=float(started_at),
             finished_at=float(finished_at),
             digest="",
         )
-
-        # A long record takes a while: in the writer's thread, so that the event loop goes on.
-        def rows() -> Rows:
-            return (*_match(played, result.record.to_json()), *evidence)
-
         ruled = (*(() if verdict is None else (verdict,)), *others)
         evidence = tuple(_ruling(competition, one, finished_at) for one in ruled)
-        self._writer.put(rows)
+        # A long record takes a while: in the writer's thread, so that the event loop goes on.
+        self._writer.put(lambda: (*_match(played, result.record.to_json()), *evidence))
+        return played
 
     def acted(self, act: Act) -> None:
         """Note what somebody did."""
@@ -239,6 +233,16 @@ class Store(Archive):
             if self._lock is not None:
                 self._lock.release()
             self._engine.dispose()
+
+
+def _stored(result: MatchResult) -> Result:
+    ended = result.termination
+    return Result(
+        result.scores,
+        result.points,
+        Termination(ended.kind, ended.seat, _text(ended.text)),
+        result.also_out,
+    )
 
 
 def _match(played: Played, record: bytes) -> list[Row]:

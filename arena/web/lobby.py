@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +31,8 @@ from protocol.version import __version__
 if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Ledger
+    from arena.web.spectators import Gallery
 
 __all__ = ["Chronicle", "lobby"]
 
@@ -41,13 +43,6 @@ _LATEST = 20
 _YOUNG_S = 2.0  # for a match's pace to be known
 
 _SINCE = time.time()  # a page that has seen another one is of an earlier arena
-
-
-class Audience(Protocol):
-    """Who knows how many watch."""
-
-    def viewers(self, match: str) -> int:
-        """How many watch a match."""
 
 
 class Chronicle:
@@ -61,15 +56,15 @@ class Chronicle:
         self.latest: deque[Latest] = deque(maxlen=_LATEST)
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over."""
         ended = result.termination
         self.latest.appendleft(
             Latest(
                 id=match,
-                competition=competition.id,
-                game=competition.plan.game,
+                competition=ledger.id,
+                game=ledger.plan.game,
                 players=pairing.players,
                 scores=result.scores,
                 termination=ended.kind.value,
@@ -81,7 +76,7 @@ class Chronicle:
 
 def lobby(
     host: Host,
-    audience: Audience,
+    audience: Gallery,
     latest: Iterable[Latest] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
@@ -192,7 +187,7 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
 
 
 def _playing(
-    table: Table, competition: str | None, now: float, audience: Audience
+    table: Table, competition: str | None, now: float, audience: Gallery
 ) -> Playing:
     scores = (0,) * len(table.chairs)
     return Playing(

@@ -14,6 +14,7 @@ from asyncio.subprocess import PIPE, Process
 
 import msgspec
 
+from arena.server.background import BackgroundTasks
 from arena.web.questions import Question
 from arena.web.reader_process import Database, Header
 from protocol.errors import one_line
@@ -46,7 +47,7 @@ class Child:
         self.has_answered = False
         self._where = where
         self._process: Process | None = None
-        self._listeners: set[asyncio.Task[None]] = set()
+        self._listeners = BackgroundTasks()
 
     @property
     def pid(self) -> int | None:
@@ -71,9 +72,7 @@ class Child:
             stderr=PIPE,
             start_new_session=True,  # Ctrl-C and a terminal that is closed are for the arena
         )
-        listening = asyncio.create_task(_listen(process))
-        self._listeners.add(listening)
-        listening.add_done_callback(self._listeners.discard)
+        self._listeners.start(_listen(process))
         assert process.stdin is not None, "it was started with one"
         process.stdin.write(msgspec.json.encode(Database(self._where)) + b"\n")
 
@@ -118,8 +117,7 @@ class Child:
     async def close(self) -> None:
         """End it for good."""
         await self.end()
-        if self._listeners:
-            await asyncio.wait(self._listeners)
+        await self._listeners.ended()
 
 
 async def _listen(process: Process) -> None:

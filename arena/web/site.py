@@ -19,6 +19,7 @@ from websockets.http11 import Request
 
 from arena.records.visibility import Viewer
 from arena.server.admission import Unwelcome
+from arena.server.background import BackgroundTasks
 from arena.server.entrance import send
 from arena.server.origin import Origins
 from arena.server.reply import (
@@ -40,9 +41,10 @@ from arena.server.visitors import Visitors
 from arena.web.files import Files
 from arena.web.metrics import KIND as METRICS
 from arena.web.play.human_limits import browser_of, remembering
+from arena.web.reader_client import Answer
 from protocol.errors import ArenaError, UsageError
 
-__all__ = ["Answer", "Site", "Sources"]
+__all__ = ["Site", "Sources"]
 
 log = logging.getLogger(__name__)
 
@@ -55,26 +57,6 @@ _MOST_ASKED_NEAR = 256  # from one address
 _MOST_FIELDS = 8
 _VARY = ("Vary", "Authorization, Accept-Encoding")
 _BUSY = "too much is being asked just now; try again in a moment"
-
-
-class Answer(Protocol):
-    """A document, or why there is none, as JSON."""
-
-    @property
-    def status(self) -> int:
-        """A status of HTTP."""
-
-    @property
-    def body(self) -> bytes:
-        """The JSON."""
-
-    @property
-    def etag(self) -> str | None:
-        """Changes when the document does, if it has one; the same whether it is packed."""
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the body is packed with gzip."""
 
 
 class Sources(Protocol):
@@ -137,7 +119,7 @@ class Site:
         self._sources = sources
         self._origins = origins
         self._visitors = Visitors()
-        self._asked: set[asyncio.Task[None]] = set()
+        self._asked = BackgroundTasks()
         self._near = Counter[str]()
 
     def answer(self, visitor: Visitor, request: Request) -> None:
@@ -163,8 +145,7 @@ class Site:
 
     def close(self) -> None:
         """Nobody is answered any more."""
-        for task in tuple(self._asked):
-            task.cancel()
+        self._asked.cancel()
 
     # --- within ---
 
@@ -220,13 +201,11 @@ class Site:
             self._send(visitor, problem(503, _BUSY))
             return
         self._near[address] += 1
-        task = asyncio.get_running_loop().create_task(self._later(wanted))
-        self._asked.add(task)
+        task = self._asked.start(self._later(wanted))
         # Its next request may come from elsewhere, through the same proxy.
-        task.add_done_callback(lambda task: self._answered(task, address))
+        task.add_done_callback(lambda _: self._answered(address))
 
-    def _answered(self, task: asyncio.Task[None], address: str) -> None:
-        self._asked.discard(task)
+    def _answered(self, address: str) -> None:
         self._near[address] -= 1
         if not self._near[address]:
             del self._near[address]

@@ -36,7 +36,7 @@ from protocol.version import __version__
 
 if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
-    from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Ledger
 
 __all__ = ["Web"]
 
@@ -81,10 +81,10 @@ class Web:
         self._lobby = lobby(host, self._gallery)
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
-        self.chronicle.matched(competition, match, pairing, result)
+        self.chronicle.matched(ledger, match, pairing, result)
 
     async def close(self) -> None:
         """Stop what has been started for it."""

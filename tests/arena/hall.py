@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from arena.competitions.competition import Competition, Listener, Report, in_turn
-from arena.competitions.scorebook import Ledger
+from arena.competitions.arbiter import Listener
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Ledger, Report
+from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Outcome, Pairing
@@ -120,7 +122,7 @@ class Book:
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> None:
+    ) -> Played:
         if len(self.matches) == self.fails_at:
             raise StoreFailed("the disk is full")
         counts = result.termination.kind is not Ending.VOID
@@ -128,26 +130,26 @@ class Book:
         assert not (counts and pairing in again), "the database would refuse it"
         assert result.record.termination == result.termination
         self.matches.append((players, result))
-        self.rows.append(
-            Played(
-                number=len(self.rows) + 1,
-                id=match,
-                competition=competition,
-                pairing=pairing,
-                counts=counts,
-                game=result.record.game,
-                players=players,
-                result=Result(
-                    result.scores, result.points, result.termination, result.also_out
-                ),
-                started_at=started_at,
-                finished_at=finished_at,
-                digest="",
-            )
+        played = Played(
+            number=len(self.rows) + 1,
+            id=match,
+            competition=competition,
+            pairing=pairing,
+            counts=counts,
+            game=result.record.game,
+            players=players,
+            result=Result(
+                result.scores, result.points, result.termination, result.also_out
+            ),
+            started_at=started_at,
+            finished_at=finished_at,
+            digest="",
         )
+        self.rows.append(played)
         if verdict is not None:
             self.verdicts += (verdict, *others)
         self.on_match()
+        return played
 
     async def flushed(self) -> None:
         """All of it is there at once."""
@@ -209,22 +211,22 @@ class _Heard(Listener):
     def __init__(self, hall: Hall) -> None:
         self._hall = hall
 
-    def freed(self, competition: Competition, names: Sequence[str]) -> None:
+    def freed(self, names: Sequence[str]) -> None:
         asyncio.get_running_loop().call_soon(self._hall.seat, names)
 
     def ruled(self, verdict: Verdict) -> None:
         self._hall.told.append(verdict)
 
     def matched(
-        self, competition: Competition, match: str, pairing: Pairing, result: Result
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
-        self._hall.matched.append((competition.id, Outcome(pairing, result)))
+        self._hall.matched.append((ledger.id, Outcome(pairing, result)))
 
     def told(self, text: str) -> None:
         self._hall.lines.append(text)
 
-    def guests_elsewhere(self, competition: Competition) -> Collection[str]:
-        return (self._hall.guests | self._hall.people) - set(competition.fillers)
+    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+        return (self._hall.guests | self._hall.people) - set(fillers)
 
     def is_aside(self, name: str) -> bool:
         return name in self._hall.people

@@ -30,7 +30,7 @@ from arena.authoring.conformance import Checked, Status
 from arena.authoring.conformance.bot import Bot
 from arena.authoring.conformance.run import run as check_run
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES

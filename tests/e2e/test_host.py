@@ -11,15 +11,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.formats.spec import Bot, Form, plan_of
 from arena.games import GAMES
 from arena.results.audit_database import examine
@@ -151,7 +150,7 @@ def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
                 async with connect(host.url) as websocket:
                     assert await greeted(websocket, said) == "Ann"
                     assert await refusal(host, "aNN") == ("refused", "name")
-                    assert host.count("blackjack") == 1
+                    assert host.presence.count("blackjack") == 1
                     await websocket.send('{"type":"goodbye"}')
                     await websocket.wait_closed()
             playing.cancel()
@@ -451,36 +450,3 @@ def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
     [flaw] = found.flaws
     assert flaw.match == second.match
     assert "its verdict is about the event" in flaw.text
-
-
-@pytest.mark.parametrize(
-    ("name", "use"),
-    [
-        ("ANN", "ann/gin is connected"),
-        ("ben", "ben has lost its connection and may come back"),
-        ("cem", "cem/akq takes part in cup-1, which is not over"),
-        ("dan", None),  # the instructor has taken it out
-        ("ours", "ours is here"),
-        ("pat", "pat is here"),
-        ("zed", None),
-    ],
-)
-def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
-    here = {"ann/gin": object(), "ben": None}
-    players = {
-        one: SimpleNamespace(name=one, connection=connection)
-        for one, connection in here.items()
-    }
-    cup = SimpleNamespace(
-        id="cup-1",
-        plan=SimpleNamespace(players=("cem/akq", "dan")),
-        ledger=SimpleNamespace(removed={"dan": "removed by Eva"}),
-    )
-    host = SimpleNamespace(
-        gateway=SimpleNamespace(players=players),
-        _competitions=[cup],
-        crew=["ours"],
-        aside={"pat"},
-    )
-
-    assert Host.use_of(cast(Host, host), name) == use

@@ -26,7 +26,7 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
@@ -432,7 +432,7 @@ def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
                     "present": victim,
                     "awaited": awaited,
                 }
-                while victim not in host.names("ace_king_queen"):
+                while victim not in host.presence.names("ace_king_queen"):
                     await host.wait_for_change()
                 (folder / "targets.json").write_text(json.dumps(targets))
                 line = shlex.join([sys.executable, "spy.py"])

@@ -157,7 +157,7 @@ def test_a_person_plays_house_bots_in_every_game(tmp_path: Path, game: str) -> N
         assert kept is not None
         assert replay(kept.record).scores == tuple(over["scores"])
         assert place.store.competitions() == ()
-        assert place.host.names(game) == ()
+        assert place.host.presence.names(game) == ()
 
     scene(tmp_path, test)
 
@@ -175,7 +175,7 @@ def test_a_person_plays_a_connected_bot_and_again(tmp_path: Path) -> None:
         person = await place.arrives(seat, "akq")
         await asyncio.gather(person.play(), bob.play())
         assert bob.overs[0]["match"] != bob.overs[1]["match"]
-        assert place.host.names("ace_king_queen") == ("bob",)
+        assert place.host.presence.names("ace_king_queen") == ("bob",)
 
     scene(tmp_path, test)
 
@@ -218,9 +218,9 @@ def test_people_and_their_house_bots_are_on_no_ladder(tmp_path: Path) -> None:
         (_, over), _ = await asyncio.gather(bob.play(2), eve.play(2))
         assert over["termination"]["kind"] == "completed"
         [competition] = place.host.competitions
-        names = {name for row in competition.ledger.rows for name in (row.name,)}
+        names = {name for row in competition.ledger.book.rows for name in (row.name,)}
         assert names == {"bob", "eve"}
-        assert [player.name for player in competition.plays()] == ["bob", "eve"]
+        assert [player.name for player in competition.arbiter.plays()] == ["bob", "eve"]
         await person.play()
 
         ladder.cancel()
@@ -289,7 +289,7 @@ def test_a_person_who_goes_has_lost_and_the_bot_is_free(
             *("disconnect", 0),
         )
         await place.until(lambda: not place.host.aside)
-        assert place.host.names("ace_king_queen") == ("bob",)
+        assert place.host.presence.names("ace_king_queen") == ("bob",)
         assert place.verdicts == []
 
     scene(tmp_path, test)
@@ -324,7 +324,7 @@ def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
         await late.say(**late.a_hello(name="Late", token=seat["token"]))
         refused = await late.hears("refused")
         assert (refused["code"], refused["text"].count("sit down")) == ("token", 1)
-        assert place.host.names("three_card_poker") == (), "a person is no bot"
+        assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
 
     scene(tmp_path, test)
 

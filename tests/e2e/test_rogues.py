@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES

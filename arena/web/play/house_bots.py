@@ -100,9 +100,11 @@ class Servants:
         return servant.is_up and servant.name not in self._host.crew
 
     def _start(self, game: str, bot: str) -> _Servant:
-        taken = self._host.taken
+        taken = self._host.presence.taken
         name = f"house:{bot}"
-        if self._host.is_taken(name):  # another game's, or the one before that is going
+        if self._host.presence.is_taken(
+            name
+        ):  # another game's, or the one before that is going
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
         servant = _Servant(name)
         self._put((game, bot), servant)

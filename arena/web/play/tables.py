@@ -316,7 +316,7 @@ class Parlour:
         """The name, or the first of `name 2`, `name 3` and so on that nobody has, nor one that looks like it."""
         people = set(map(alike, (*self._sittings, *self._parting)))
         found, number = name, 1
-        while alike(found) in people or self._host.is_taken(found):
+        while alike(found) in people or self._host.presence.is_taken(found):
             number += 1
             end = f" {number}"
             found = name[: _NAME_LETTERS - len(end)].rstrip() + end
@@ -486,7 +486,7 @@ def _person(guest: Guest, viewer: Viewer) -> str:
 def _needs(competition: Competition, player: Player) -> bool:
     """Whether a competition that is on may deal to a bot at any time."""
     if competition.plan.form is Form.LADDER:
-        is_barred = competition.is_barred(player.name)
+        is_barred = competition.arbiter.is_barred(player.name)
         return competition.plan.game in player.games and not is_barred
     return competition.is_in(player.name)
 

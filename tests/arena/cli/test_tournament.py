@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from arena.cli import tournament
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.formats.schedule import Placed
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import Row

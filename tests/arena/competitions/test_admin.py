@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from arena.competitions.admin import Instructor, Starter
+from arena.competitions.admin import Instructor
 from arena.competitions.arena_host import Host
-from arena.competitions.scorebook import Ledger
+from arena.competitions.ledger import Ledger
+from arena.competitions.scheduler import Course as Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.storage.live_results import Results
@@ -48,10 +49,14 @@ class Arena:
             cast(Store, self),
             self.reopened.append,
             lambda: 1234.5,
-            starter=self,
+            starter=cast(Scheduler, self),
             roster=cast(Roster, self),
             lines=lambda: self.told,
         )
+
+    @property
+    def presence(self) -> Arena:
+        return self
 
     def spelled(self, name: str) -> str:
         return self.hall.players.spellings.of(name)
@@ -452,10 +457,14 @@ class Office:
             store,
             lambda competition: None,
             lambda: 5000.0,
-            starter=cast(Starter, self),
+            starter=cast(Scheduler, self),
             roster=self.roster,
             lines=list,
         )
+
+    @property
+    def presence(self) -> Office:
+        return self
 
     def spelled(self, name: str) -> str:
         return name

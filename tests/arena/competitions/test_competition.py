@@ -885,7 +885,7 @@ def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_absent
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        monkeypatch.setattr("arena.competitions.competition.WAIT_S", SOON)
+        monkeypatch.setattr("arena.competitions.arbiter.WAIT_S", SOON)
         hall = Hall(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, "is absent", "cannot be started")
@@ -908,8 +908,8 @@ def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_for(
         hall = Hall(house)
         competition = hall.compete("ann", "ben", game="high_low", wait_s=0.0)
 
-        assert competition.awaited("house-0") == WAIT_S
-        assert competition.awaited("ann") == 0.0
+        assert competition.arbiter.awaited("house-0") == WAIT_S
+        assert competition.arbiter.awaited("ann") == 0.0
 
         await turns()  # it is being started
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
@@ -29,7 +30,7 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.competitions.competition import Report
+    from arena.competitions.ledger import Report
     from arena.storage.models import Played
     from tests.arena.conftest import House
 
@@ -194,14 +195,14 @@ def test_what_happens_among_many_free_bots_is_looked_at_together(
         hall.come(*(f"bot {number}" for number in range(200)), plays=silent)
         competition, task = await hall.begin("bot 1", **LADDER)
         looks = 0
-        plays = competition.plays
+        plays = competition.arbiter.plays
 
         def counted() -> Any:
             nonlocal looks
             looks += 1
             return plays()
 
-        monkeypatch.setattr(competition, "plays", counted)
+        monkeypatch.setattr(competition.arbiter, "plays", counted)
         hall.come(*(f"late {number}" for number in range(50)), plays=silent)
         assert looks == 0
         while len(house.conduct.tables) < 125:
@@ -220,7 +221,7 @@ def test_who_leaves_or_plays_something_else_changes_nothing(
         hall = Hall(house)
         hall.come("ann", "ben", "cem", plays=silent)
         competition, task = await hall.begin("ann", **LADDER)
-        monkeypatch.setattr(competition, "plays", None)
+        monkeypatch.setattr(competition.arbiter, "plays", None)
         hall.leaves("cem")
         other = house.bot("dora")
         other.player.games = frozenset({"gin_rummy"})
@@ -422,7 +423,7 @@ def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
         hall = Hall(house)
         competition = hall.compete("ann", *(f"bot-{n}" for n in range(50)), **LADDER)
         looks: list[str] = []
-        for kind, look in ((Ladder, "rows"), (Competition, "plays")):
+        for kind, look in ((Ladder, "rows"), (Arbiter, "plays")):
             monkeypatch.setattr(kind, look, partial(looks.append, look))
 
         assert competition.is_in("ann")
@@ -556,7 +557,7 @@ def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
         met = [row for row in hall.book.results() if "ben" in row.players]
         competition.remove("ben", act("remove", bot="ben"))
         await competition.ledger.rated()
-        rows = {row.name: row for row in competition.ledger.rows}
+        rows = {row.name: row for row in competition.ledger.book.rows}
 
         assert met
         assert rows["ben"].eliminated is not None
@@ -592,7 +593,7 @@ def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
             await until(hall, len(hall.book.matches) + 3)
         go.set()
         await competition.ledger.rated()
-        rows = {row.name: row for row in competition.ledger.rows}
+        rows = {row.name: row for row in competition.ledger.book.rows}
 
         assert any(read)
         for name in {"ann", "cem", "dan"} - set(gone):
@@ -627,7 +628,7 @@ def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
         hall.guests = {"theirs", "ours"}
         hall.come("ann", "theirs", plays=silent)
         competition = hall.compete("ann", **LADDER)
-        competition.guests.add("ours")
+        competition.arbiter.guests.add("ours")
         task = asyncio.create_task(competition.run())
         await turns()
         assert not house.conduct.tables
@@ -667,7 +668,7 @@ def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> 
 
         hall = Hall(house)
         again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
-        assert again.ledger.rows == before.standings
+        assert again.ledger.book.rows == before.standings
 
         hall.come("ann", "ben")
         task = asyncio.create_task(again.run())

@@ -11,7 +11,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.competitions import scheduler as module
+from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming, attendance
 from arena.competitions.config import Config
@@ -29,6 +29,13 @@ from tests.arena.hall import in_time, turns
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
 GATHER_S = 0.001
+
+
+def sets(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
+    """A time, or the clock, wherever it is used."""
+    for module in (gathering, scheduler):
+        if hasattr(module, name):
+            monkeypatch.setattr(module, name, value)
 
 
 class Played:
@@ -89,6 +96,10 @@ class Stand:
         self._changed.set()
 
     # --- as a host ---
+
+    @property
+    def presence(self) -> Stand:
+        return self
 
     def names(self, game: str) -> tuple[str, ...]:
         fillers = {bot.name for one in self.playing for bot in one.plan.bots}
@@ -180,10 +191,10 @@ class Evening:
         teams: Mapping[str, str] | None = None,
     ) -> None:
         self.now = MONDAY
-        monkeypatch.setattr(module, "_now", lambda: self.now)
-        monkeypatch.setattr(module, "_LOOK_S", 0)
-        for pause in ("_GATHER_S", "_REJOIN_S", "_CALM_S"):
-            monkeypatch.setattr(module, pause, 0)
+        sets(monkeypatch, "local_now", lambda: self.now)
+        sets(monkeypatch, "LOOK_S", 0)
+        for pause in ("GATHER_S", "_REJOIN_S", "_CALM_S"):
+            sets(monkeypatch, pause, 0)
         self.stand = stand or Stand()
         self.roster = list(roster)
         self.lines: list[str] = []
@@ -321,13 +332,13 @@ def test_it_does_not_start_when_one_of_them_goes_again(
             await real(0)
 
         real = asyncio.sleep
-        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
+        sets(monkeypatch, "GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathered.wait()
-        monkeypatch.setattr(module, "_GATHER_S", 0)
+        sets(monkeypatch, "GATHER_S", 0)
         await turns()
         assert evening.stand.started == []
 
@@ -720,7 +731,7 @@ def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch)
-        monkeypatch.setattr(module, "_LOOK_S", 15.0)
+        sets(monkeypatch, "LOOK_S", 15.0)
         evening.stand.comes("ann", "ben")
         task = evening.begins(a_class_run())
         await evening.until(lambda: evening.lines)
@@ -758,7 +769,7 @@ def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, roster=CLASS)
-        monkeypatch.setattr(module, "_GATHERS", 1_000_000)
+        sets(monkeypatch, "_GATHERS", 1_000_000)
         evening.stand.is_waiting_for_somebody = True
         task = evening.begins(a_class_run(least=2))
         evening.stand.comes("ann", "ben")
@@ -788,7 +799,7 @@ def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, roster=CLASS)
-        monkeypatch.setattr(module, "_REJOIN_S", 15.0)
+        sets(monkeypatch, "_REJOIN_S", 15.0)
         slept: list[float] = []
         real = asyncio.sleep
 
@@ -816,8 +827,8 @@ def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
 def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, roster=("ann", "ben"))
-        monkeypatch.setattr(module, "_GATHER_S", 2.0)
-        monkeypatch.setattr(module, "_REJOIN_S", 15.0)
+        sets(monkeypatch, "GATHER_S", 2.0)
+        sets(monkeypatch, "_REJOIN_S", 15.0)
         halt = asyncio.Event()
         real = asyncio.sleep
 
@@ -987,7 +998,7 @@ def test_K5_those_who_come_at_the_same_moment_are_in_it(
 ) -> None:
     async def scenario() -> None:
         evening = Evening(monkeypatch, roster=CLASS)
-        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
+        sets(monkeypatch, "GATHER_S", GATHER_S)
         late = ["dan", "cem"]
         real = asyncio.sleep
 
@@ -1602,13 +1613,13 @@ def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
             await real(0)
 
         real = asyncio.sleep
-        monkeypatch.setattr(module, "_GATHER_S", GATHER_S)
+        sets(monkeypatch, "GATHER_S", GATHER_S)
         task = evening.begins(a_run())
         await turns()
         monkeypatch.setattr(asyncio, "sleep", sleep)
         evening.stand.comes("ann", "ben")
         await gathers.wait()
-        monkeypatch.setattr(module, "_GATHER_S", 0)
+        sets(monkeypatch, "GATHER_S", 0)
         await evening.course.start("cup")
         cup = await evening.starts(1)
         is_gathered.set()

@@ -33,7 +33,8 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from arena.competitions.competition import Competition, Report
+    from arena.competitions.competition import Competition
+    from arena.competitions.ledger import Report
     from tests.arena.conftest import House
     from tests.arena.hall import Plays
 
@@ -377,7 +378,7 @@ def test_a_counted_match_that_is_made_void_is_played_again(house: House) -> None
         competition.void(row.id, act("void", match=row.id))
 
         assert competition.played == 0
-        assert all(one.played == 0 for one in competition.ledger.rows)
+        assert all(one.played == 0 for one in competition.ledger.book.rows)
 
         await answers(hall, "cem")
         report = await in_time(task)
@@ -418,8 +419,10 @@ def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
         assert set(hall.book.counted().values()) == {2}
         assert len(hall.book.counted()) == 6
         scratch = Hall(house).compete(*names, matches=2, earlier=hall.book.results())
-        assert rows(report) == sorted(scratch.ledger.rows, key=lambda row: row.name)
-        assert report.cross_table == scratch.ledger.cross_table
+        assert rows(report) == sorted(
+            scratch.ledger.book.rows, key=lambda row: row.name
+        )
+        assert report.cross_table == scratch.ledger.book.cross_table
 
     run(scenario)
 
@@ -534,12 +537,16 @@ def test_what_cannot_be_made_void_changes_nothing(house: House) -> None:
         hall.comes("cem", silent, tables=2)
         competition, task = await hall.begin(*THREE)
         [row] = hall.book.rows
-        before = (competition.ledger.rows, competition.settled, len(hall.book.acts))
+        before = (
+            competition.ledger.book.rows,
+            competition.settled,
+            len(hall.book.acts),
+        )
         for match in ("nonsense", ""):
             with pytest.raises(UsageError, match="expected a match of c that counts"):
                 competition.void(match, act("void", match=match))
 
-        assert before == (competition.ledger.rows, competition.settled, 0)
+        assert before == (competition.ledger.book.rows, competition.settled, 0)
 
         competition.void(row.id, act("void"))
         with pytest.raises(UsageError, match="expected a match of c that counts"):
@@ -836,7 +843,7 @@ def test_an_action_that_cannot_be_written_down_changes_nothing(
         before = (
             competition.is_paused,
             competition.settled,
-            competition.ledger.rows,
+            competition.ledger.book.rows,
             competition.verdicts,
             house.conduct.tables,
             len(hall.book.matches),
@@ -855,7 +862,7 @@ def test_an_action_that_cannot_be_written_down_changes_nothing(
         assert before == (
             competition.is_paused,
             competition.settled,
-            competition.ledger.rows,
+            competition.ledger.book.rows,
             competition.verdicts,
             house.conduct.tables,
             len(hall.book.matches),
@@ -1314,9 +1321,9 @@ def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
 
         assert not house.conduct.tables
         assert not any(player.chairs for player in hall.players.values())
-        assert rows(report) == rows_of(scratch.rows)
-        assert report.cross_table == scratch.cross_table
-        assert set(competition.ledger.out) == set(scratch.out)
+        assert rows(report) == rows_of(scratch.book.rows)
+        assert report.cross_table == scratch.book.cross_table
+        assert set(competition.ledger.book.out) == set(scratch.book.out)
         assert {one.match for one in report.verdicts} == {
             one.match for one in scratch.verdicts
         }
@@ -1327,7 +1334,7 @@ def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
             if all(name in left for name in row.players)
         )
         assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
-        assert {one.bot for one in report.verdicts} <= set(scratch.out)
+        assert {one.bot for one in report.verdicts} <= set(scratch.book.out)
 
     run(scenario)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.competitions.competition import Report
+from arena.competitions.ledger import Report
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.forgiveness import Forgiveness
@@ -413,9 +413,9 @@ def test_J3_who_goes_on_from_any_match_counts_the_same(
                 verdicts=[one for one in first.book.verdicts if one.match in ids],
             ).ledger
             events = {one.event for one in ledger.verdicts}
-            assert ("cem" in ledger.out) == (len(events) > forgive)
-        assert ledger.rows == whole.rows
-        assert ledger.cross_table == whole.cross_table
+            assert ("cem" in ledger.book.out) == (len(events) > forgive)
+        assert ledger.book.rows == whole.book.rows
+        assert ledger.book.cross_table == whole.book.cross_table
         assert ledger.verdicts == whole.verdicts
 
     run(scenario)
@@ -432,12 +432,12 @@ def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgiven(
             hall.comes("cem", silent)
             await turns()
             hall.offends("cem", LOST)
-        assert "cem" in competition.ledger.out
+        assert "cem" in competition.ledger.book.out
         assert [one.forgiven for one in competition.verdicts] == [True, False]
         first = competition.verdicts[0].match
         competition.void(first, act("void", match=first))
 
-        assert "cem" not in competition.ledger.out
+        assert "cem" not in competition.ledger.book.out
         assert [one.forgiven for one in competition.verdicts] == [True]
         hall.comes("cem")
         report = await in_time(task)

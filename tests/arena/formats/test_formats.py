@@ -6,6 +6,7 @@ import pytest
 
 from arena.engine.match import Result
 from arena.engine.shuffle import Stream
+from arena.formats.elimination import elimination
 from arena.formats.formats import (
     check_form,
     expected_matches,
@@ -17,7 +18,6 @@ from arena.formats.schedule import (
     Outcome,
     Pairing,
     Schedule,
-    elimination,
     league,
     round_robin,
 )

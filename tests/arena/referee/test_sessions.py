@@ -229,7 +229,7 @@ def costs(
             players = ("bot 1", "bot 2", "new", "away")
             own = msgspec.structs.replace(plan, players=players)
             competition = host.compete(own)
-            competition.is_paused = True
+            competition.arbiter.is_paused = True
             playing = asyncio.create_task(host.play(competition))
             crowd = Crowd(host, count)
             host.gateway._outboxes.flush()

@@ -242,7 +242,6 @@ def test_a_competition_that_nobody_has_stopped() -> None:
     played.acts.clear()
 
     assert played.said() == [(None, "it is stopped, and nobody has stopped it")]
-    assert played.said(is_old=True) == []  # who did was not written down then
 
 
 @pytest.mark.parametrize(
@@ -406,7 +405,6 @@ def test_a_verdict_that_says_otherwise_than_its_match(
     played.verdicts = [replace(played.verdicts[0], **fields)]
 
     assert played.said() == [("m-2", said)]
-    assert bool(played.said(is_old=True)) == ("limits" not in fields)
 
 
 def test_a_verdict_that_is_written_down_twice() -> None:
@@ -538,13 +536,10 @@ def test_of_two_rankings_the_first_difference_is_told() -> None:
         assert played.said() == [(None, f"its ranking {text}")]
 
 
-def test_the_scores_of_the_final_are_those_of_its_match_or_were_never_written() -> None:
+def test_the_scores_of_the_final_are_those_of_its_match() -> None:
     played = Contest(plan("high_low"))
     first, *rest = played.ranking
     assert first.score is not None
-
-    played.ranking = tuple(replace(placed, score=None) for placed in played.ranking)
-    assert played.said() == [], "as an older arena wrote it"
 
     played.ranking = (replace(first, score=first.score + 1), *rest)
     [(_, text)] = played.said()
@@ -584,13 +579,6 @@ def test_a_plan_that_cannot_be_played(fields: dict[str, Any], why: str) -> None:
     played.plan = replace(played.plan, **fields)
 
     assert (None, f"its schedule cannot be run again: {why}") in played.said()
-
-
-def test_pairings_of_before_they_were_numbered_are_not_compared() -> None:
-    played = Contest(plan("high_low"))
-    played.plan = replace(played.plan, seed="")
-
-    assert played.said(is_old=True) == []
 
 
 def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:

@@ -24,7 +24,6 @@ from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena.databases import rows
 from tests.arena.sample import Writing, plan, play, void, write
-from tests.arena.storage.test_migration import make_old
 
 FLIPS = 300
 
@@ -119,24 +118,6 @@ def test_many_matches_are_checked_in_several_processes(
 
     assert flaw.match == "blackjack-17"
     assert flaw.text.startswith("its score says 10000, the answers make ")
-
-
-def test_matches_of_before_commitments_are_noted(file: Path) -> None:
-    competition = "ace_king_queen-00000000"
-    with Store(file) as store:
-        writing = Writing(store, plan("ace_king_queen"), "old")
-        for number in (3, 1, 2):  # they were not numbered then
-            result = play("ace_king_queen", number)
-            writing.finished(
-                Pairing(number, ("ann", "cem")), _uncommitted(result), f"o-{number}"
-            )
-    with Store(file, create=False) as store:
-        found = {one.competition: one for one in audit_database.examine(store)}
-
-    assert found["old"].flaws == ()
-    [note] = found["old"].notes
-    assert note.startswith("3 matches without a commitment")
-    assert found[competition].notes == ()
 
 
 def test_one_match_without_a_commitment_among_others_is_none_of_the_arenas(
@@ -379,33 +360,6 @@ def test_what_is_gone_from_the_middle_of_a_ladder_is_noted(tmp_path: Path) -> No
         "match l-4 stands after one that ended later, 1 in all do",
         "1 of its pairings have no match, the first is 2",
     ]
-
-
-def test_a_database_of_schema_1_fits(database: str) -> None:
-    """Its stops have no acts, its plans neither limits nor all settings, its records no commitments."""
-    make_old(database)
-
-    assert _told(database) == []
-    rows(database, "UPDATE matches SET counts = false WHERE id = 'gin_rummy-0'")
-    rows(database, "UPDATE verdicts SET evidence = replace(evidence, 'ben', 'ann')")
-    assert {match for _, match, _ in _told(database)} == {"gin_rummy-0", "akq-out"}
-
-
-@pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
-def test_a_competition_of_schema_1_that_was_stopped_before_its_first_match(
-    tmp_path: Path, game: str
-) -> None:
-    """Nobody wrote down then who stopped it, and when."""
-    file = tmp_path / "arena.db"
-    with Store(file) as store:
-        store.competition_started("old", replace(plan(game), seed=""), 1.0)
-    change(file, "UPDATE competitions SET state = 'stopped'")
-
-    with Store(file, create=False) as store:
-        [found] = audit_database.examine(store)
-
-    assert found.flaws == ()
-    assert "are not checked" in found.notes[0]
 
 
 # ---- One flipped bit

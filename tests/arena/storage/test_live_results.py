@@ -9,7 +9,7 @@ import pytest
 
 from arena.formats.bracket import Stands
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Pairing, Placed
+from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.storage.live_results import Results
 from arena.storage.models import State
@@ -302,17 +302,6 @@ def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(
     assert results.competition.ranking == results.ranking
     assert (results.progress.settled, results.progress.scheduled) == (1, 1)
     assert results.is_over
-
-
-def test_an_elimination_of_an_older_arena_has_its_ranking_only(store: Store) -> None:
-    old = plan(Form.ELIMINATION, names(4), seed="", house=())
-    course = Course(store, old)
-    course.plays(1, names(4), (4, 3, 2, -9))
-    ranking = (Placed(rank=1, names=("bot-0",), stage=1),)
-    course.ends(ranking=ranking)
-    results = Results(store, course.id)
-
-    assert (results.ranking, results.standings, results.played) == (ranking, (), 1)
 
 
 def test_a_table_that_was_never_drawn_is_told(store: Store) -> None:

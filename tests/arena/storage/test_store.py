@@ -686,6 +686,33 @@ def everything(database: str) -> Any:
     ]
 
 
+def test_two_who_open_one_that_is_not_there_make_it_once(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+    counts: list[int] = []
+    look = opening._look
+
+    def together(*args: Any) -> bool:
+        is_empty = look(*args)
+        both.wait(10)
+        return is_empty
+
+    def opened() -> None:
+        with Store(database) as store:
+            counts.append(len(store.competitions()))
+
+    monkeypatch.setattr(opening, "_look", together)
+    threads = [threading.Thread(target=opened) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert counts == [0, 0]
+    assert rows(database, "SELECT count(*) FROM meta") == [(3,)]
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [
@@ -697,7 +724,11 @@ def everything(database: str) -> Any:
         ),
         (
             of_schema("3"),
-            "expected a database of schema 2 or older, .* has 3: it needs a newer Card Arena",
+            "expected a database of schema 2, .* has 3: open it with a newer Card Arena, or begin another",
+        ),
+        (
+            of_schema("1"),
+            "expected a database of schema 2, .* has 1: open it with an older Card Arena, or begin another",
         ),
         (of_schema("two"), "has other tables: actions"),
     ],

@@ -18,14 +18,10 @@ from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import Chronicle, lobby
 from arena.web.now import Latest
+from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
 from tests.arena.conftest import House
 from tests.arena.hall import Hall, act, first_legal, run, silent, turns
-
-
-class Audience:
-    def viewers(self, match: str) -> int:
-        return 7
 
 
 def look(
@@ -42,7 +38,8 @@ def look(
         gateway=SimpleNamespace(players=hall.players, admission=admission),
         aside=set(aside),
     )
-    return msgspec.json.decode(lobby(cast(Host, host), Audience(), latest, upcoming))
+    gallery = cast(Gallery, SimpleNamespace(viewers=lambda match: 7))
+    return msgspec.json.decode(lobby(cast(Host, host), gallery, latest, upcoming))
 
 
 def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> None:
@@ -185,7 +182,7 @@ def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(house: House) -> 
             ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
             result = Result((1, -1), (0, 0), ended)
             pairing = Pairing(number, ("ann", "ben"))
-            chronicle.matched(competition, f"m-{number}", pairing, result)
+            chronicle.matched(competition.ledger, f"m-{number}", pairing, result)
         coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
         shown = look(hall, chronicle.latest, [coming])
 

@@ -7,7 +7,6 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
 import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request
@@ -17,17 +16,11 @@ from arena.server.admission import Unwelcome
 from arena.server.origin import Origins
 from arena.server.visitors import Visitors
 from arena.web.files import Files
+from arena.web.reader_client import Answer
 from arena.web.site import Site
 from protocol.errors import StoreFailed, UsageError
 
 LOBBY = b'{"bots":[]}'
-
-
-class Found(msgspec.Struct, frozen=True):
-    status: int
-    body: bytes
-    etag: str | None = None
-    is_packed: bool = False
 
 
 class Visitor:
@@ -66,7 +59,7 @@ class School:
         self.blamed: list[str] = []
         self.asked: list[tuple[str, dict[str, str], Viewer]] = []
         self.packs: list[bool] = []
-        self.found: Any = Found(200, b'{"id":"x"}', "v1")
+        self.found: Any = Answer(200, b'{"id":"x"}', "v1")
         self.holds: asyncio.Event | None = None
         self.broken: str | None = None
 
@@ -81,11 +74,11 @@ class School:
     def blame(self, address: str) -> None:
         self.blamed.append(address)
 
-    def lobby_document(self, packs: bool) -> Found:
-        return Found(200, b"packed", is_packed=True) if packs else Found(200, LOBBY)
+    def lobby_document(self, packs: bool) -> Answer:
+        return Answer(200, b"packed", is_packed=True) if packs else Answer(200, LOBBY)
 
-    def games_document(self, packs: bool) -> Found:
-        return Found(200, b'{"games":[]}')
+    def games_document(self, packs: bool) -> Answer:
+        return Answer(200, b'{"games":[]}')
 
     def metrics(self) -> str:
         return "arena_info 1\n"
@@ -100,14 +93,14 @@ class School:
         viewer: Viewer,
         address: str,
         packs: bool,
-    ) -> Found:
+    ) -> Answer:
         self.asked.append((path, dict(query), viewer))
         self.packs.append(packs)
         if self.holds is not None:
             await self.holds.wait()
         if isinstance(self.found, Exception):
             raise self.found
-        assert isinstance(self.found, Found)
+        assert isinstance(self.found, Answer)
         return self.found
 
 
@@ -261,7 +254,7 @@ def test_a_document_that_is_known_is_not_sent_again(at_site: Run) -> None:
 @pytest.mark.parametrize(
     ("found", "status", "text"),
     [
-        (Found(404, b'{"error":"no such match"}'), 404, "no such match"),
+        (Answer(404, b'{"error":"no such match"}'), 404, "no such match"),
         (UsageError("expected a number"), 400, "expected a number"),
         (StoreFailed("cannot read it"), 500, "cannot read it"),
         (RuntimeError("a secret"), 500, "the arena failed at this document"),
@@ -338,7 +331,7 @@ def test_two_tokens_are_none(at_site: Run) -> None:
 def test_what_a_token_shows_is_not_kept_for_others(at_site: Run) -> None:
     async def scenario(get: Get, school: School, site: Site) -> None:
         for etag in ("v1", None):
-            school.found = Found(200, b"{}", etag)
+            school.found = Answer(200, b"{}", etag)
 
             vary = (await get("/api/a.json")).headers["Vary"]
             assert vary == "Authorization, Accept-Encoding"
@@ -349,7 +342,7 @@ def test_what_a_token_shows_is_not_kept_for_others(at_site: Run) -> None:
 def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(at_site: Run) -> None:
     async def scenario(get: Get, school: School, site: Site) -> None:
         plain = await get("/api/a.json")
-        school.found = Found(200, b"packed", "v1", True)
+        school.found = Answer(200, b"packed", "v1", True)
         packed = await get("/api/a.json", Accept_Encoding="br, gzip")
         again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
         refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
@@ -415,7 +408,7 @@ def test_what_a_site_sends_is_on_the_account(
     monkeypatch.setattr("arena.server.visitors._MOST_BYTES", 150_000)
 
     async def scenario(get: Get, school: School, site: Site) -> None:
-        school.found = Found(200, bytes(100_000))
+        school.found = Answer(200, bytes(100_000))
         slow, other = await get("/api/a.json"), await get("/api/a.json")
 
         assert (slow.is_cut, other.is_cut) == (True, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from websockets.datastructures import Headers
@@ -14,6 +14,8 @@ from arena.records.visibility import Kind, Viewer
 from arena.referee.budget import Budget
 from arena.referee.transport import Owner, Wire
 from arena.server.admission import Unwelcome
+from arena.web.play.tables import Parlour
+from arena.web.spectators import Gallery
 from arena.web.viewer_socket import Viewers, Watcher
 from protocol.codec import Encoding
 from protocol.errors import Oversize, UsageError
@@ -107,7 +109,7 @@ class Door:
         self.log: list[tuple[Any, ...]] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.viewers = Viewers(self, self, self, self.now)
+        self.viewers = Viewers(self, cast(Gallery, self), cast(Parlour, self), self.now)
         self._number = 0
 
     def opens(self, **headers: str) -> Socket:

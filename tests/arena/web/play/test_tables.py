@@ -97,6 +97,10 @@ class Stand:
     # --- as a host ---
 
     @property
+    def presence(self) -> Stand:
+        return self
+
+    @property
     def taken(self) -> set[str]:
         return {*self.players, *self.crew, *self.people.aside}
 
@@ -172,7 +176,7 @@ def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
             players=names, form=form, game=more.get("game", "ace_king_queen")
         ),
         is_in=lambda name: name in names,
-        is_barred=lambda name: name in more.get("barred", ()),
+        arbiter=SimpleNamespace(is_barred=lambda name: name in more.get("barred", ())),
     )
 
 

@@ -1,38 +1,63 @@
-"""What a competition has come to so far: which match is whose result, who is out, the standings; written down as it happens.
+"""The results of a competition that is played: which match is whose result, and what that adds up to; written down as it happens.
 
 A ledger begins empty, or with what the database has of a competition that was interrupted: from then on there is no difference. Every
-pairing has one result at most. Taking one back is the instructor's right, and then everything is counted anew from what is left.
+pairing has one result at most. Taking one back is the instructor's right, and then everything is added up anew from what is left.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import Finding
-from arena.formats.forgiveness import Forgiveness
-from arena.formats.formats import schedule_of, standings_of
 from arena.formats.ladder import Ladder
-from arena.formats.pauses import Pauses
-from arena.formats.schedule import Outcome, Pairing, Ranking
+from arena.formats.schedule import Pairing, Placed, Ranking
+from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.formats.standings import RoundRobin
 from arena.storage.models import ARENA, Act, Played, State, removed
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Counted", "Ledger", "beyond"]
+__all__ = ["Ledger", "Report"]
 
 _LATEST = 100  # verdicts of a ladder that are kept at hand; the database has them all
 _OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
 
-Counted = Mapping[int, Played]
-"""The results that count, by the number of their pairing."""
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """How a competition ended.
+
+    Attributes:
+        competition, run: its id, and the name of its run or empty.
+        game, form, players: what was played, by whom.
+        state: `finished`, or `stopped` by the instructor.
+        standings: rows, best first, the eliminated at the end; empty for an elimination.
+        cross_table: who has done how against whom, in a round robin.
+        ranking: the places of an elimination.
+        not_there: those of the roster who had not come when it started.
+        verdicts: every offence, with its evidence.
+        played: how many matches count or ended by an offence.
+        seconds: how long it took, since the arena was last started.
+    """
+
+    competition: str
+    run: str
+    game: str
+    form: Form
+    players: tuple[str, ...]
+    state: State
+    standings: tuple[Any, ...]
+    cross_table: dict[str, dict[str, Any]]
+    ranking: tuple[Placed, ...]
+    verdicts: tuple[Verdict, ...]
+    played: int
+    seconds: float
+    not_there: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -47,10 +72,9 @@ class Ledger:
         verdicts: the offences until then.
 
     Attributes:
-        out: who is out (J3), and why.
+        book: what the matches add up to.
         verdicts: every offence with its evidence, forgiven ones too; of a ladder the latest.
         findings: what was found while a bot sat nowhere, and has not ended a match yet.
-        pauses: of the owners on a ladder.
         on_rated: called when a ladder has been rated anew.
     """
 
@@ -65,52 +89,31 @@ class Ledger:
     ) -> None:
         self.id = competition
         self.plan = plan
-        self.out: dict[str, Termination] = {}
         self._store = store
-        earlier = tuple(earlier)
+        earlier, acts = tuple(earlier), tuple(acts)
         self._is_ladder = plan.form is Form.LADDER
         # A ladder has no end, and nothing is ever asked of it again: there the database alone keeps what was played.
         self._ladder = {one.id: one.pairing for one in earlier if self._is_ladder}
         self._counted = {one.pairing: one for one in earlier if not self._is_ladder}
-        self._standings = standings_of(plan)
         self._rating: asyncio.Task[None] | None = None  # of a ladder, anew
         self.on_rated: Callable[[], None] = lambda: None
         self._late: list[Played] = []  # what has ended since that began
-        matches = {played.id for played in earlier}
-        self.verdicts = [one for one in verdicts if one.match in matches]
-        acts = tuple(acts)
         self._flags = {act.text for act in acts}
         self.findings = _findings(acts)
-        self._removed = removed(acts)
-        self._forgiveness = Forgiveness(0)
-        self._recount(earlier)
+        self.verdicts = list(verdicts)
+        self.book = Scorebook(plan, removed(acts), self.verdicts)
+        for played in earlier:
+            _add(self.book, played)
+        self.verdicts = self.book.standing(self.verdicts)
 
     @property
     def played(self) -> int:
         """How many matches count or ended by an offence."""
         return len(self._counted) + len(self._ladder)
 
-    @property
-    def removed(self) -> Mapping[str, Termination]:
-        """Whom the instructor has taken out."""
-        return self._removed
-
-    @property
-    def rows(self) -> tuple[Any, ...]:
-        """The standings, best first; empty for an elimination."""
-        return () if self._standings is None else self._standings.rows()
-
-    @property
-    def cross_table(self) -> dict[str, dict[str, Any]]:
-        """Who has done how against whom, in a round robin."""
-        if isinstance(self._standings, RoundRobin):
-            return self._standings.cross_table()
-        return {}
-
     def ladder(self) -> Ladder:
         """The ratings of a ladder, as they are now."""
-        assert isinstance(self._standings, Ladder), "only a ladder has them"
-        return self._standings
+        return self.book.ladder
 
     @property
     def last_pairing(self) -> int:
@@ -144,7 +147,7 @@ class Ledger:
         others: Sequence[Verdict] = (),
     ) -> None:
         """Write a match down, count it unless it is void, and strike an offender, and `others` who are out with it."""
-        self._store.match_finished(
+        played = self._store.match_finished(
             self.id,
             pairing.number,
             match,
@@ -155,23 +158,8 @@ class Ledger:
             verdict,
             others,
         )
-        if result.termination.kind is Ending.VOID:
+        if not played.counts:
             return
-        played = Played(
-            number=0,  # the database's business
-            id=match,
-            competition=self.id,
-            pairing=pairing.number,
-            counts=True,
-            game=self.plan.game,
-            players=pairing.players,
-            result=Result(
-                result.scores, result.points, result.termination, result.also_out
-            ),
-            started_at=started_at,
-            finished_at=finished_at,
-            digest="",
-        )
         if self._is_ladder:
             self._ladder[match] = pairing.number
             if self._rating is not None and not self._rating.done():
@@ -179,11 +167,11 @@ class Ledger:
         else:
             self._counted[pairing.number] = played
         ruled = (*(() if verdict is None else (verdict,)), *others)
-        self.verdicts += [one for one in ruled if one.bot not in self.out]
-        self._forgiveness.ruled(ruled)
+        self.verdicts += [one for one in ruled if one.bot not in self.book.out]
         if self._is_ladder:  # where an offender plays on, and may offend for ever
             del self.verdicts[:-_LATEST]
-        self._count(played)
+        self.book.ruled(ruled)
+        _add(self.book, played)
 
     def match_of(self, pairing: Pairing) -> str:
         """The id of the match that is a pairing's result."""
@@ -191,13 +179,7 @@ class Ledger:
 
     def forgives(self, name: str, kind: Ending, event: str) -> bool:
         """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
-        return name not in self.out and self._forgiveness.would_forgive(
-            name, kind, event
-        )
-
-    def knows(self, name: str, event: str) -> bool:
-        """Whether that event has ended a match here already."""
-        return self._forgiveness.knows(name, event)
+        return self.book.forgives(name, kind, event)
 
     def found(self, name: str, finding: Finding, at: float) -> None:
         """Write down that a bot has offended while it sat nowhere: it is out at its next match."""
@@ -251,7 +233,7 @@ class Ledger:
             for number, other in self._counted.items()
             if other is not played
         }
-        if played.pairing < first or beyond(self.plan, left):
+        if played.pairing < first or self._has_later(left):
             raise UsageError(
                 f"expected a match of the latest stage, got {match!r}: what came after it was drawn by its result"
             )
@@ -260,20 +242,20 @@ class Ledger:
         self.verdicts = [one for one in self.verdicts if one.match != match]
         if self._is_ladder:
             del self._ladder[match]
-            self._recount_ladder()
+            self._rate_anew()
         else:
-            self._recount(left.values())
+            self.book = Scorebook(self.plan, self.book.removed, self.verdicts)
+            for one in left.values():
+                _add(self.book, one)
+            self.verdicts = self.book.standing(self.verdicts)
         return played
 
     def remove(self, name: str, text: str) -> None:
         """The instructor takes a bot out, as has been written down."""
-        ended = Termination(Ending.REMOVED, None, text)
-        self._removed.setdefault(name, ended)
         has_played = self._is_ladder and name in self.ladder()
-        if self.plan.form is not Form.ELIMINATION:
-            self._strike(name, ended)
+        self.book.remove(name, Termination(Ending.REMOVED, None, text))
         if has_played:
-            self._recount_ladder()
+            self._rate_anew()
 
     async def rated(self) -> None:
         """Wait until a ladder's ratings are those of what counts, after `remove` and `take_back`.
@@ -305,67 +287,63 @@ class Ledger:
         """The competition has ended."""
         self._store.competition_finished(self.id, at, ranking, state, act)
 
+    def report(self, ranking: Ranking, state: State, seconds: float) -> Report:
+        """How it has ended, after so many seconds."""
+        return Report(
+            competition=self.id,
+            run=self.plan.run,
+            game=self.plan.game,
+            form=self.plan.form,
+            players=self.plan.players,
+            state=state,
+            standings=self.book.rows,
+            cross_table=self.book.cross_table,
+            ranking=ranking,
+            verdicts=tuple(self.verdicts),
+            played=self.played,
+            seconds=seconds,
+            not_there=self.plan.not_there,
+        )
+
     # --- within ---
 
-    def _recount_ladder(self) -> None:
+    def _has_later(self, left: Mapping[int, Played]) -> bool:
+        """Whether some of these results are of stages that the schedule has not come to with them."""
+        if self._is_ladder:
+            return False
+        run = ScheduleRun(self.plan)
+        run.run({number: played.result for number, played in left.items()})
+        return not left.keys() <= run.asked.keys()
+
+    def _rate_anew(self) -> None:
         """Ratings follow from the order of all matches, which the database has; what ends while it is read is counted last."""
         if self._rating is not None:
             self._rating.cancel()
         self._late = []
-        known, out = frozenset(self._ladder), dict(self._removed)
-        self._rating = asyncio.create_task(self._rate(known, out))
+        book = Scorebook(self.plan, self.book.removed)
+        self._rating = asyncio.create_task(self._rate(frozenset(self._ladder), book))
 
-    async def _rate(
-        self, known: Collection[str], out: Mapping[str, Termination]
-    ) -> None:
+    async def _rate(self, known: frozenset[str], book: Scorebook) -> None:
         """Rate anew, in a thread: thousands of matches take seconds."""
         await self._store.flushed()
 
-        def rate() -> tuple[Ladder, Pauses]:
-            ladder, pauses = Ladder(self.plan.players), Pauses()
-            for name, ended in out.items():
-                ladder.eliminate(name, ended)
+        def rate() -> None:
             for one in self._store.results(self.id):
                 if one.id in known:
-                    ladder.add(Outcome(Pairing(one.pairing, one.players), one.result))
-                    pauses.add(one.players, one.result, one.finished_at)
-            return ladder, pauses
+                    _add(book, one)
 
-        ladder, self.pauses = await asyncio.to_thread(rate)
-        self._standings = ladder
+        await asyncio.to_thread(rate)
+        for name, ended in self.book.removed.items():
+            book.remove(name, ended)
+        self.book = book
         for played in self._late:
-            self._count(played)
+            _add(book, played)
         self.on_rated()
 
-    def _recount(self, counted: Iterable[Played]) -> None:
-        """Count everything, in the order in which it happened."""
-        self.out = {}
-        self._forgiveness = Forgiveness(self.plan.forgive, self.verdicts)
-        self._standings = standings_of(self.plan)
-        self.pauses = Pauses()
-        if self.plan.form is not Form.ELIMINATION:
-            for name, ended in self._removed.items():
-                self._strike(name, ended)
-        for played in counted:
-            self._count(played)
-        self.verdicts = list(self._forgiveness.told(self.verdicts))
 
-    def _count(self, played: Played) -> None:
-        pairing, result = Pairing(played.pairing, played.players), played.result
-        forgiven = self._forgiveness.forgiven(played.id, played.players, result)
-        if self._standings is not None:  # which leave out whoever has been struck
-            self._standings.add(Outcome(pairing, result, forgiven))
-        if self._is_ladder:  # where it is only a loss, and a pause (J3)
-            self.pauses.add(played.players, played.result, played.finished_at)
-            return
-        for seat in result.out:
-            if seat not in forgiven:
-                self.out.setdefault(pairing.players[seat], result.termination)
-
-    def _strike(self, name: str, ended: Termination) -> None:
-        self.out.setdefault(name, ended)
-        if self._standings is not None:
-            self._standings.eliminate(name, ended)
+def _add(book: Scorebook, played: Played) -> None:
+    pairing = Pairing(played.pairing, played.players)
+    book.add(played.id, pairing, played.result, played.finished_at)
 
 
 def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
@@ -378,27 +356,3 @@ def _findings(acts: Iterable[Act]) -> dict[str, Finding]:
         elif act.bot is not None and act.what == _IN:
             findings.pop(act.bot, None)
     return findings
-
-
-def beyond(plan: Plan, counted: Counted) -> set[int]:
-    """The results that a schedule does not ask for yet, as a stage before them is not complete; or at all."""
-    if plan.form is Form.LADDER:
-        return set()
-    schedule = schedule_of(plan)
-    asked: set[int] = set()
-    try:
-        stage = next(schedule)
-        while True:
-            asked |= {pairing.number for pairing in stage}
-            missing = any(pairing.number not in counted for pairing in stage)
-            if missing:
-                break
-            stage = schedule.send(
-                tuple(
-                    Outcome(pairing, counted[pairing.number].result)
-                    for pairing in stage
-                )
-            )
-    except StopIteration:  # all its stages are complete
-        pass
-    return set(counted) - asked

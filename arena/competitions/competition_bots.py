@@ -1,0 +1,145 @@
+"""The launched bots of competitions: started when a competition begins or goes on, again when they are forgiven, and stopped when nobody needs them.
+
+How a bot becomes a process is `arena/competitions/bot_supervisor.py`'s business; here it is what competitions want of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+
+from arena.competitions.arbiter import Listener
+from arena.competitions.bot_supervisor import Crew, program_of
+from arena.competitions.competition import Competition
+from arena.engine.verdict import Finding
+from arena.formats.spec import Bot, Plan
+from arena.server.background import BackgroundTasks
+from arena.server.gateway import Gateway
+from protocol.errors import ArenaError
+from protocol.messages import Verdict
+from protocol.strategy import house_bots
+
+__all__ = ["CompetitionBots"]
+
+
+class CompetitionBots:
+    """The launched bots of all competitions that are on.
+
+    Args:
+        crew: the bots that run.
+        gateway: where they come in.
+        competitions: those that are on, at any time.
+        listener: told of one that cannot be started, or is to be ended when it sits nowhere.
+    """
+
+    def __init__(
+        self,
+        crew: Crew,
+        gateway: Gateway,
+        competitions: Sequence[Competition],
+        listener: Listener,
+    ) -> None:
+        self._crew = crew
+        self._gateway = gateway
+        self._competitions = competitions
+        self._listener = listener
+        self._forgiven: set[str] = set()  # those that are being started again
+        self._tasks = BackgroundTasks()
+
+    def keep_names(self, plan: Plan) -> None:
+        """Nobody else gets the names of bots that will be launched."""
+        for name in (*(bot.name for bot in plan.bots), *plan.house):
+            if name not in self._crew:
+                self._keep_name(name)
+
+    async def start(self, competition: Competition) -> None:
+        """Start those of a competition that do not run and are not out."""
+        for bot in competition.plan.bots:
+            await self._start(competition, bot)
+
+    def start_soon(self, competition: Competition) -> None:
+        """The same, without waiting for it."""
+        self._tasks.start(self.start(competition))
+
+    async def call_house(self, game: str, name: str) -> None:
+        """Start the usual house bot of a game.
+
+        Raises:
+            ArenaError: it cannot be started on this machine.
+        """
+        await self._crew.call_house(game, name, next(iter(house_bots(game))))
+
+    def dismiss(self, competition: Competition) -> None:
+        """Stop the house bots that were there for this competition only, which is over."""
+        needed = {name for one in self._competitions for name in one.fillers}
+        for name in competition.fillers:
+            if name not in self._crew:
+                self._gateway.admission.forget(name)
+            elif name not in needed:
+                self._crew.dismiss(name)
+
+    def end_forgiven(self, names: Sequence[str]) -> None:
+        """Of these, which have just left a match, end those that hang and were forgiven: no match is disturbed by it now."""
+        for name in self._forgiven.intersection(names):
+            player = self._gateway.players.get(name)
+            if player is not None and not player.chairs:
+                self._crew.dismiss(name)
+
+    def ruled(self, verdict: Verdict) -> None:
+        """A bot is out: it is stopped, unless it still takes part in another competition; or forgiven, and started again."""
+        name = verdict.bot
+        plays_on = [one for one in self._competitions if one.is_in(name)]
+        if name in self._crew and not plays_on:
+            finding = Finding(
+                kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
+            )
+            asyncio.get_running_loop().call_soon(self._crew.stop, name, finding)
+        elif verdict.forgiven and name not in self._forgiven:
+            for one in plays_on:
+                for bot in one.plan.bots:
+                    if bot.name == name:
+                        self._start_again(one, bot)
+                        return
+
+    def close(self) -> None:
+        """Start no more of them."""
+        self._tasks.cancel()
+
+    # --- within ---
+
+    def _keep_name(self, name: str) -> None:
+        self._gateway.admission.expect(name, secrets.token_urlsafe(16))
+
+    async def _start(self, competition: Competition, bot: Bot) -> None:
+        if bot.name in self._crew or not competition.is_in(bot.name):
+            return
+        try:
+            if bot.house is not None:
+                competition.arbiter.guests.add(bot.name)
+                words = competition.plan.game, bot.house
+                await self._crew.launch(words, bot.name, tables=bot.tables)
+            else:
+                await self._crew.launch_program(program_of(bot), bot.name)
+        except ArenaError as error:
+            self._listener.told(f"{bot.name}: {error}")
+
+    def _start_again(self, competition: Competition, bot: Bot) -> None:
+        """Start one again that was forgiven; one that hangs is ended first, when it sits nowhere any more."""
+        name = bot.name
+        self._forgiven.add(name)
+        if name not in self._crew:  # meanwhile nobody else gets its name
+            self._keep_name(name)
+        elif (player := self._gateway.players.get(name)) is not None:
+            player.leaving = True  # it is dealt to no more
+            self._listener.freed((name,))
+
+        async def again() -> None:
+            await self._crew.gone(name)
+            self._forgiven.discard(name)
+            if not competition.is_over:
+                await self._start(competition, bot)
+            if name not in self._crew:
+                self._gateway.admission.forget(name)
+
+        self._tasks.start(again())

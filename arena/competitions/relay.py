@@ -1,0 +1,98 @@
+"""Passes on what happens in competitions: to the other competitions, to the page, to the bots that were launched, and to whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+
+from arena.competitions.arbiter import Listener
+from arena.competitions.competition import Competition
+from arena.competitions.competition_bots import CompetitionBots
+from arena.competitions.ledger import Ledger
+from arena.competitions.page import Page
+from arena.competitions.table_sharing import beside, in_turn, share
+from arena.engine.match import Result
+from arena.formats.eta import Left
+from arena.formats.schedule import Pairing
+from protocol.messages import Verdict
+
+__all__ = ["Relay"]
+
+
+class Relay(Listener):
+    """The listener of all competitions of an arena.
+
+    Args:
+        competitions: those that are on, at any time.
+        listener: told of what happens in them.
+        on_verdict: told of every elimination as it happens.
+
+    Attributes:
+        bots: those that were launched for competitions, if any can be.
+        page: the page, if there is one.
+    """
+
+    def __init__(
+        self,
+        competitions: Sequence[Competition],
+        listener: Listener,
+        on_verdict: Callable[[Verdict], None],
+    ) -> None:
+        self.bots: CompetitionBots | None = None
+        self.page: Page | None = None
+        self._competitions = competitions
+        self._listener = listener
+        self._on_verdict = on_verdict
+
+    @property
+    def aside(self) -> Collection[str]:
+        """The names of people, and of the house bots that play with them."""
+        return () if self.page is None else self.page.people.aside
+
+    def is_aside(self, name: str) -> bool:
+        """Whether who is called so does not compete, as it is a person."""
+        return self.page is not None and self.page.people.is_aside(name)
+
+    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+        """The house bots of other competitions than that with these, and those with the people who play against them."""
+        others = {name for one in self._competitions for name in one.fillers}
+        return others.difference(fillers).union(self.aside)
+
+    def freed(self, names: Sequence[str]) -> None:
+        """A match has ended; its players may be awaited in any competition, once its own has counted it."""
+        asyncio.get_running_loop().call_soon(self._seat, names)
+
+    def share(self, competition: str, name: str) -> float:
+        """Which part of a bot's tables is that competition's now."""
+        return share(competition, self._competitions, name)
+
+    def beside(self, competition: str) -> Collection[Left]:
+        """What is left of the other competitions with the same bots."""
+        others = beside(competition, self._competitions)
+        return [left for one in others if (left := one.left) is not None]
+
+    def ruled(self, verdict: Verdict) -> None:
+        """A bot is out. What happens where people play is known to those at the table, and has no consequences."""
+        if self.page is not None and self.page.people.record(verdict.match) is not None:
+            return
+        self._on_verdict(verdict)
+        if self.bots is not None:
+            self.bots.ruled(verdict)
+
+    def matched(
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+        if self.page is not None:
+            self.page.matched(ledger, match, pairing, result)
+        self._listener.matched(ledger, match, pairing, result)
+
+    def told(self, text: str) -> None:
+        """Something that the instructor should know."""
+        self._listener.told(text)
+
+    def _seat(self, names: Sequence[str]) -> None:
+        if self.bots is not None:
+            self.bots.end_forgiven(names)
+        for competition in in_turn(self._competitions):
+            competition.seat(names)

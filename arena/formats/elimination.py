@@ -1,0 +1,276 @@
+"""Who plays whom in an elimination (K2): tables of four, drawn by lots from a committed seed, until four or fewer play the final."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+import msgspec
+
+from arena.engine.match import Result
+from arena.engine.shuffle import Stream
+from arena.formats.schedule import (
+    Outcomes,
+    Pairing,
+    Placed,
+    Schedule,
+    Stage,
+    check_entry,
+)
+from arena.games.high_low import survivors
+from protocol.errors import UsageError
+from protocol.high_low import SEATS
+from protocol.messages import Ending
+
+__all__ = ["elimination", "saved"]
+
+_SURE = 2  # so many go on at a table; whoever is level with a third is not sure to
+LOT_BYTES = 16  # nobody will see two equal lots of 128 bits
+
+Teams: TypeAlias = Mapping[str, str]
+"""The team of each bot that has one."""
+
+NO_TEAMS: Teams = MappingProxyType({})
+
+Group: TypeAlias = tuple[tuple[str, ...], bool]
+"""Names that share a place, and whether an offence was what ended them."""
+
+
+def elimination(
+    players: Sequence[str],
+    stream: Stream,
+    house: Sequence[str],
+    teams: Teams = NO_TEAMS,
+) -> Schedule:
+    """Tables of four until four or fewer are left, who play the final (K2, H11–H13).
+
+    Those who drop out in the same stage share a rank, behind them the offenders of that stage.
+
+    Everything is drawn from the stream by lots: those who draw do so in the order of entry, a lot is the next sixteen
+    bytes of the stream, and lots are compared as numbers, big-endian, the lowest first. A stage of n bots has T = n // 4
+    tables and is drawn like this:
+
+    1. All n draw a lot. "In lot order" below is by these.
+    2. n mod 4 byes are given one after another. Each goes to one of those who have had the fewest byes in the stages before,
+       among those who have none in this one yet. Of these a member of a team with more than T members without a bye in
+       this stage goes first, of the largest such team before the others; and then the first in lot order.
+    3. The others are put in a row, team by team: the teams in the lot order of their first members, the members of each in lot
+       order. Who has no team is a team of one. The row is dealt round the tables like cards, so that number i of the row, from 0,
+       comes to table i mod T. A team of up to T members meets none of its own; a larger one is spread evenly.
+    4. All who have no bye draw another lot. At every table they sit in the order of these, and the tables are numbered in the order
+       of the lots of those in their first chairs: no team has a chair or a table more often than another.
+
+    Then the stage is played. With four or fewer left, they and behind them so many house bots that there are four draw a lot each,
+    and sit in the final in that order.
+
+    Args:
+        players: the bots, each once, in the order of entry.
+        stream: of the competition's committed seed.
+        house: names of three house bots that fill free chairs in the final and cannot win.
+        teams: the team of each bot that has one; its members share no table before the final while that can be avoided.
+
+    Raises:
+        UsageError: a name twice, no bot, fewer than three house names, an outcome that is missing, unplayed or void: a bot
+            that does not come to its table is `absent` there, which is an offence and a result.
+    """
+    check_entry(players, 1, at_least=1)
+    check_entry([*players, *house], 1, at_least=1)
+    if len(house) < SEATS - 1:
+        raise UsageError(
+            f"expected {SEATS - 1} house bots for free chairs in the final, got {len(house)}"
+        )
+    return _elimination(tuple(players), stream, house, teams)
+
+
+def saved(players: Sequence[str], result: Result, teams: Teams) -> tuple[str, ...]:
+    """Whom of its own team an offence has saved at a table before the final (K2).
+
+    Those advance (H13) who were not sure to: with the scores as they stood they were not clear of the cut (H11). To offend at once, when
+    all are level, saves most of all. It is for the instructor to judge.
+
+    Args:
+        players: the bots by seat.
+        result: of the table.
+        teams: the team of each bot that has one.
+
+    Returns:
+        Their names, by seat; empty if there was no offence.
+    """
+    offender = result.offender
+    team = None if offender is None else teams.get(players[offender])
+    if team is None:
+        return ()
+    scores = result.scores
+    return tuple(
+        player
+        for seat, player in enumerate(players)
+        if seat != offender
+        and sum(other >= scores[seat] for other in scores) > _SURE
+        and teams.get(player) == team
+    )
+
+
+def _elimination(
+    left: tuple[str, ...], stream: Stream, house: Sequence[str], teams: Teams
+) -> Schedule:
+    played = stage = 0
+    byes: Counter[str] = Counter()
+    below: list[Placed] = []
+    while len(left) > SEATS:
+        stage += 1
+        resting, tables = _draw(left, stream, byes, teams)
+        byes.update(resting)
+        pairings = _numbered(tables, played)
+        played += len(pairings)
+        outcomes = yield pairings
+
+        through, offenders = set(resting), set[str]()
+        for players, result in _results(pairings, outcomes):
+            out = {players[seat] for seat in result.out}
+            best = survivors(result.scores, result.offender)
+            through |= {players[seat] for seat in best} - out
+            offenders |= out
+        if len(through) == len(left):
+            return tuple(_places([(left, False)], stage) + below)
+        beaten = set(left) - through - offenders
+        dropped = [(_among(left, beaten), False), (_among(left, offenders), True)]
+        below = _places(dropped, stage, better=len(through)) + below
+        left = _among(left, through)
+        if not left:  # nobody came
+            return tuple(below)
+
+    stage += 1
+    chairs = _by_lot([*left, *house[: SEATS - len(left)]], stream)
+    final = _numbered([chairs], played)
+    outcomes = yield final
+    ((players, result),) = _results(final, outcomes)
+    places = _places(_finalists(left, players, result), stage)
+    return tuple(_scored(places, players, result) + below)
+
+
+def _draw(
+    left: Sequence[str], stream: Stream, byes: Counter[str], teams: Teams
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """Who has a bye, and who plays at every table, by seat, as `elimination` says."""
+    count = len(left) // SEATS
+    lots = _by_lot(left, stream)
+    resting = _resting(lots, count, byes, teams)
+    row = _team_by_team([name for name in lots if name not in resting], teams)
+    table_of = {player: index % count for index, player in enumerate(row)}
+    tables: dict[int, list[str]] = {}
+    for player in _by_lot([name for name in left if name in table_of], stream):
+        tables.setdefault(table_of[player], []).append(player)
+    return resting, list(tables.values())
+
+
+def _resting(
+    lots: Sequence[str], tables: int, byes: Counter[str], teams: Teams
+) -> list[str]:
+    """Who has a bye: those with the fewest, and among them first of teams that are too large for the tables (K2)."""
+    resting: list[str] = []
+    sizes = Counter(teams[name] for name in lots if name in teams)
+    for _ in range(len(lots) % SEATS):
+        playing = [name for name in lots if name not in resting]
+
+        def claim(name: str) -> tuple[int, int]:
+            size = sizes[teams[name]] if name in teams else 0
+            return byes[name], -size if size > tables else 0
+
+        first = min(playing, key=claim)  # of equals the first in lot order
+        resting.append(first)
+        if first in teams:
+            sizes[teams[first]] -= 1
+    return resting
+
+
+def _team_by_team(players: Sequence[str], teams: Teams) -> list[str]:
+    """The same players, those of a team together, where its first member was."""
+    groups: dict[tuple[bool, str], list[str]] = {}
+    for player in players:
+        team = teams.get(player)
+        key = (False, player) if team is None else (True, team)
+        groups.setdefault(key, []).append(player)
+    return [player for group in groups.values() for player in group]
+
+
+def _by_lot(players: Sequence[str], stream: Stream) -> list[str]:
+    """The players in a fair random order: each in turn draws a lot, sixteen bytes of the stream, and the lowest comes first."""
+    lots = {
+        player: bytes(stream.below(256) for _ in range(LOT_BYTES)) for player in players
+    }
+    return sorted(players, key=lots.__getitem__)
+
+
+def _numbered(tables: Sequence[Sequence[str]], played: int) -> Stage:
+    """The tables of a stage, numbered on from those that have been played."""
+    return tuple(
+        Pairing(number, tuple(table))
+        for number, table in enumerate(tables, start=played + 1)
+    )
+
+
+def _results(
+    pairings: Stage, outcomes: Outcomes
+) -> list[tuple[tuple[str, ...], Result]]:
+    """The players and the result of every table."""
+    if tuple(outcome.pairing for outcome in outcomes) != pairings:
+        raise UsageError(
+            "expected the outcomes of the stage's pairings in their order, got others"
+        )
+    results = []
+    for pairing, outcome in zip(pairings, outcomes, strict=True):
+        if outcome.result is None or outcome.result.termination.kind is Ending.VOID:
+            raise UsageError(
+                f"expected table {pairing.number} to be played, got no result or a void one"
+            )
+        results.append((pairing.players, outcome.result))
+    return results
+
+
+def _finalists(
+    left: Sequence[str], players: Sequence[str], result: Result
+) -> list[Group]:
+    """The finalists, best first: by scores, then who is out (J3); house bots have no place (K2)."""
+    last = {players[seat] for seat in result.out}
+    scores = {
+        player: score
+        for player, score in zip(players, result.scores, strict=True)
+        if player in left and player not in last
+    }
+    groups = [
+        _among(left, {player for player in scores if scores[player] == score})
+        for score in sorted(set(scores.values()), reverse=True)
+    ]
+    return [*((names, False) for names in groups), (_among(left, last), True)]
+
+
+def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Placed]:
+    """The places of those who ended in this stage, best first, behind so many better ones."""
+    places = []
+    for names, offence in groups:
+        if names:
+            places.append(
+                Placed(rank=better + 1, names=names, stage=stage, offence=offence)
+            )
+            better += len(names)
+    return places
+
+
+def _scored(
+    places: Sequence[Placed], players: Sequence[str], result: Result
+) -> list[Placed]:
+    """The places of a final, with what was scored in it."""
+    scores = dict(zip(players, result.scores, strict=True))
+    return [
+        placed
+        if placed.offence
+        else msgspec.structs.replace(placed, score=scores[placed.names[0]])
+        for placed in places
+    ]
+
+
+def _among(order: Sequence[str], chosen: set[str]) -> tuple[str, ...]:
+    """Those chosen, in the order of entry, so that no set's order is ever seen."""
+    return tuple(player for player in order if player in chosen)
