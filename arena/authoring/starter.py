@@ -139,7 +139,7 @@ _TOOLS = {
 ADDRESS = f"ws://127.0.0.1:{Serve().port}"  # an arena on the same machine
 SAMPLES = "samples.jsonl"
 _COMMON = "common"  # the templates that all languages have
-_TEMPLATE = ".in"  # what the names of templates end in, as most are no programs yet
+_TEMPLATE = ".jinja"  # what the names of templates end in, as most are no programs yet
 _LINES = "stdio:"  # before the command of a bot that reads and writes lines
 _LONGEST_NAME = 24
 

@@ -55,7 +55,7 @@ def test_every_kind_of_question_and_news_has_its_place(
 def test_nothing_is_left_of_a_template(game: str, language: Language) -> None:
     for name, text in made_for(game, language).files.items():
         assert not re.search(r"\{\{[#^/]?\w+\}\}", text), name
-        assert not name.endswith(".in")
+        assert not name.endswith(".jinja")
         assert text.endswith("\n")
         assert not re.search(r"[ \t]$", text, re.MULTILINE), name
         assert "\n\n\n\n" not in text, name
