@@ -1,6 +1,6 @@
 """Results as one static web page: a section per competition, with its tables and links to its files.
 
-The page is `export.html` with what is made here in it: no scripts, nothing from elsewhere, and every text escaped, as bots choose
+The page is `html_report.jinja` with what is made here in it: no scripts, nothing from elsewhere, and every text escaped, as bots choose
 their names and what they say themselves. Pure: summaries in, text out.
 """
 
@@ -41,7 +41,7 @@ def page(
         found: the competitions, each with its files: what a link says → the path from the page, with `/`.
         zone: of the times that are shown; the machine's own if None.
     """
-    template = files("arena").joinpath("export.html").read_text(encoding="utf-8")
+    template = files("arena.results").joinpath("html_report.jinja").read_text(encoding="utf-8")
     content = [
         "<h1>Results</h1>",
         f"<ul>{''.join(_entry(summary, zone) for summary, _ in found)}</ul>",
