@@ -87,8 +87,8 @@ class School:
     def games_document(self, packs: bool) -> Found:
         return Found(200, b'{"games":[]}')
 
-    def metrics(self) -> str:
-        return "arena_info 1\n"
+    def metrics(self) -> bytes:
+        return b"arena_info 1\n"
 
     def failure(self) -> str | None:
         return self.broken
