@@ -122,7 +122,8 @@ def test_a_match_in_a_script_loads_no_database_and_no_tables_for_people() -> Non
     code = (
         "import sys, arena, bots.ace_king_queen as b\n"
         "arena.play('ace_king_queen', [b.Nash(), b.Bluffer()], settings={'hands': 1}, seed=1)\n"
-        "print([m for m in ('sqlalchemy', 'rich', 'websockets') if m in sys.modules])"
+        "heavy = ('sqlalchemy', 'rich', 'websockets', 'jinja2', 'prometheus_client')\n"
+        "print([m for m in heavy if m in sys.modules])"
     )
 
     shown = subprocess.run(

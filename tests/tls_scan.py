@@ -106,9 +106,9 @@ class _Serving:
         """When, and how many there have been."""
         url = f"https://127.0.0.1:{self.port}/metrics"
         with urlopen(url, context=self._trust, timeout=_BEGINS_S) as answer:
-            found = re.search(rb"^arena_decisions_total (\d+)", answer.read(), re.M)
+            found = re.search(rb"^arena_decisions_total (\S+)", answer.read(), re.M)
         assert found, "there is that figure"
-        return time.monotonic(), int(found[1])
+        return time.monotonic(), int(float(found[1]))
 
 
 @contextmanager

@@ -11,11 +11,19 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import inspect as types
 
-from arena.authoring.template import Values
 from protocol.schema.docstrings import of_class
 from protocol.vocabulary import News, Question, Range
 
-__all__ = ["Field", "Kind", "answers", "fields", "go_type", "is_range", "part"]
+__all__ = [
+    "Field",
+    "Kind",
+    "KindDocs",
+    "answers",
+    "fields",
+    "go_type",
+    "is_range",
+    "kind_docs",
+]
 
 Kind: TypeAlias = type[Question[Any]] | type[News]
 
@@ -31,22 +39,38 @@ class Field(msgspec.Struct, frozen=True):
 _COMMENT = 80  # columns
 
 
-def part(kind: str, cls: Kind) -> Values:
+class KindDocs(msgspec.Struct, frozen=True, kw_only=True):
     """What a template can say of a kind of question or news.
 
-    Its `notes` are the lines of a comment; `columns` are the fields of a struct in Go, as gofmt sets them.
+    Attributes:
+        kind: its name on the wire.
+        camel: the same as a name in most languages, such as `handOver`.
+        is_range: whether it is answered with a whole number.
+        notes: the lines of a comment.
+        go_notes: the same, as gofmt sets them behind `//`.
+        columns: the fields of a struct in Go, as gofmt sets them.
     """
-    return {
-        "kind": kind,
-        "camel": _camel(kind),
-        "range": is_range(cls),
+
+    kind: str
+    camel: str
+    is_range: bool
+    notes: tuple[str, ...]
+    go_notes: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def kind_docs(kind: str, cls: Kind) -> KindDocs:
+    """What there is to say of a kind of question or news."""
+    notes = tuple(_notes(cls))
+    return KindDocs(
+        kind=kind,
+        camel=_camel(kind),
+        is_range=is_range(cls),
+        notes=notes,
         # gofmt has a tab before what is not to be wrapped.
-        "notes": [
-            {"note": line, "go_note": re.sub("^ {3}", "\t", f" {line}")}
-            for line in _notes(cls)
-        ],
-        "columns": [{"column": column} for column in _columns(cls)],
-    }
+        go_notes=tuple(re.sub("^ {3}", "\t", f" {line}") for line in notes),
+        columns=tuple(_columns(cls)),
+    )
 
 
 def _notes(cls: Kind) -> Iterator[str]:
@@ -74,7 +98,7 @@ def _columns(cls: Kind) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        yield " ".join(cells)
+        yield " ".join(cells).rstrip()
 
 
 def _camel(kind: str) -> str:

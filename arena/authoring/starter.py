@@ -13,11 +13,11 @@ from enum import StrEnum
 from importlib.resources import files
 
 import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from arena.authoring.field_docs import part
+from arena.authoring.field_docs import kind_docs
 from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
-from arena.authoring.template import Values, fill
 from arena.competitions.config import Serve
 from arena.engine.rules import Game
 from protocol.codec import Encoding, encode
@@ -139,7 +139,16 @@ _TOOLS = {
 ADDRESS = f"ws://127.0.0.1:{Serve().port}"  # an arena on the same machine
 SAMPLES = "samples.jsonl"
 _COMMON = "common"  # the templates that all languages have
-_TEMPLATE = ".in"  # what the names of templates end in, as most are no programs yet
+_SUFFIX = "jinja"  # of the names of templates, as most are no programs yet
+_TEMPLATES = Environment(
+    loader=PackageLoader("bots", "starters"),
+    autoescape=False,  # programs, no HTML
+    keep_trailing_newline=True,
+    lstrip_blocks=True,
+    trim_blocks=True,
+    undefined=StrictUndefined,
+)
+_TRAILING_SPACE = re.compile(r"[ \t]+$", re.MULTILINE)  # of a comment's empty line
 _LINES = "stdio:"  # before the command of a bot that reads and writes lines
 _LONGEST_NAME = 24
 
@@ -155,16 +164,15 @@ def starter(game: Game, language: Language, name: str) -> Starter:
     tools = _TOOLS[language]
     commands = _commands(game, language, name)
     values = {"name": name, **_values(game, language, commands)}
-    bots = files("bots")
+    examples = files("bots") / "examples" / language
     written = {
-        file: (bots / "examples" / language / file).read_text(encoding="utf-8")
-        for file in tools.plumbing
+        file: (examples / file).read_text(encoding="utf-8") for file in tools.plumbing
     }
-    for folder in (_COMMON, language):
-        for template in (bots / "starters" / folder).iterdir():
-            if template.name.endswith(_TEMPLATE):
-                text = template.read_text(encoding="utf-8")
-                written[template.name.removesuffix(_TEMPLATE)] = fill(text, values)
+    for path in _TEMPLATES.list_templates(extensions=[_SUFFIX]):
+        folder, _, file = path.removesuffix(f".{_SUFFIX}").partition("/")
+        if folder in (_COMMON, language):
+            text = _TEMPLATES.get_template(path).render(values)
+            written[file] = _TRAILING_SPACE.sub("", text)
     written[SAMPLES] = "".join(
         encode(message, Encoding.JSON).decode() + "\n" for message in samples(game)
     )
@@ -205,7 +213,9 @@ def _quoted(command: str) -> str:
     return f"'{command}'" if command.startswith(_LINES) else command
 
 
-def _values(game: Game, language: Language, commands: tuple[Command, ...]) -> Values:
+def _values(
+    game: Game, language: Language, commands: tuple[Command, ...]
+) -> Mapping[str, object]:
     """What the templates are filled with; for a purpose that no command has, an empty text."""
     words, tools = game.vocabulary, _TOOLS[language]
     lines = dict.fromkeys(("build", "test", "try", "check", "connect"), "")
@@ -215,7 +225,7 @@ def _values(game: Game, language: Language, commands: tuple[Command, ...]) -> Va
         **{command.purpose: command.line for command in commands},
         "title": words.title,
         "game": game.name,
-        "seats": str(game.seats),
+        "seats": game.seats,
         "house": next(iter(house_bots(game.name))) if game.seats > 1 else "",
         "language": tools.title,
         "needs": tools.needs,
@@ -223,11 +233,8 @@ def _values(game: Game, language: Language, commands: tuple[Command, ...]) -> Va
         "plumbing": tools.plumbing[0] if tools.plumbing else "",
         "websocket": not tools.start.startswith(_LINES),
         "declares": "melds" in words.questions,  # which `legal` does not list
-        "imports": [{"import": line} for line in python.imports],
-        "methods": [
-            {"lines": [{"line": line} for line in method.splitlines()]}
-            for method in python.methods
-        ],
-        "questions": [part(kind, cls) for kind, cls in words.questions.items()],
-        "news": [part(kind, cls) for kind, cls in words.news.items()],
+        "imports": python.imports,
+        "methods": python.methods,
+        "questions": [kind_docs(kind, cls) for kind, cls in words.questions.items()],
+        "news": [kind_docs(kind, cls) for kind, cls in words.news.items()],
     }

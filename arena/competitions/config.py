@@ -2,22 +2,23 @@
 
 A file has the tables `[serve]`, `[limits]`, `[games.<game>]`, `[[bot]]` and `[[run]]`, all of them optional, whose fields are those
 of the structs here, of `Limits` and of the games' settings; `class.example.toml` beside this module shows them all. Every field is checked by its own type, exactly: `true` and `4.0` are not 4.
-What is wrong is one line that says where it stands, what was expected and what came. Paths are from the file's own folder, so that it
+What is wrong is one line that says where it stands, such as `run[0].matches`, what was expected and what came. Paths are from the file's own folder, so that it
 means the same wherever the arena is started. Flags are the business of `arena/cli`, which lets them win.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, inspect
+from msgspec import Meta, Struct
 
 from arena.competitions.planned_run import (
     LIMITS,
@@ -36,23 +37,21 @@ from arena.sandbox.bot_spec import Entry, check_name
 from arena.sandbox.command import read_program
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
-from protocol.errors import ArenaError, UsageError, one_line
+from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
 __all__ = ["Config", "Serve", "example", "read_config"]
 
 _A_DAY_S = 86_400.0
 
-_TABLES = {
-    "serve": "[serve]",
-    "limits": "[limits]",
-    "games": "[games.<game>]",
-    "bot": "[[bot]]",
-    "run": "[[run]]",
-}
+_STEP = re.compile(
+    r"\.(\w+)|\[(\d+)\]"
+)  # of a path of msgspec, such as `$.run[0].matches`
+
+T = TypeVar("T")
 
 
-class Serve(Struct, frozen=True, kw_only=True):
+class Serve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `arena serve` does; the one place where its defaults stand.
 
     Attributes:
@@ -90,7 +89,7 @@ class Serve(Struct, frozen=True, kw_only=True):
     log: Annotated[str, Meta(min_length=1)] | None = None
 
 
-class _Bot(Struct, frozen=True, kw_only=True):
+class _Bot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A bot that the arena launches."""
 
     command: str
@@ -98,7 +97,7 @@ class _Bot(Struct, frozen=True, kw_only=True):
     game: str | None = None
 
 
-class _Run(Struct, frozen=True, kw_only=True):
+class _Run(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A run as it stands in the file; what its fields mean is said in `arena/competitions/planned_run.py`."""
 
     game: str
@@ -106,7 +105,7 @@ class _Run(Struct, frozen=True, kw_only=True):
     form: str | None = None
     at: Any = None
     until: Any = None
-    players: list[str] | Literal["roster"] | None = None
+    players: list[str] | str | None = None
     least: Annotated[int, Meta(ge=1)] | None = None
     matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
@@ -117,6 +116,20 @@ class _Run(Struct, frozen=True, kw_only=True):
     house: list[str] = []
     settings: dict[str, Any] = {}
     limits: dict[str, Any] = {}
+
+
+class _LimitsTable(Limits, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Limits in a file, where a name that nobody knows is a mistake; on the wire it comes from a newer arena."""
+
+
+class _ConfigFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The tables of a file."""
+
+    serve: Any = {}
+    limits: Any = {}
+    games: dict[str, Any] = {}
+    bot: list[Any] = []
+    run: list[Any] = []
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -137,9 +150,6 @@ class Config(Struct, frozen=True, kw_only=True):
     bots: tuple[Entry, ...] = ()
     runs: tuple[Run, ...] = ()
     files: tuple[Path, ...] = ()
-
-
-Table = TypeVar("Table", bound=Struct)
 
 
 def read_config(path: Path) -> Config:
@@ -173,30 +183,28 @@ def _load(path: Path) -> dict[str, Any]:
         raise UsageError(f"expected TOML: {text[:1].lower()}{text[1:]}") from None
 
 
-def _config(document: Mapping[str, object], folder: Path) -> Config:
-    for name in document:
-        if name not in _TABLES:
-            raise UsageError(_unknown("table", name, tuple(_TABLES.values())))
+def _config(document: Mapping[str, Any], folder: Path) -> Config:
+    read = _convert(document, _ConfigFile)
+    limits = _convert(read.limits, _LimitsTable, "limits")
     config = Config(
-        serve=_serve(_table("[serve]", document.get("serve", {})), folder),
-        limits=_read(Limits, "[limits]", document.get("limits", {})),
-        games=_games(_table("[games]", document.get("games", {}))),
-        bots=_bots(document.get("bot", []), folder),
+        serve=_serve(read.serve, folder),
+        limits=Limits(**msgspec.structs.asdict(limits)),
+        games=_games(read.games),
+        bots=tuple(_bot(bot, f"bot[{n}]", folder) for n, bot in enumerate(read.bot)),
     )
-    runs = _runs(document.get("run", []), config)
-    return msgspec.structs.replace(config, runs=runs)
+    return msgspec.structs.replace(config, runs=_runs(read.run, config))
 
 
-def _serve(table: Mapping[str, object], folder: Path) -> Serve:
-    serve = _read(Serve, "[serve]", table)
+def _serve(table: Any, folder: Path) -> Serve:
+    serve = _convert(table, Serve, "serve")
     if (serve.tls_cert is None) != (serve.tls_key is None):
         missing = "tls_key" if serve.tls_key is None else "tls_cert"
-        raise UsageError(f"[serve] {missing}: expected it beside its other half")
-    with _field("[serve] origin"):
+        raise UsageError(f"serve.{missing}: expected it beside its other half")
+    with _field("serve.origin"):
         Origins().allow(serve.origin)
-    with _field("[serve] trusted_proxy"):
+    with _field("serve.trusted_proxy"):
         Proxies().trust(serve.trusted_proxy)
-    with _field("[serve] base_path"):
+    with _field("serve.base_path"):
         read_base_path(serve.base_path)
     paths = {
         name: os.path.join(folder, getattr(serve, name))
@@ -211,72 +219,54 @@ def _is_address(where: str) -> bool:
     return "://" in where or where == "-"
 
 
-def _games(tables: Mapping[str, object]) -> dict[str, Mapping[str, object]]:
+def _games(tables: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
     games: dict[str, Mapping[str, object]] = {}
     for name, table in tables.items():
-        where = f"[games.{name}]"
-        try:
+        where = f"games.{name}"
+        with _field(where):
             game = game_named(name)
-            values = _table(where, table)
-            _read(game.vocabulary.settings, where, values)
-            competition_settings(game, values)
-        except ArenaError as error:
-            said = str(error)
-            raise UsageError(
-                said if said.startswith(where) else f"{where}: {said}"
-            ) from None
-        if game.name in games:
-            raise UsageError(f"{where}: the settings of {game.name} are given twice")
-        games[game.name] = values
+        _convert(table, game.vocabulary.settings, where)
+        with _field(where):
+            competition_settings(game, table)
+            if game.name in games:
+                raise UsageError(f"the settings of {game.name} are given twice")
+        games[game.name] = table
     return games
 
 
-def _bots(tables: object, folder: Path) -> tuple[Entry, ...]:
-    if not isinstance(tables, list):
-        raise UsageError(f"bot: expected tables [[bot]], got {_shown(tables)}")
-    entries = []
-    for number, table in enumerate(tables, 1):
-        where = f"[[bot]] {number}"
-        bot = _read(_Bot, where, table)
-        field = "command"
-        try:
-            program = read_program(bot.command, folder)
-            field = "name"
-            name = None if bot.name is None else check_name(bot.name)
-            field = "game"
-            game = None if bot.game is None else game_named(bot.game).name
-        except UsageError as error:
-            raise UsageError(f"{where} {field}: {error}") from None
-        entries.append(Entry(program, name, game))
-    return tuple(entries)
+def _bot(table: object, where: str, folder: Path) -> Entry:
+    bot = _convert(table, _Bot, where)
+    with _field(f"{where}.command"):
+        program = read_program(bot.command, folder)
+    with _field(f"{where}.name"):
+        name = None if bot.name is None else check_name(bot.name)
+    with _field(f"{where}.game"):
+        game = None if bot.game is None else game_named(bot.game).name
+    return Entry(program, name, game)
 
 
-def _runs(tables: object, config: Config) -> tuple[Run, ...]:
-    if not isinstance(tables, list):
-        raise UsageError(f"run: expected tables [[run]], got {_shown(tables)}")
+def _runs(tables: list[object], config: Config) -> tuple[Run, ...]:
     runs: list[Run] = []
-    for number, table in enumerate(tables, 1):
-        where = f"[[run]] {number}"
-        read = _read(_Run, where, table)
+    for number, table in enumerate(tables):
+        read = _convert(table, _Run, f"run[{number}]")
         try:
-            run = _run(read, where)
+            run = _run(read)
             check(run, config.limits, config.games)
+            names = [other.name for other in runs]
+            if (other := spelled(run.name, names)) in names:
+                again = "again" if other == run.name else f"which looks like {other!r}"
+                raise UsageError(
+                    f"name: expected another for every run, got {run.name!r} {again}"
+                )
+        except BadSettings as error:  # it names the game, no field of the run
+            raise UsageError(f"run[{number}]: {error}") from None
         except ArenaError as error:
-            said = str(error)
-            raise UsageError(
-                said if said.startswith(where) else f"{where} {said}"
-            ) from None
-        names = [other.name for other in runs]
-        if (other := spelled(run.name, names)) in names:
-            again = "again" if other == run.name else f"which looks like {other!r}"
-            raise UsageError(
-                f"{where} name: expected another for every run, got {run.name!r} {again}"
-            )
+            raise UsageError(f"run[{number}].{error}") from None
         runs.append(run)
     return tuple(runs)
 
 
-def _run(read: _Run, where: str) -> Run:
+def _run(read: _Run) -> Run:
     with _field("game"):
         game = game_named(read.game)
     with _field("name"):
@@ -290,16 +280,21 @@ def _run(read: _Run, where: str) -> Run:
     match read.players:
         case None:
             who, players = Who.CONNECTED, tuple[str, ...]()
-        case str():
+        case "roster":
             who, players = Who.ROSTER, ()
+        case str():
+            got = one_line(repr(read.players), 60)
+            raise UsageError(
+                f"players: expected a list of names or 'roster', got {got}"
+            )
         case names:
             who, players = Who.NAMED, tuple(names)
-    _read(game.vocabulary.settings, f"{where} settings", read.settings)
-    _read(Limits, f"{where} limits", read.limits)
+    _convert(read.settings, game.vocabulary.settings, "settings")
+    _convert(read.limits, _LimitsTable, "limits")
     for limit in read.limits:
         if limit not in LIMITS:
             raise UsageError(
-                f"limits {limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
+                f"limits.{limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
             )
     return Run(
         name=name,
@@ -332,7 +327,7 @@ def _form(word: str) -> Form:
     except ValueError:
         known = ", ".join(Form)
         raise UsageError(
-            f"form: expected one of: {known}, got {_shown(word)}"
+            f"form: expected one of: {known}, got {one_line(repr(word), 60)}"
         ) from None
 
 
@@ -345,75 +340,30 @@ def _field(name: str) -> Iterator[None]:
         raise UsageError(f"{name}: {error}") from None
 
 
-# ---- Tables and fields
+def _convert(value: Any, kind: type[T], where: str = "") -> T:
+    """A value of the file as that type.
 
+    Args:
+        value: as `tomllib` gives it.
+        kind: what it has to be.
+        where: its own path in the file; none for the whole of it.
 
-def _table(where: str, value: object) -> Mapping[str, object]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where}: expected a table, got {_shown(value)}")
-    return value
-
-
-def _read(kind: type[Table], where: str, value: object) -> Table:
-    """A struct from a table, field by field, so that whatever is wrong has its place."""
-    table = _table(where, value)
-    hints = get_type_hints(kind, include_extras=True)
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    for name, given in table.items():
-        if name not in fields:
-            raise UsageError(f"{where} {_unknown('field', name, tuple(fields))}")
-        try:
-            msgspec.convert(given, hints[name])
-        except (msgspec.ValidationError, OverflowError):
-            expected = _in_words(inspect.type_info(hints[name]))
-            raise UsageError(
-                f"{where} {name}: expected {expected}, got {_shown(given)}"
-            ) from None
-    for name, field in fields.items():
-        if field.required and name not in table:
-            expected = _in_words(inspect.type_info(hints[name]))
-            raise UsageError(f"{where} {name}: expected {expected}, got nothing")
-    return msgspec.convert(table, kind)
-
-
-def _unknown(what: str, name: str, known: tuple[str, ...]) -> str:
-    return f"{name}: unknown {what}; expected some of: {', '.join(known)}"
-
-
-def _shown(value: object) -> str:
-    """A value as it stands in the file, or nearly."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return "a table"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, str | int | float):
-        return one_line(repr(value), 60)
-    return one_line(str(value), 60)  # dates and times
-
-
-def _in_words(kind: inspect.Type) -> str:
-    """What a field takes, for people; there is no null in TOML."""
-    match kind:
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.IntType(ge=least, le=most):
-            if least is not None and most is not None:
-                return f"an integer from {least} to {most}"
-            return "an integer" + ("" if least is None else f" of at least {least}")
-        case inspect.StrType(min_length=least):
-            return "text" if not least else "text that is not empty"
-        case inspect.FloatType(ge=least, le=most):
-            return f"a number from {least:g} to {most:g}"
-        case inspect.ListType():
-            return "a list of names"
-        case inspect.DictType():
-            return "a table"
-        case inspect.LiteralType(values=values):
-            return " or ".join(map(repr, values))
-        case inspect.UnionType(types=types):
-            kinds = (one for one in types if not isinstance(one, inspect.NoneType))
-            return " or ".join(map(_in_words, kinds))
-        case _:
-            return "something else"
+    Raises:
+        UsageError: what msgspec says of it, with the path in front and what came.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, OverflowError) as error:
+        text, _, path = str(error).partition(" - at `$")
+        path = path.removesuffix("`")
+        if "unknown field" in text and not path:
+            fields = ", ".join(getattr(kind, "__struct_fields__", ()))
+            text += f"; expected some of: {fields}"
+        # Of what is too large or too small msgspec says only what was expected.
+        elif text.startswith("Expected") and ", got " not in text:
+            for name, index in _STEP.findall(path):
+                value = value[name or int(index)]
+            text += f", got {one_line(repr(value), 60)}"
+        text = text[:1].lower() + text[1:].replace(" | null", "")  # TOML has no null
+        where = f"{where}{path}".removeprefix(".")
+        raise UsageError(one_line(f"{where}: {text}" if where else text, 400)) from None

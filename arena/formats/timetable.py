@@ -53,20 +53,23 @@ class Times(msgspec.Struct, frozen=True):
         """The first moment later than this one, or None if there will be none."""
         today = self._local(moment).date()
         days = (today + timedelta(days=n) for n in range(-1, _A_WEEK_AND_A_DAY))
-        later = (due for due in self._around(days) if due > moment)
-        return min(later, default=None)
+        # In one zone Python compares the clocks on the wall, which go back in autumn.
+        now = moment.timestamp()
+        later = (due for due in self._around(days) if due.timestamp() > now)
+        return min(later, key=datetime.timestamp, default=None)
 
     def latest_before(self, moment: datetime) -> datetime | None:
         """The last moment that is not later than this one, or None if there was none."""
         today = self._local(moment).date()
         days = (today - timedelta(days=n) for n in range(-1, _A_WEEK_AND_A_DAY))
-        earlier = (due for due in self._around(days) if due <= moment)
-        return max(earlier, default=None)
+        now = moment.timestamp()
+        earlier = (due for due in self._around(days) if due.timestamp() <= now)
+        return max(earlier, key=datetime.timestamp, default=None)
 
     def between(self, after: datetime, until: datetime) -> Iterator[datetime]:
         """All moments later than `after` and not later than `until`, in their order."""
         moment = self.next_after(after)
-        while moment is not None and moment <= until:
+        while moment is not None and moment.timestamp() <= until.timestamp():
             yield moment
             moment = self.next_after(moment)
 
@@ -76,6 +79,8 @@ class Times(msgspec.Struct, frozen=True):
         following = self.next_after(moment)
         return end if following is None else min(end, following)
 
+    # Not `dateutil.rrule`: it looks for the next time by the clock on the wall, so that of 2:15 in the second hour
+    # of an October night the next 2:30 would be the one before, in the first.
     def _around(self, days: Iterator[date]) -> Iterator[datetime]:
         """What is due once, and what is due on these days."""
         for moment in self.once:

@@ -1,4 +1,4 @@
-"""Figures of a running arena for Prometheus: its text format 0.0.4, and which figures there are.
+"""Figures of a running arena for Prometheus: which there are, in its text format 0.0.4.
 
 They are read when they are asked for, from what is counted anyway; none of them names a bot.
 """
@@ -7,41 +7,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4 as CONTENT_TYPE
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
-__all__ = ["KIND", "Figures", "Metric", "exposition", "metrics"]
-
-KIND = "text/plain; version=0.0.4; charset=utf-8"
-"""The content type that says so."""
+__all__ = ["CONTENT_TYPE", "Figures", "exposition"]
 
 _STATM = Path("/proc/self/statm")
 _STARTED = time.time()  # of this module, which is early enough
-
-Labels: TypeAlias = Mapping[str, str]
-
-
-class Metric(msgspec.Struct, frozen=True):
-    """One figure, or one for every set of labels.
-
-    Attributes:
-        name: with its unit; a counter's ends in `_total`.
-        help: what it is.
-        values: by labels, in order.
-    """
-
-    name: str
-    help: str
-    values: Sequence[tuple[Labels, float]]
-
-    @property
-    def kind(self) -> str:
-        """Whether it only ever rises."""
-        return "counter" if self.name.endswith("_total") else "gauge"
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,71 +54,60 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     failed: bool
 
 
-def metrics(figures: Figures) -> Sequence[Metric]:
-    """All there is to know, this process's own needs included."""
-    bots = [({"state": "here"}, figures.here), ({"state": "away"}, figures.away)]
-    requests = [
-        ({"code": str(code)}, n) for code, n in sorted(figures.requests.items())
-    ]
-    return (
-        Metric("arena_info", "The arena.", [({"version": figures.version}, 1)]),
-        Metric("arena_bots", "Bots that are connected, or may come back.", bots),
-        _one("arena_matches", "Matches that are played now.", figures.matches),
-        _one("arena_competitions", "Competitions that are on.", figures.competitions),
-        _one(
-            "arena_decisions_total",
-            "Answers of bots, all taken together.",
-            figures.decisions,
-        ),
-        _one(
-            "arena_lag_seconds_total",
-            "How late the event loop has been.",
-            figures.lag_s,
-        ),
-        _one("arena_viewers", "Browsers that watch.", figures.viewers),
-        _one(
-            "arena_strangers", "Connections that are nobody's yet.", figures.strangers
-        ),
-        Metric(
-            "arena_http_requests_total", "Plain HTTP requests, by status.", requests
-        ),
-        _one("arena_database_failed", "1 if nothing can be written.", figures.failed),
-        _one("process_cpu_seconds_total", "CPU time used.", time.process_time()),
-        _one("process_start_time_seconds", "When it started, Unix time.", _STARTED),
-        *_memory(),
-    )
+def exposition(figures: Figures) -> bytes:
+    """All figures as text, this process's own needs included."""
+    return generate_latest(_FiguresCollector(figures))
 
 
-def exposition(metrics: Iterable[Metric]) -> str:
-    """The text of them."""
-    lines = []
-    for metric in metrics:
-        lines.append(f"# HELP {metric.name} {metric.help}")
-        lines.append(f"# TYPE {metric.name} {metric.kind}")
-        for labels, value in metric.values:
-            inner = ",".join(
-                f'{name}="{_escaped(said)}"' for name, said in labels.items()
+class _FiguresCollector(Collector):
+    """Figures as `prometheus_client` takes them."""
+
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        figures = self._figures
+        info = GaugeMetricFamily("arena_info", "The arena.", labels=["version"])
+        info.add_metric([figures.version], 1)
+        yield info
+        bots = GaugeMetricFamily(
+            "arena_bots", "Bots that are connected, or may come back.", labels=["state"]
+        )
+        bots.add_metric(["here"], figures.here)
+        bots.add_metric(["away"], figures.away)
+        yield bots
+        requests = CounterMetricFamily(
+            "arena_http_requests", "Plain HTTP requests, by status.", labels=["code"]
+        )
+        for code, number in sorted(figures.requests.items()):
+            requests.add_metric([str(code)], number)
+        yield requests
+        for name, help_, value in (
+            (
+                "arena_decisions",
+                "Answers of bots, all taken together.",
+                figures.decisions,
+            ),
+            ("arena_lag_seconds", "How late the event loop has been.", figures.lag_s),
+            ("process_cpu_seconds", "CPU time used.", time.process_time()),
+        ):
+            yield CounterMetricFamily(name, help_, value)
+        for name, help_, value in (
+            ("arena_matches", "Matches that are played now.", figures.matches),
+            ("arena_competitions", "Competitions that are on.", figures.competitions),
+            ("arena_viewers", "Browsers that watch.", figures.viewers),
+            (
+                "arena_strangers",
+                "Connections that are nobody's yet.",
+                figures.strangers,
+            ),
+            ("arena_database_failed", "1 if nothing can be written.", figures.failed),
+            ("process_start_time_seconds", "When it started, Unix time.", _STARTED),
+        ):
+            yield GaugeMetricFamily(name, help_, value)
+        with suppress(OSError, ValueError, IndexError):  # where the system tells
+            pages = int(_STATM.read_text().split()[1])
+            held = pages * os.sysconf("SC_PAGE_SIZE")
+            yield GaugeMetricFamily(
+                "process_resident_memory_bytes", "Memory held.", held
             )
-            where = f"{{{inner}}}" if inner else ""
-            lines.append(f"{metric.name}{where} {_number(value)}")
-    return "\n".join(lines) + "\n"
-
-
-def _one(name: str, help_: str, value: float) -> Metric:
-    return Metric(name, help_, [({}, value)])
-
-
-def _memory() -> Iterable[Metric]:
-    """What we hold, where the system tells."""
-    with suppress(OSError, ValueError, IndexError):
-        pages = int(_STATM.read_text().split()[1])
-        held = pages * os.sysconf("SC_PAGE_SIZE")
-        yield _one("process_resident_memory_bytes", "Memory held.", held)
-
-
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(float(value))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -2,6 +2,9 @@
 
 Its input is a pipe that only the arena holds: when the arena is gone, so is the reader. The address of the database goes through that pipe,
 as command lines can be read by others.
+
+It is not a `ProcessPoolExecutor(1)`: spawned with a watch on its parent that ended with the arena too, but its five semaphores stayed in
+`/dev/shm` when all of the arena's processes were killed at once, as systemd does, and it needs a second process to look after them.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from arena.server.reply import (
 )
 from arena.server.visitors import Visitors
 from arena.web.files import Files
-from arena.web.metrics import KIND as METRICS
+from arena.web.metrics import CONTENT_TYPE as METRICS
 from arena.web.play.human_limits import browser_of, remembering
 from arena.web.reader_client import Answer
 from protocol.errors import ArenaError, UsageError
@@ -74,7 +74,7 @@ class Sources(Protocol):
     def games_document(self, packs: bool) -> Answer:
         """What can be chosen for each game, to start a competition; packed likewise."""
 
-    def metrics(self) -> str:
+    def metrics(self) -> bytes:
         """Figures in Prometheus' format."""
 
     def failure(self) -> str | None:
@@ -134,7 +134,7 @@ class Site:
         elif path == "/healthz":
             self._send(visitor, self._health())
         elif path == "/metrics":
-            body = self._sources.metrics().encode()
+            body = self._sources.metrics()
             self._send(visitor, reply(200, body, METRICS, NO_STORE))
         else:
             self._file(visitor, path, request.headers)

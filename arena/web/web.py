@@ -24,7 +24,7 @@ from arena.server.reply import Visitor, pack
 from arena.storage.store import Store
 from arena.web.files import page_files
 from arena.web.lobby import Chronicle, lobby
-from arena.web.metrics import Figures, exposition, metrics
+from arena.web.metrics import Figures, exposition
 from arena.web.play.tables import Parlour
 from arena.web.reader_client import Answer, Reading
 from arena.web.site import Site
@@ -174,7 +174,7 @@ class Web:
             return _UNWRITTEN
         return None
 
-    def metrics(self) -> str:
+    def metrics(self) -> bytes:
         """Figures in Prometheus' format."""
         players = self._gateway.players
         conduct, strangers = self._host.conduct, self._gateway.reception.strangers
@@ -191,7 +191,7 @@ class Web:
             requests=self._site.served,
             failed=self.failure() is not None,
         )
-        return exposition(metrics(figures))
+        return exposition(figures)
 
     async def ask(
         self,

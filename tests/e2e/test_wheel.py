@@ -68,3 +68,9 @@ def test_a_starter_and_the_configuration_of_a_class_are_written(
     started(installed, "-m", "arena", "new", "akq", "mine")
 
     assert (installed.parent / "mine").is_dir()
+
+
+def test_the_page_of_an_export_has_its_template(installed: Path) -> None:
+    code = "from arena.results.html_report import page; print(page([]))"
+
+    assert "<h1>Results</h1>" in started(installed, "-c", code)

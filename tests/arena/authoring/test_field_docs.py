@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from arena.authoring.field_docs import Kind, answers, fields, go_type, is_range, part
-from arena.authoring.template import fill
+from arena.authoring.field_docs import (
+    Kind,
+    answers,
+    fields,
+    go_type,
+    is_range,
+    kind_docs,
+)
 from protocol import ace_king_queen, blackjack, gin_rummy, high_low, three_card_poker
 from protocol.games import VOCABULARIES
 
@@ -19,7 +25,7 @@ def types_of(kind: Kind) -> dict[str, str]:
 
 
 def notes(kind: Kind) -> str:
-    return fill("{{#notes}}\n{{note}}\n{{/notes}}\n", part("x", kind))
+    return "\n".join(kind_docs("x", kind).notes)
 
 
 @pytest.mark.parametrize(
@@ -71,12 +77,10 @@ def test_the_types_in_go() -> None:
 
 
 def test_the_columns_are_those_of_gofmt() -> None:
-    filled = fill("{{#columns}}\n{{column}}\n{{/columns}}\n", part("x", high_low.Bid))
-
-    assert filled == (
-        'Card       string `json:"card"`\n'
-        'DealerCard string `json:"dealer_card"`\n'
-        'Bids       []any  `json:"bids"`\n'
+    assert kind_docs("x", high_low.Bid).columns == (
+        'Card       string `json:"card"`',
+        'DealerCard string `json:"dealer_card"`',
+        'Bids       []any  `json:"bids"`',
     )
 
 

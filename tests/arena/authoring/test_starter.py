@@ -7,7 +7,9 @@ import shlex
 from functools import cache
 
 import pytest
+from jinja2 import UndefinedError
 
+from arena.authoring import starter as starters
 from arena.authoring.starter import Language, Starter, plain_name, starter
 from arena.cli import COMMANDS
 from arena.games import GAMES
@@ -54,11 +56,16 @@ def test_every_kind_of_question_and_news_has_its_place(
 @pytest.mark.parametrize(("game", "language"), EACH)
 def test_nothing_is_left_of_a_template(game: str, language: Language) -> None:
     for name, text in made_for(game, language).files.items():
-        assert not re.search(r"\{\{[#^/]?\w+\}\}", text), name
-        assert not name.endswith(".in")
+        assert not re.search(r"\{\{ |\{%", text), name
+        assert not name.endswith(".jinja")
         assert text.endswith("\n")
         assert not re.search(r"[ \t]$", text, re.MULTILINE), name
         assert "\n\n\n\n" not in text, name
+
+
+def test_a_name_that_a_template_misspells_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="'titel' is undefined"):
+        starters._TEMPLATES.from_string("{{ titel }}").render(title="Gin")
 
 
 @pytest.mark.parametrize(("game", "language"), EACH)

@@ -243,7 +243,7 @@ def test_ctrl_c_says_where_the_results_are_and_how_to_go_on(
         (("--bot", "no-such-program-at-all"), "expected a program on PATH"),
         (("--bot", "ann=sh", "--bot", "ann=sh -c x"), "got 'ann' twice"),
         (("--config", "nowhere.toml"), "nowhere.toml: cannot be read: "),
-        (("--config", "bad.toml"), "bad.toml: [limits] tables: expected an integer"),
+        (("--config", "bad.toml"), "bad.toml: limits.tables: expected `int`"),
         (("--decision-ms", "0"), "--decision-ms"),
         (("--set", "target=3"), "expected one GAME with --set"),
         (("--tls-cert", "x.pem"), "expected --tls-cert and --tls-key together"),

@@ -93,6 +93,16 @@ def test_a_time_that_exists_twice_is_the_first_and_comes_once() -> None:
     assert daily.latest_before(local("2026-10-25T02:45", fold=1)) == first
 
 
+def test_what_is_next_is_later_also_within_the_hour_of_a_change() -> None:
+    daily = times("2:30")
+    second = local("2026-10-25T02:15", fold=1)
+
+    assert daily.next_after(second) == local("2026-10-26T02:30")
+    assert daily.latest_before(second) == local("2026-10-25T02:30", fold=0)
+    assert after("2:30", "2026-03-29T03:10") == "Sun 2026-03-29 03:30+0200"
+    assert before("2:30", "2026-03-29T03:10") == "Sat 2026-03-28 02:30+0100"
+
+
 def test_a_week_with_a_change_of_clocks_keeps_the_hour_of_the_day() -> None:
     assert after("Mon 18:00", "2026-03-23T18:00") == "Mon 2026-03-30 18:00+0200"
     assert after("Mon 18:00", "2026-10-19T18:00") == "Mon 2026-10-26 18:00+0100"

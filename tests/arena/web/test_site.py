@@ -80,8 +80,8 @@ class School:
     def games_document(self, packs: bool) -> Answer:
         return Answer(200, b'{"games":[]}')
 
-    def metrics(self) -> str:
-        return "arena_info 1\n"
+    def metrics(self) -> bytes:
+        return b"arena_info 1\n"
 
     def failure(self) -> str | None:
         return self.broken
