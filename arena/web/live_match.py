@@ -195,13 +195,15 @@ class Show:
     def _begin(self) -> Unfolding:
         table = self.table
         nonces = tuple(chair.nonce or "" for chair in table.chairs)
-        return Unfolding(
+        match = Match(
             table.game,
             table.settings,
             seed=table.seed,
             nonces=nonces,
             start=all(nonces),  # else it ended before
+            tells_deals=True,
         )
+        return Unfolding(match)
 
     def _pass_over(
         self, telling: Unfolding, match: Match, until: int, goes_on: Callable[[], bool]

@@ -162,9 +162,8 @@ def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
 
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
-    telling = Unfolding(
-        game, game.vocabulary.read_settings({"hands": 2}), seed=None, decks=["AK", "QK"]
-    )
+    settings = game.vocabulary.read_settings({"hands": 2})
+    telling = Unfolding(Match(game, settings, decks=["AK", "QK"], tells_deals=True))
     telling.feed("check")
     telling.feed("check")
 
