@@ -7,15 +7,28 @@ seat was told, asked and answered. All of it is there; who may see which of it i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
 
 from arena.engine.match import Match, Record
 from arena.engine.rules import EVERYONE, NOBODY, Tell
 from arena.games.replay import reopened
-from arena.records.events import Answered, Asked, Dealt, Event, Over, Round, Told
 from protocol.games import VOCABULARIES
 from protocol.messages import Termination
+from protocol.vocabulary import News, Question
 
-__all__ = ["Unfolding", "rounds_of"]
+__all__ = [
+    "Answered",
+    "Asked",
+    "Dealt",
+    "Event",
+    "Over",
+    "Round",
+    "Told",
+    "Unfolding",
+    "rounds_of",
+]
 
 _ENDS = frozenset(
     news
@@ -30,6 +43,62 @@ _AFTER = frozenset(
     if "game_over" in words.news
 )
 """The news that belong to the round that they come after."""
+
+
+class Dealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
+    """Cards were shuffled or cut: a deck or a cut point, as in the record of a match with stacked decks."""
+
+    deal: Any
+
+
+class Told(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="told"):
+    """A seat was told something; with None for the seat, all were."""
+
+    seat: int | None
+    news: News
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="asked"):
+    """A seat was asked."""
+
+    seat: int
+    question: Question[Any]
+
+
+class Answered(
+    msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"
+):
+    """A seat answered: what, after how long, and with which note."""
+
+    seat: int
+    value: Any
+    took_ms: int | None = None
+    note: str | None = None
+
+
+class Over(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over"):
+    """The match is over."""
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+
+
+Event: TypeAlias = Dealt | Told | Asked | Answered | Over
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A round that has been told.
+
+    Attributes:
+        number: from 1.
+        scores: by seat, at its end.
+        events: what happened, in order.
+    """
+
+    number: int
+    scores: tuple[int, ...]
+    events: tuple[Event, ...]
 
 
 class Unfolding:

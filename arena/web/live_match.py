@@ -12,8 +12,7 @@ from itertools import chain
 import msgspec
 
 from arena.engine.match import Match
-from arena.records.events import Event, Round
-from arena.records.replay_events import Unfolding
+from arena.records.replay_events import Event, Round, Unfolding
 from arena.records.visibility import seen
 from arena.referee.referee import Table
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer

@@ -12,8 +12,15 @@ from arena.engine.match import Match
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.events import Answered, Asked, Dealt, Over, Told
-from arena.records.replay_events import Unfolding, rounds_of
+from arena.records.replay_events import (
+    Answered,
+    Asked,
+    Dealt,
+    Over,
+    Told,
+    Unfolding,
+    rounds_of,
+)
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena import sample
