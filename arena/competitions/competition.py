@@ -27,7 +27,8 @@ from arena.formats.formats import expected_matches, schedule_of
 from arena.formats.schedule import Outcomes, Pairing, Placed, Ranking, Stage, saved
 from arena.formats.spec import WAIT_S, Form, Plan
 from arena.referee.bot_session import Player
-from arena.referee.referee import FAULT, MOST_VOIDS, OnOver, Table
+from arena.referee.live_match import OnOver, Table
+from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from arena.server.gateway import Gateway
 from arena.storage.models import ARENA, Act, State
@@ -222,7 +223,9 @@ class Competition:
             return None
         playing = [table.decisions for table in self.tables]
         waiting = self._expected - self.settled - len(playing)
-        links = [seat.player.floor_ms for one in self.tables for seat in one.chairs]
+        links = [
+            seat.player.link.floor_ms for one in self.tables for seat in one.chairs
+        ]
         link_s = sum(links) / max(1, len(links)) / 1000
         return self._workload.left(self._loop.time(), playing, waiting, link_s)
 

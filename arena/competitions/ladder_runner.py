@@ -20,7 +20,7 @@ from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import Plan
 from arena.referee.bot_session import Player
-from arena.referee.referee import OnOver, Table
+from arena.referee.live_match import OnOver, Table
 from protocol.messages import Verdict
 
 __all__ = ["Climbers", "LadderStage"]

@@ -18,7 +18,8 @@ from typing import Protocol, TypeAlias
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import Player
-from arena.referee.referee import FAULT, MOST_VOIDS, OnOver, Table
+from arena.referee.live_match import OnOver, Table
+from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
 

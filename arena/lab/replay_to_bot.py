@@ -25,7 +25,7 @@ from arena.games import game_named
 from arena.games.replay import reopened
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.referee.seat import Chair
 from arena.sandbox.launcher import Program, bot_command
 from arena.storage.store import Store
@@ -209,18 +209,18 @@ class Rehearsal:
         table.match = self._match
         chair = table.chairs[self._seat]
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        chair.invitation = messages.Match(
-            match=chair.id,
-            game=game.name,
-            seat=chair.seat,
-            seats=self._players,
-            settings=record.settings,
-            limits=self._limits,
-            commitment=record.commitment or hidden,
+        chair.invite(
+            messages.Match(
+                match=chair.id,
+                game=game.name,
+                seat=chair.seat,
+                seats=self._players,
+                settings=record.settings,
+                limits=self._limits,
+                commitment=record.commitment or hidden,
+            )
         )
         chair.asked_at = self._clock()
-        player.chairs[chair.id] = chair
-        player.send(chair.invitation)
 
     # --- what a gateway calls ---
 

@@ -251,7 +251,7 @@ class Gateway:
             connection.useless = 0
             self._take(player, message, arrived)
         else:
-            return player.may_repeat(message)
+            return player.missed.may_repeat(message)
         return True
 
     def trifled(self, connection: Wire) -> None:
@@ -282,8 +282,8 @@ class Gateway:
         was_silent = player is not None and player.event != ""
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
-        if player is not None and player.ponged(payload, arrived):
-            player.probe(arrived, self.conduct.lag.total_s(arrived))
+        if player is not None and player.link_probe.ponged(payload, arrived):
+            player.link_probe.probe(arrived, self.conduct.lag.total_s(arrived))
             if was_silent:
                 self._is_here(player)  # it was out of time, and can be dealt to again
         else:

@@ -177,7 +177,7 @@ class Reception:
             self._conduct.on_lost(player, since)
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
-        player.repeat(hello.from_)
+        player.missed.repeat(hello.from_)
         self._on_change()
 
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:

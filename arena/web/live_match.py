@@ -14,7 +14,7 @@ import msgspec
 from arena.engine.match import Match
 from arena.records.replay_events import Event, Round, Unfolding
 from arena.records.visibility import seen
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
 __all__ = ["LONGEST", "MOST_EVENTS", "Cut", "Show"]

@@ -34,7 +34,8 @@ from arena.competitions.competition import Report
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.referee.referee import Conduct, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import bot_command, read_program
 from arena.server.gateway import Gateway

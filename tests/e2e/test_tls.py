@@ -221,7 +221,7 @@ def test_a_lost_connection_comes_back(in_arena: Any) -> None:
 def test_J4_the_link_is_measured_as_without(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
     monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
     async def scenario(arena: Secure) -> None:
@@ -236,7 +236,7 @@ def test_J4_the_link_is_measured_as_without(
 
             assert least_ms is not None
             assert 0 < least_ms < 100
-            assert player.floor_ms < 100
+            assert player.link.floor_ms < 100
 
     in_arena(scenario)
 
