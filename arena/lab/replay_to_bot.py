@@ -109,7 +109,8 @@ async def rehearse(
         async with Host(store, limits=limits) as host:
             clock = asyncio.get_running_loop().time
             rehearsal = Rehearsal(record, seat, players, limits, clock, match)
-            host.gateway.conduct = rehearsal  # type: ignore[assignment]
+            gateway: Any = host.gateway
+            gateway.conduct = gateway.dismissals.conduct = rehearsal
             name = players[seat]
             await host.launch_program(start(host.url, name), name)
             player = await _arrived(host, name, limits)

@@ -278,7 +278,7 @@ def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
 def test_nothing_counts_that_comes_in_a_later_frame_either(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -328,7 +328,7 @@ def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
 def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
         async with arena.bot("ann") as ann:
-            arena.gateway.dismiss(
+            arena.gateway.dismissals.dismiss(
                 "ann",
                 Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT),
             )
@@ -1739,7 +1739,7 @@ def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
 def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)

@@ -258,7 +258,7 @@ def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Any) -> None:
 def test_a_flood_of_what_means_nothing_is_malformed(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
     monkeypatch.setattr("arena.referee.budget.ON_END", 1)
 
     async def scenario(arena: Secure) -> None:

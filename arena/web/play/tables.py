@@ -450,7 +450,7 @@ class Parlour:
         finding = Finding(
             kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
         )
-        self._host.gateway.dismiss(name, finding)
+        self._host.gateway.dismissals.dismiss(name, finding)
 
     def _give_back(self, sitting: _Sitting) -> None:
         """Nobody has looked at a table for so long: others may have it."""
