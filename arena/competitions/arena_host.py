@@ -39,9 +39,9 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Bot, Form, Plan
 from arena.referee.referee import Conduct
 from arena.sandbox.launcher import Program
-from arena.server.admin_requests import OnInstruct
 from arena.server.entrance import Page as EntrancePage
 from arena.server.gateway import Gateway
+from arena.server.login import OnInstruct
 from arena.server.origin import read_base_path
 from arena.storage.roster import BY_HAND, Roster
 from arena.storage.roster_requests import Request, RosterRequests

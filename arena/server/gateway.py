@@ -21,11 +21,10 @@ from arena.referee.pings import Pings
 from arena.referee.referee import Conduct
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
-from arena.server.admin_requests import OnInstruct
 from arena.server.dismissals import Dismissals, on_wire
 from arena.server.entrance import Entrance
 from arena.server.listener import Listening
-from arena.server.login import Reception
+from arena.server.login import OnInstruct, Reception
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot

@@ -16,7 +16,7 @@ from functools import partial
 from arena.referee.timers import Timer, Timers
 from arena.referee.transport import Caller, Owner
 from arena.server.entrance import Entrance
-from arena.server.tls import Handshake
+from arena.server.listener import Handshake
 from protocol.messages import Limits
 
 __all__ = ["CLOSE_S", "TcpConnection", "min_rtt_ms"]

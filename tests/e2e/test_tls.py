@@ -21,7 +21,7 @@ from websockets.asyncio.client import connect
 
 from arena.referee.referee import Conduct
 from arena.server.gateway import Gateway
-from arena.server.tls import Certificate, context, offer
+from arena.server.listener import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw

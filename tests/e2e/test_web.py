@@ -21,8 +21,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import arena.web.viewer_socket
 from arena.competitions.arena_host import Host
+from arena.server.listener import Certificate
 from arena.server.reply import pack, text
-from arena.server.tls import Certificate
 from arena.server.websocket import Connection
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
