@@ -6,7 +6,6 @@ What that means for the matches that they play is ruled by the conduct; here it 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import msgspec
 
@@ -31,27 +30,19 @@ __all__ = ["Dismissals", "on_wire"]
 
 
 class Dismissals:
-    """Has players leave one gateway; `on_change` and `on_offence` are the gateway's.
+    """Has players leave one gateway.
 
     Attributes:
         conduct: the matches.
     """
 
     def __init__(
-        self,
-        conduct: Conduct,
-        reception: Reception,
-        outboxes: Outboxes,
-        *,
-        on_change: Callable[[], None],
-        on_offence: Callable[[str, Finding], None],
+        self, conduct: Conduct, reception: Reception, outboxes: Outboxes
     ) -> None:
         self.conduct = conduct
         self._reception = reception
         self._players = reception.players
         self._outboxes = outboxes
-        self._on_change = on_change
-        self._on_offence = on_offence
         self._loop = asyncio.get_running_loop()
 
     def rule_out(self, player: Player, finding: Finding) -> None:
@@ -61,7 +52,7 @@ class Dismissals:
         if self._players.get(player.name) is player:
             self._players.remove(player)
             event = player.event if finding.kind in FORGIVABLE else ""
-            self._on_offence(
+            self._reception.on_offence(
                 player.name,
                 msgspec.structs.replace(finding, enforced=player.enforced, event=event),
             )
@@ -76,7 +67,7 @@ class Dismissals:
         self._outboxes.flush_now(player)
         if player.connection is not None:
             player.connection.close(CLOSE_REFUSED, text)
-        self._on_change()
+        self._reception.on_change()
 
     def has_crashed(self, connection: Wire, player: Player) -> bool:
         """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
@@ -118,7 +109,7 @@ class Dismissals:
         self.rule_out(player, finding)
         if connection is not None:  # which nothing has come over for so long
             connection.cut()
-        self._on_change()
+        self._reception.on_change()
 
     def failed(self, connection: Wire) -> None:
         """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""

@@ -95,9 +95,9 @@ class Gateway:
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listening = Listening()
-        self._ticker = Ticker(asyncio.get_running_loop(), self._tick)
         self._probe_at = 0.0
         self._loop = asyncio.get_running_loop()
+        self._ticker = Ticker(self._loop, self._tick)
         self.timers = Timers(self._loop, conduct.lag.total_s)
         self._outboxes = Outboxes(
             conduct.lag.total_s, self._is_here, self._failed_to_write
@@ -116,20 +116,10 @@ class Gateway:
         )
         self.players = self.reception.players
         self.admission = self.reception.admission
-        self.dismissals = Dismissals(
-            conduct,
-            self.reception,
-            self._outboxes,
-            on_change=lambda: self.on_change(),
-            on_offence=lambda name, finding: self.on_offence(name, finding),
-        )
+        self.dismissals = Dismissals(conduct, self.reception, self._outboxes)
+        gone, is_here = self.dismissals.gone, self._is_here
         self._losses = Losses(
-            conduct,
-            limits,
-            self._loop.time,
-            self.timers,
-            self.dismissals.gone,
-            self._is_here,
+            conduct, limits, self._loop.time, self.timers, gone, is_here
         )
         conduct.on_lost = self._losses.begin
         conduct.on_heard = self._losses.end_silence

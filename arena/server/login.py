@@ -65,6 +65,8 @@ class Reception:
         admission: who may come in.
         strangers: those who have not said who they are.
         desk: where instructors are heard.
+        on_change: called after a player has come or gone.
+        on_offence: told the name of a player who is out, and why.
     """
 
     def __init__(
@@ -88,8 +90,8 @@ class Reception:
         self._limits = limits
         self._mark_dirty = mark_dirty
         self._pings = pings
-        self._on_change = on_change
-        self._on_offence = on_offence
+        self.on_change = on_change
+        self.on_offence = on_offence
         self._vouched: dict[str, Known] = {}
         self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
@@ -149,7 +151,7 @@ class Reception:
         if (known := self._vouched.get(connection.address)) is not None:
             name, process = known
             enforced = "time" if process is None else process.enforced
-            self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
+            self.on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
 
     # --- within ---
 
@@ -173,7 +175,7 @@ class Reception:
         )
         self.players.add(player)
         self._welcome(player, hello, connection)
-        self._on_change()
+        self.on_change()
 
     def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
         """The same bot over another connection, which replaces an earlier one."""
@@ -188,7 +190,7 @@ class Reception:
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
         player.missed.repeat(hello.from_)
-        self._on_change()
+        self.on_change()
 
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
