@@ -2,7 +2,7 @@
 
 A viewer is no bot: it watches the lobby or a match, may sit down at a table, and with the instructor's token may instruct. The person
 who has sat down plays over a WebSocket of its own, as any bot. The arena refuses fields that it does not know. What happens at a
-table travels as events (`arena/records/events.py`); what a viewer may see of them is rule J8 (`arena/records/visibility.py`).
+table travels as events (`arena/records/replay_events.py`); what a viewer may see of them is rule J8 (`arena/records/visibility.py`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from arena.competitions.arena_host import Host
 from arena.games import GAMES
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.storage.store import Store
 from arena.web.web import Web
 from protocol.messages import Limits

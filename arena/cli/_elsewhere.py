@@ -125,6 +125,6 @@ def tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] 
         return None
     if cert is None or key is None:
         raise UsageError("expected --tls-cert and --tls-key together, got one of them")
-    from arena.server.tls import Certificate
+    from arena.server.listener import Certificate
 
     return Certificate(cert, key).current

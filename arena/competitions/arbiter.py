@@ -23,7 +23,8 @@ from arena.formats.eta import Left, Workload
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
 from arena.referee.bot_session import Player
-from arena.referee.referee import FAULT, MOST_VOIDS, OnOver, Table
+from arena.referee.live_match import OnOver, Table
+from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
@@ -136,7 +137,9 @@ class Arbiter:
     def link_s(self) -> float:
         """How long a question and its answer are on their way, in the mean of the seats that are played."""
         links = [
-            seat.player.floor_ms for one in self._tables.values() for seat in one.chairs
+            seat.player.link.floor_ms
+            for one in self._tables.values()
+            for seat in one.chairs
         ]
         return sum(links) / max(1, len(links)) / 1000
 

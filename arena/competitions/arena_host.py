@@ -27,10 +27,10 @@ from arena.formats.spec import Form, Plan
 from arena.referee.referee import Conduct
 from arena.sandbox.launcher import Program
 from arena.server.address import ArenaAddress
-from arena.server.admin_requests import OnInstruct
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.listener import allow_many_files
+from arena.server.login import OnInstruct
 from arena.server.origin import read_base_path
 from arena.storage.roster import BY_HAND, Roster
 from arena.storage.roster_requests import Request, RosterRequests

@@ -165,7 +165,7 @@ class Crew:
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
-            self._gateway.vouch(address, (name, ours))
+            self._gateway.reception.vouch(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
             await Pipe.open(
                 self._gateway, self._limits, self._gateway.timers, address, *fds
@@ -198,7 +198,7 @@ class Crew:
 
     def stop(self, name: str, finding: Finding) -> None:
         """Stop one, which is told why."""
-        self._gateway.dismiss(name, finding)
+        self._gateway.dismissals.dismiss(name, finding)
         task = self._stopping.start(self._launcher.stop(name))
         task.add_done_callback(lambda _: self._stopped(name))
 
@@ -235,7 +235,7 @@ class Crew:
         self.ended.setdefault(name, finding.text + said)  # what came first counts
         ours = self._forget(name)
         if name in self._gateway.players:
-            self._gateway.dismiss(name, finding)
+            self._gateway.dismissals.dismiss(name, finding)
         else:  # it never came, or has gone before
             enforced = "time" if ours is None else ours.enforced
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))

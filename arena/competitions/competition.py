@@ -20,7 +20,7 @@ from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, schedule_of
 from arena.formats.schedule import Outcomes, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.server.gateway import Gateway
 from arena.storage.models import Act, State
 from protocol.errors import UsageError

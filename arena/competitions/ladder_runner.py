@@ -18,7 +18,7 @@ from arena.engine.match import MatchResult
 from arena.engine.names import owner_of
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]

@@ -18,7 +18,8 @@ from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
 from arena.referee.bot_session import Player
-from arena.referee.referee import FAULT, MOST_VOIDS, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.rules import EVERYONE, Ask, Game, Scoreboard, Tell
+from arena.engine.rules import EVERYONE, NOBODY, Ask, Game, Scoreboard, Tell
 from arena.engine.shuffle import Stream, match_key
 from protocol.errors import IllegalAnswer
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
-__all__ = ["Match", "MatchResult", "Record", "Result", "end"]
+__all__ = ["Match", "MatchResult", "MatchStep", "Record", "Result", "questions_of"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,12 +113,29 @@ class MatchResult(Result, frozen=True, kw_only=True):
     record: Record
 
 
+class MatchStep(msgspec.Struct, frozen=True):
+    """What happens in a match that is played again, from one answer to the next question.
+
+    Attributes:
+        news: what is told, in order.
+        asked: the question that the rules then wait with; None after the last.
+        answered: the question that was answered; None at the beginning.
+        answer: its answer, as the rules took it.
+    """
+
+    news: list[Tell]
+    asked: Ask | None
+    answered: Ask | None = None
+    answer: Any = None
+
+
 class Match:
     """A game's rules in progress.
 
     `pending` is the question that the rules wait with, and None once `termination` is there.
     Give it a `seed` (and the seats' `nonces`) or stacked `decks`. With `start=False` no card is dealt and all that can
-    be done is to `end` it: a match that never got going has a result and a record, too.
+    be done is to `end` it: a match that never got going has a result and a record, too. With `tells_deals` every deal is
+    among the news, told to `NOBODY`.
 
     Raises:
         BadDeck: a stacked deck is none, or there are too few (also from `answer`).
@@ -135,6 +152,7 @@ class Match:
         start: bool = True,
         enforced: tuple[str, ...] = (),
         commitment: str | None = None,
+        tells_deals: bool = False,
     ) -> None:
         assert (seed is None) != (decks is None), "a seed or decks, never both"
         self.game = game
@@ -150,14 +168,15 @@ class Match:
         self.also_out: tuple[int, ...] = ()
         self._events: tuple[str, ...] = ()
         self._seed, self._nonces = seed, nonces
-        self._dealt: list[Any] | None = None
+        self._dealt: list[Any] | None = None if decks is None else []
         self._board = Scoreboard(game.seats)
         if seed is not None:
             deals = game.deals(settings, Stream(match_key(seed, nonces)))
         else:
             assert decks is not None, "checked above"
-            self._dealt = []
-            deals = self._noting(game.stacked(settings, decks))
+            deals = game.stacked(settings, decks)
+        if decks is not None or tells_deals:
+            deals = self._noting(deals, tells_deals)
         self._rules = game.rules(settings, deals, self._board)
         self._send = self._rules.send
         if start:
@@ -255,6 +274,31 @@ class Match:
             self.scores, points, self.termination, self.also_out, record=record
         )
 
+    def step(self, value: object) -> MatchStep:
+        """Give the next answer of a match that has been played already, and say what follows.
+
+        Raises:
+            IllegalAnswer: it is not legal where it stands, or comes after the end; nothing has changed.
+            BadDeck: the next stacked deck is none or missing.
+        """
+        asked = self.pending
+        if asked is None:
+            number = len(self.answers) + 1
+            raise IllegalAnswer(f"answer {number} comes after the end")
+        self.answer(value)
+        return MatchStep(self.take_news(), self.pending, asked, self.answers[-1])
+
+    def steps(self, answers: Iterable[object]) -> Iterator[MatchStep]:
+        """Play a match again from its beginning: what happens before its first answer, then what follows each.
+
+        Raises:
+            IllegalAnswer: from `step`.
+            BadDeck: from `step`.
+        """
+        yield MatchStep(self.take_news(), self.pending)
+        for value in answers:
+            yield self.step(value)
+
     def past(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
         """All that a seat has been asked and has answered so far: questions, the news before each, answers.
 
@@ -262,22 +306,17 @@ class Match:
         """
         assert self._seed is not None, "only matches over a network are told again"
         again = Match(self.game, self.settings, seed=self._seed, nonces=self._nonces)
-        heard: list[News] = []
-        for value in tuple(self.answers):
-            for tell in again.take_news():
-                if tell.seat in (seat, EVERYONE):
-                    heard.append(tell.news)
-            asked = again.pending
-            assert asked is not None, "it was answered the first time"
-            if asked.seat == seat:
-                yield asked.question, tuple(heard), value
-                heard = []
-            again.answer(value)
+        answers = tuple(self.answers)
+        for number, question, news in questions_of(seat, again.steps(answers)):
+            if question is not None and number < len(answers):
+                yield question, news, answers[number]
 
-    def _noting(self, deals: Iterator[Any]) -> Iterator[Any]:
-        assert self._dealt is not None, "only called with stacked decks"
+    def _noting(self, deals: Iterator[Any], tells_deals: bool) -> Iterator[Any]:
         for deal in deals:
-            self._dealt.append(deal)
+            if self._dealt is not None:
+                self._dealt.append(deal)
+            if tells_deals:
+                self.news.append(Tell(NOBODY, deal))
             yield deal
 
     def _advance(self, answer: object) -> None:
@@ -297,13 +336,19 @@ class Match:
             raise
 
 
-def end(match: Match, record: Record) -> None:
-    """End a match that is played again as the record says that it ended."""
-    ended = record.termination
-    match.end(
-        ended.kind,
-        ended.seat,
-        ended.text,
-        record.also_out or (),
-        record.events or (),
-    )
+def questions_of(
+    seat: int, steps: Iterable[MatchStep]
+) -> Iterator[tuple[int, Question[Any] | None, tuple[News, ...]]]:
+    """A match that is played again, as one seat sees it (J8).
+
+    Yields each of its questions: the number of its answer among those of the match, from 0, the question, and the news
+    that the seat has heard since the one before. What it hears after the last comes at the end, with None.
+    """
+    heard: list[News] = []
+    number = 0
+    for number, step in enumerate(steps):
+        heard += (tell.news for tell in step.news if tell.seat in (seat, EVERYONE))
+        if step.asked is not None and step.asked.seat == seat:
+            yield number, step.asked.question, tuple(heard)
+            heard.clear()
+    yield number, None, tuple(heard)

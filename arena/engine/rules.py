@@ -19,6 +19,7 @@ from protocol.vocabulary import News, Question, Vocabulary
 
 __all__ = [
     "EVERYONE",
+    "NOBODY",
     "Ask",
     "Game",
     "Rules",
@@ -30,6 +31,9 @@ __all__ = [
 
 EVERYONE = -1
 """The seat of a `Tell` that all seats hear."""
+
+NOBODY = -2
+"""The seat of a `Tell` that no seat hears: a deal, in a match that is played again for those who may see the cards (J8)."""
 
 Answer = TypeVar("Answer")
 Deal = TypeVar("Deal")

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from arena.engine.match import Match, MatchResult, Record, end
+from arena.engine.match import Match, MatchResult, Record
 from arena.games import game_named
-from protocol.errors import IllegalAnswer, UsageError
+from protocol.errors import IllegalAnswer, UsageError, one_line
 from protocol.messages import Ending
 
-__all__ = ["replay"]
+__all__ = ["is_dealt", "reopened", "replay"]
+
+_WORDS = 160  # of what is wrong with a record
+
+
+def is_dealt(record: Record) -> bool:
+    """Whether there were cards: else a seat never came, or was never ready."""
+    is_ready = bool(record.nonces) and all(record.nonces)
+    is_done = record.termination.kind is Ending.COMPLETED
+    return is_ready or is_done or bool(record.answers)
+
+
+def reopened(record: Record, *, tells_deals: bool = False) -> Match:
+    """The match of a record at its beginning, for `Match.steps`; one that was never dealt is not dealt now either.
+
+    Raises:
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+    """
+    if (record.seed is None) == (record.decks is None):
+        raise UsageError("expected a record with a seed or decks")
+    game = game_named(record.game)
+    settings: dict[str, object] = record.settings
+    try:
+        seed = None if record.seed is None else bytes.fromhex(record.seed)
+    except ValueError:
+        got = one_line(repr(record.seed), _WORDS)
+        raise UsageError(f"expected a seed in hex, got {got}") from None
+    return Match(
+        game,
+        game.vocabulary.read_settings(settings),
+        seed=seed,
+        nonces=record.nonces,
+        decks=record.decks,
+        start=is_dealt(record),
+        enforced=record.enforced,
+        commitment=record.commitment,
+        tells_deals=tells_deals,
+    )
 
 
 def replay(record: Record) -> MatchResult:
@@ -19,33 +54,28 @@ def replay(record: Record) -> MatchResult:
 
     Raises:
         IllegalAnswer: an answer in the record is not legal where it stands, or answers are missing.
-        ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
+        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
     """
-    if (record.seed is None) == (record.decks is None):
-        raise UsageError("expected a record with a seed or decks")
-    game = game_named(record.game)
-    settings: Mapping[str, object] = record.settings
-    match = Match(
-        game,
-        game.vocabulary.read_settings(settings),
-        seed=None if record.seed is None else bytes.fromhex(record.seed),
-        nonces=record.nonces,
-        decks=record.decks,
-        enforced=record.enforced,
-        commitment=record.commitment,
-    )
+    match = reopened(record)
+    if record.decks is not None and not is_dealt(record):
+        # A match with stacked decks is dealt at once, even if a bot crashes before its first question.
+        match.start()
+    answers, ended = record.answers, record.termination
+    for _ in match.steps(answers):
+        pass
     match.times_ms.extend(record.times_ms)
     notes = dict(record.notes)
-    for number, value in enumerate(record.answers):
-        if match.pending is None:
-            raise IllegalAnswer(
-                f"answer {number + 1} of the record comes after the end"
-            )
-        match.answer(value, notes.get(number))
+    match.notes = [(n, notes[n]) for n in sorted(notes) if 0 <= n < len(answers)]
     if match.termination is None:
-        if record.termination.kind is Ending.COMPLETED:
+        if ended.kind is Ending.COMPLETED:
             raise IllegalAnswer(
-                f"the record says completed, but has only {len(record.answers)} answers"
+                f"the record says completed, but has only {len(answers)} answers"
             )
-        end(match, record)
+        match.end(
+            ended.kind,
+            ended.seat,
+            ended.text,
+            record.also_out or (),
+            record.events or (),
+        )
     return match.result()

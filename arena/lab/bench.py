@@ -23,7 +23,7 @@ from arena.competitions.arena_host import Host
 from arena.engine.match import MatchResult
 from arena.games import GAMES, game_named
 from arena.lab.in_process import play
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.sandbox.process_table import Processes, probe, reader
 from arena.storage.store import Store
 from protocol.codec import Encoding

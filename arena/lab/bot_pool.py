@@ -20,7 +20,8 @@ from arena.competitions.arena_host import Host
 from arena.engine.match import Match, MatchResult
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
-from arena.referee.referee import MOST_VOIDS, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
 from arena.sandbox.launcher import Program, bot_command
 from arena.storage.store import Store

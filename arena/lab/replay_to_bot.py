@@ -18,15 +18,14 @@ from typing import Any
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.engine.match import Match, Record
-from arena.engine.rules import EVERYONE
+from arena.engine.match import Record, questions_of
 from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.games import game_named
-from arena.records.document import reopened
+from arena.games.replay import reopened
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.referee.seat import Chair
 from arena.sandbox.launcher import Program, bot_command
 from arena.storage.store import Store
@@ -110,7 +109,8 @@ async def rehearse(
         async with Host(store, limits=limits) as host:
             clock = asyncio.get_running_loop().time
             rehearsal = Rehearsal(record, seat, players, limits, clock, match)
-            host.gateway.conduct = rehearsal  # type: ignore[assignment]
+            gateway: Any = host.gateway
+            gateway.conduct = gateway.dismissals.conduct = rehearsal
             name = players[seat]
             await host.launch_program(start(host.url, name), name)
             player = await _arrived(host, name, limits)
@@ -180,7 +180,8 @@ class Rehearsal:
         self.decisions = 0
         self._record, self._seat, self._limits = record, seat, limits
         self._players, self._clock, self._id = tuple(players), clock, match
-        self._match: Match = reopened(record)
+        self._match = reopened(record)
+        self._questions = questions_of(seat, self._match.steps(record.answers))
         self._table: Table | None = None
 
     @property
@@ -209,18 +210,18 @@ class Rehearsal:
         table.match = self._match
         chair = table.chairs[self._seat]
         hidden = commitment(bytes.fromhex(record.seed)) if record.seed else ""
-        chair.invitation = messages.Match(
-            match=chair.id,
-            game=game.name,
-            seat=chair.seat,
-            seats=self._players,
-            settings=record.settings,
-            limits=self._limits,
-            commitment=record.commitment or hidden,
+        chair.invite(
+            messages.Match(
+                match=chair.id,
+                game=game.name,
+                seat=chair.seat,
+                seats=self._players,
+                settings=record.settings,
+                limits=self._limits,
+                commitment=record.commitment or hidden,
+            )
         )
         chair.asked_at = self._clock()
-        player.chairs[chair.id] = chair
-        player.send(chair.invitation)
 
     # --- what a gateway calls ---
 
@@ -251,7 +252,6 @@ class Rehearsal:
         player.pending -= 1
         player.last_answer = arrived
         self.decisions += 1
-        self._match.answer(given)
         self._play_on(chair)
 
     def offence(self, player: Player, finding: Finding) -> None:
@@ -285,28 +285,18 @@ class Rehearsal:
 
     def _play_on(self, chair: Chair) -> None:
         """Go on to the seat's next question, the others answering as they did."""
-        match, record = self._match, self._record
         try:
-            while True:
-                for tell in match.take_news():
-                    if tell.seat in (self._seat, EVERYONE):
-                        chair.news.append(tell.news)
-                pending = match.pending
-                if pending is None:
-                    break
-                if pending.seat == self._seat:
-                    if len(match.answers) < len(record.answers) or self._offended:
-                        self._ask(chair, pending.question)
-                        return
-                    break  # it was never answered, as the match had ended
-                if len(match.answers) >= len(record.answers):
-                    break
-                match.answer(record.answers[len(match.answers)])
+            number, question, news = next(self._questions)
         except (IllegalAnswer, ValueError) as error:
             text = f"the record cannot be played again: {error}"
             self._end(ArenaError(text))
             return
-        self._over(chair)
+        chair.news += news
+        was_answered = number < len(self._record.answers)
+        if question is not None and (was_answered or self._offended):
+            self._ask(chair, question)
+        else:  # a question that was never answered is not put: the match had ended
+            self._over(chair)
 
     @property
     def _offended(self) -> bool:

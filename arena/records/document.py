@@ -11,21 +11,11 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Match, Record
-from arena.engine.rules import Game
-from arena.games import game_named
+from arena.engine.match import Record
 from protocol.errors import UsageError, one_line
-from protocol.messages import Ending, Termination
-from protocol.vocabulary import Settings
+from protocol.messages import Termination
 
-__all__ = [
-    "Sheet",
-    "beginning",
-    "is_dealt",
-    "read",
-    "read_record",
-    "reopened",
-]
+__all__ = ["Sheet", "read", "read_record"]
 
 _WORDS = 160  # of what is wrong with a document
 
@@ -113,50 +103,6 @@ def read_record(data: bytes) -> Record:
         return Record.from_json(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UsageError(f"its record cannot be read: {_said(error)}") from None
-
-
-def is_dealt(record: Record) -> bool:
-    """Whether there were cards: else a seat never came, or was never ready."""
-    is_ready = bool(record.nonces) and all(record.nonces)
-    is_done = record.termination.kind is Ending.COMPLETED
-    return is_ready or is_done or bool(record.answers)
-
-
-def beginning(record: Record) -> tuple[Game, Settings, bytes | None]:
-    """What a match begins with, as its record has it: the game, its settings, and the seed if there are no decks.
-
-    Raises:
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks.
-    """
-    if (record.seed is None) == (record.decks is None):
-        raise UsageError("expected a record with a seed or decks")
-    game = game_named(record.game)
-    settings: dict[str, object] = record.settings
-    try:
-        seed = None if record.seed is None else bytes.fromhex(record.seed)
-    except ValueError:
-        got = one_line(repr(record.seed), _WORDS)
-        raise UsageError(f"expected a seed in hex, got {got}") from None
-    return game, game.vocabulary.read_settings(settings), seed
-
-
-def reopened(record: Record) -> Match:
-    """The match of a record at its beginning; one that was never dealt is not dealt now either.
-
-    Raises:
-        UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
-    """
-    game, settings, seed = beginning(record)
-    return Match(
-        game,
-        settings,
-        seed=seed,
-        nonces=record.nonces,
-        decks=record.decks,
-        start=is_dealt(record),
-        enforced=record.enforced,
-        commitment=record.commitment,
-    )
 
 
 def _said(error: Exception) -> str:

@@ -18,12 +18,12 @@ from arena.engine.rules import EVERYONE, Ask, Game, Tell
 from arena.engine.shuffle import Stream, match_key
 from arena.games import game_named
 from arena.games.blackjack import CUTS
+from arena.games.replay import reopened
 from arena.records import phrases
 from arena.records.blackjack_script import Transcript
-from arena.records.document import reopened
 from protocol import gin_rummy, high_low
 from protocol.blackjack import BlackjackSettings, Shuffled
-from protocol.errors import ArenaError, IllegalAnswer, UsageError, in_words, one_line
+from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Verdict
 
 __all__ = ["seat_names", "tell"]
@@ -123,23 +123,21 @@ class _Teller:
 
     def events(self) -> Iterator[tuple[int, str]]:
         """Every line with the number of its round."""
-        match = reopened(self.record)
-        for number, answer in enumerate(self.record.answers):
-            yield from self._told(match.take_news())
-            asked = match.pending
-            if asked is None:
-                raise IllegalAnswer(f"answer {number + 1} comes after the end")
-            yield from self._begun(asked)
-            match.answer(answer)
-            if self._sees(asked.seat):
-                for line in self.decision(number, asked, match.answers[-1]):
+        asked: Ask | None = None
+        steps = reopened(self.record).steps(self.record.answers)
+        for number, step in enumerate(steps, start=-1):
+            if step.answered is not None and self._sees(step.answered.seat):
+                for line in self.decision(number, step.answered, step.answer):
                     yield self._round, line
-        yield from self._told(match.take_news())
-        if match.pending is not None and self._sees(match.pending.seat):
-            yield from self._begun(match.pending)
-            if self.record.termination.is_offence:
-                for line in self.unanswered(match.pending):
-                    yield self._round, line
+            yield from self._told(step.news)
+            asked = step.asked
+            if asked is not None and self._sees(asked.seat):
+                yield from self._begins(asked.question)
+        if asked is None or not self.record.termination.is_offence:
+            return
+        if self._sees(asked.seat):
+            for line in self.unanswered(asked):
+                yield self._round, line
 
     def ending(self, verdict: Verdict | None) -> Iterator[str]:
         """Why it stopped, the scores, the times."""
@@ -217,10 +215,6 @@ class _Teller:
             yield from self._begins(tell.news)
             for line in self.heard(tell):
                 yield self._round, line
-
-    def _begun(self, asked: Ask) -> Iterator[tuple[int, str]]:
-        if self._sees(asked.seat):
-            yield from self._begins(asked.question)
 
     def _begins(self, what: Any) -> Iterator[tuple[int, str]]:
         """A new round, if there is one."""

@@ -6,21 +6,29 @@ seat was told, asked and answered. All of it is there; who may see which of it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 import msgspec
 
 from arena.engine.match import Match, Record
-from arena.engine.rules import EVERYONE, Game
-from arena.records.document import beginning, is_dealt
-from arena.records.events import Answered, Asked, Dealt, Event, Over, Round, Told
-from protocol.errors import IllegalAnswer
+from arena.engine.rules import EVERYONE, NOBODY, Tell
+from arena.games.replay import reopened
 from protocol.games import VOCABULARIES
 from protocol.messages import Termination
-from protocol.vocabulary import Settings
+from protocol.vocabulary import News, Question
 
-__all__ = ["Unfolding", "rounds_of"]
+__all__ = [
+    "Answered",
+    "Asked",
+    "Dealt",
+    "Event",
+    "Over",
+    "Round",
+    "Told",
+    "Unfolding",
+    "rounds_of",
+]
 
 _ENDS = frozenset(
     news
@@ -37,49 +45,84 @@ _AFTER = frozenset(
 """The news that belong to the round that they come after."""
 
 
+class Dealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
+    """Cards were shuffled or cut: a deck or a cut point, as in the record of a match with stacked decks."""
+
+    deal: Any
+
+
+class Told(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="told"):
+    """A seat was told something; with None for the seat, all were."""
+
+    seat: int | None
+    news: News
+
+
+class Asked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="asked"):
+    """A seat was asked."""
+
+    seat: int
+    question: Question[Any]
+
+
+class Answered(
+    msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"
+):
+    """A seat answered: what, after how long, and with which note."""
+
+    seat: int
+    value: Any
+    took_ms: int | None = None
+    note: str | None = None
+
+
+class Over(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over"):
+    """The match is over."""
+
+    scores: tuple[int, ...]
+    points: tuple[int, ...]
+    termination: Termination
+
+
+Event: TypeAlias = Dealt | Told | Asked | Answered | Over
+
+
+class Round(msgspec.Struct, frozen=True):
+    """A round that has been told.
+
+    Attributes:
+        number: from 1.
+        scores: by seat, at its end.
+        events: what happened, in order.
+    """
+
+    number: int
+    scores: tuple[int, ...]
+    events: tuple[Event, ...]
+
+
 class Unfolding:
     """A match told again, an answer at a time.
 
-    The events of the round that is being told are in `events`; rounds that are complete gather until `take` is called. With `start=False` no
-    card is dealt, and all that can happen is the end.
+    The events of the round that is being told are in `events`; rounds that are complete gather until `take` is called.
 
     Attributes:
         events: of the present round, in order; none if its beginning was passed over.
         round: its number, from 1.
-        decisions: how many answers have been given.
         is_partial: whether a part of the present round was passed over.
-
-    Raises:
-        BadDeck: a stacked deck is none, or there are too few (also from `feed`).
+        is_over: whether the end has been told.
     """
 
-    def __init__(
-        self,
-        game: Game,
-        settings: Settings,
-        *,
-        seed: bytes | None,
-        nonces: tuple[str, ...] = (),
-        decks: Iterable[Any] | None = None,
-        start: bool = True,
-    ) -> None:
+    def __init__(self, match: Match) -> None:
+        """Begin to tell `match`, which nobody else answers and which `tells_deals`."""
         self.events: list[Event] = []
         self.round = 1
-        self.decisions = 0
         self.is_partial = False
+        self.is_over = False
         self._rounds: list[Round] = []
         self._is_complete = False
-        self._is_over = False
-        self._deals: list[tuple[int, Any]] = []  # each with the news before it
-        noted = msgspec.structs.replace(
-            game, deals=self._noting(game.deals), stacked=self._noting(game.stacked)
-        )
-        self._match = Match(
-            noted, settings, seed=seed, nonces=nonces, decks=decks, start=False
-        )
-        if start:
-            self._match.start()
-            self._set_down()
+        self._match = match
+        self._set_down(match.take_news())
 
     @classmethod
     def of(cls, record: Record) -> Unfolding:
@@ -88,15 +131,12 @@ class Unfolding:
         Raises:
             UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
         """
-        game, settings, seed = beginning(record)
-        return cls(
-            game,
-            settings,
-            seed=seed,
-            nonces=record.nonces,
-            decks=record.decks,
-            start=is_dealt(record),
-        )
+        return cls(reopened(record, tells_deals=True))
+
+    @property
+    def decisions(self) -> int:
+        """How many answers have been given."""
+        return len(self._match.answers)
 
     @property
     def scores(self) -> tuple[int, ...]:
@@ -109,11 +149,6 @@ class Unfolding:
         asked = self._match.pending
         return None if asked is None else (asked.seat, asked.question.kind)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the end has been told."""
-        return self._is_over
-
     def feed(
         self, value: object, took_ms: int | None = None, note: str | None = None
     ) -> None:
@@ -121,16 +156,12 @@ class Unfolding:
 
         Raises:
             IllegalAnswer: it is not legal where it stands, or comes after the end; nothing has changed.
+            BadDeck: the next stacked deck is none or missing.
         """
-        match = self._match
-        asked = match.pending
-        if asked is None:
-            raise IllegalAnswer(f"answer {self.decisions + 1} comes after the end")
-        match.answer(value)
-        self.decisions += 1
-        self._add(Answered(asked.seat, match.answers[-1], took_ms, note))
-        match.answers.clear()  # a match may be long, and they are kept elsewhere
-        self._set_down()
+        step = self._match.step(value)
+        assert step.answered is not None, "it has just been answered"
+        self._add(Answered(step.answered.seat, step.answer, took_ms, note))
+        self._set_down(step.news)
 
     def pass_over(self, value: object) -> None:
         """Take the next answer, and tell nothing of it or of its round: twice as fast as `feed`.
@@ -140,23 +171,21 @@ class Unfolding:
         """
         match = self._match
         match.answer(value)
-        match.answers.clear()
-        self.decisions += 1
         self.is_partial = True
         self.events.clear()
+        news = match.take_news()
         if match.termination is not None:
-            self._set_down()
+            self._set_down(news)
             return
-        self._deals.clear()
-        for tell in match.take_news():
+        for tell in news:
             if type(tell.news) in _ENDS:
                 self.round += 1
 
     def end(self, termination: Termination) -> None:
         """Tell the end, unless the rules have come to one."""
-        if not self._is_over:
+        if not self.is_over:
             self._match.end(termination.kind, termination.seat, termination.text)
-            self._set_down()
+            self._set_down(())
 
     def take(self) -> list[Round]:
         """The rounds that have become complete since the last call, in order; after the end, the last one, too."""
@@ -165,33 +194,19 @@ class Unfolding:
 
     # --- within ---
 
-    def _noting(
-        self, deals: Callable[[Any, Any], Iterator[Any]]
-    ) -> Callable[[Any, Any], Iterator[Any]]:
-        """The same deals; each is noted as the rules take it."""
-
-        def noted(settings: Any, source: Any) -> Iterator[Any]:
-            for deal in deals(settings, source):
-                self._deals.append((len(self._match.news), deal))
-                yield deal
-
-        return noted
-
-    def _set_down(self) -> None:
+    def _set_down(self, news: Iterable[Tell]) -> None:
         """All that the rules have done up to the question that they wait with now."""
         match = self._match
-        deals, self._deals = self._deals, []
-        for number, tell in enumerate(match.take_news()):
-            while deals and deals[0][0] <= number:
-                self._add(Dealt(deals.pop(0)[1]))
-            seat = None if tell.seat == EVERYONE else tell.seat
-            self._add(Told(seat, tell.news))
-        for _, deal in deals:
-            self._add(Dealt(deal))
+        for tell in news:
+            if tell.seat == NOBODY:
+                self._add(Dealt(tell.news))
+            else:
+                seat = None if tell.seat == EVERYONE else tell.seat
+                self._add(Told(seat, tell.news))
         if match.pending is not None:
             self._add(Asked(match.pending.seat, match.pending.question))
-        elif match.termination is not None and not self._is_over:
-            self._is_over = True
+        elif match.termination is not None and not self.is_over:
+            self.is_over = True
             points = match.result().points
             self._add(Over(match.scores, points, match.termination))
             self._turn_over()

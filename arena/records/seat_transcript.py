@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import Match, Record
-from arena.engine.rules import EVERYONE
+from arena.engine.match import Match, MatchStep, Record, questions_of
+from arena.engine.rules import NOBODY
 from arena.engine.shuffle import commitment
-from arena.records.document import is_dealt, reopened
+from arena.games.replay import reopened
 from arena.records.transcript import (
     VERSION,
     Event,
@@ -96,34 +96,30 @@ def told(record: Record, seat: int) -> Told:
         IllegalAnswer: an answer is not legal where it stands, there are too many or too few, or they cannot have ended so.
         ValueError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
     """
-    match = reopened(record)
+    match = reopened(record, tells_deals=True)
     dealt: list[Any] = []
-    if record.seed is not None and is_dealt(record):
-        match = _noting(match, record, dealt)
     asked: list[Asked] = []
-    heard: list[News] = []
-
-    def listen() -> None:
-        heard.extend(
-            tell.news for tell in match.take_news() if tell.seat in (seat, EVERYONE)
-        )
-
-    for number, value in enumerate(record.answers):
-        listen()
-        waits = match.pending
-        if waits is None:
-            raise IllegalAnswer(f"answer {number + 1} comes after the end")
-        if waits.seat == seat:
-            asked.append(Asked(waits.question, tuple(heard), number))
-            heard.clear()
-        match.answer(value)
-    listen()
-    if match.pending is not None and match.pending.seat == seat:
-        asked.append(Asked(match.pending.question, tuple(heard), None))
-        heard.clear()
+    rest: tuple[News, ...] = ()
+    for number, question, news in questions_of(
+        seat, _noting(match.steps(record.answers), dealt)
+    ):
+        if question is None:
+            rest = news
+        else:
+            answer = number if number < len(record.answers) else None
+            asked.append(Asked(question, news, answer))
     _end(match, record)
     decks = dealt if record.decks is None else record.decks
-    return Told(tuple(asked), tuple(heard), tuple(decks), match.scores)
+    return Told(tuple(asked), rest, tuple(decks), match.scores)
+
+
+def _noting(steps: Iterator[MatchStep], dealt: list[Any]) -> Iterator[MatchStep]:
+    """The same steps; what is dealt in them is added to `dealt`, as a heading has it."""
+    for step in steps:
+        dealt += (
+            msgspec.to_builtins(tell.news) for tell in step.news if tell.seat == NOBODY
+        )
+        yield step
 
 
 def _end(match: Match, record: Record) -> None:
@@ -283,21 +279,3 @@ def _line(message: BotMessage | ArenaMessage) -> Line:
     if isinstance(message, Hello | Ready | Answer):
         return Line(Side.BOT, canonical(message))
     return Line(Side.ARENA, encode(message, Encoding.JSON))
-
-
-def _noting(match: Match, record: Record, dealt: list[Any]) -> Match:
-    """The same match once more; what it deals is noted as it goes."""
-    deals = match.game.deals
-
-    def noted(settings: Any, stream: Any) -> Iterator[Any]:
-        for deal in deals(settings, stream):
-            dealt.append(msgspec.to_builtins(deal))
-            yield deal
-
-    assert record.seed is not None, "there is nothing to be noted of given decks"
-    return Match(
-        msgspec.structs.replace(match.game, deals=noted),
-        match.settings,
-        seed=bytes.fromhex(record.seed),
-        nonces=record.nonces,
-    )

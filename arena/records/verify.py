@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import MatchResult, Record, Result, end
+from arena.engine.match import Record, Result
 from arena.engine.shuffle import commitment
 from arena.games import game_named
-from arena.games.replay import replay
+from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
-from arena.records.document import Sheet, is_dealt, reopened
+from arena.records.document import Sheet
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
@@ -116,7 +116,7 @@ def _fitting(
     if sheet is not None:
         yield from _rows(record, sheet)
     try:
-        again = _again(record)
+        again = replay(record)
     except ArenaError as error:
         yield f"it cannot be played again: {one_line(str(error))}"
     except Exception as error:  # a stranger's record may be broken in any way
@@ -135,31 +135,19 @@ def _fitting(
         yield from _results(_of_rows(sheet), record, "its", "the record says")
 
 
-def _again(record: Record) -> MatchResult:
-    """The match played again; one that ended before the cards were dealt is not dealt now either."""
-    if is_dealt(record):
-        return replay(record)
-    match = reopened(record)
-    match.times_ms.extend(record.times_ms)
-    end(match, record)
-    return match.result()
-
-
 def _asked(record: Record) -> Asked | None:
     """What the match waits for after its answers, if it was dealt and ended by an offence."""
     if not (record.termination.is_offence and is_dealt(record)):
         return None
     try:
-        match = reopened(record)
-        for answer in record.answers:
-            match.answer(answer)
+        *_, last = reopened(record).steps(record.answers)
     except Exception:  # its replay says so
         return None
-    if match.pending is None:
+    if last.asked is None:
         return None
-    question = match.pending.question
+    question = last.asked.question
     text = msgspec.json.encode(question).decode()
-    return Asked(match.pending.seat, text, question.legal_text())
+    return Asked(last.asked.seat, text, question.legal_text())
 
 
 def _offended(record: Record, asked: Asked | None) -> Iterator[str]:
@@ -174,7 +162,7 @@ def _offended(record: Record, asked: Asked | None) -> Iterator[str]:
 def _made(record: Record) -> Result | None:
     """What comes of it when it is played again, if it can be."""
     try:
-        again = _again(record)
+        again = replay(record)
     except Exception:  # as when it was checked
         return None
     return Result(again.scores, again.points, again.termination, again.also_out)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.names import owner_of
-from arena.records.events import Answered, Asked, Dealt, Event, Over, Told
+from arena.records.replay_events import Answered, Asked, Dealt, Event, Over, Told
 from protocol.vocabulary import News
 from protocol.watching import View
 

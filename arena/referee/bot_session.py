@@ -4,87 +4,34 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
 from arena.referee.clock import Link
+from arena.referee.losses import Loss
+from arena.referee.missed_messages import MissedMessages
+from arena.referee.pings import LinkProbe
 from arena.referee.table_limit import QUICK_S, tables_at_once
-from arena.referee.transport import Wire
+from arena.referee.transport import Process, Wire
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
-from protocol.messages import (
-    Answer,
-    ArenaMessage,
-    BotMessage,
-    Ending,
-    Hello,
-    Match,
-    Over,
-    Past,
-    Ready,
-)
+from protocol.messages import ArenaMessage, Ending, Hello, Over
 from protocol.session import Session
 
 if TYPE_CHECKING:
     from arena.referee.seat import Chair
 
-__all__ = ["Loss", "Player", "Process"]
+__all__ = ["Player"]
 
 _FRAME_BYTES = 128 * 1024
 """No batch is longer: WebSocket libraries refuse more than 1 MiB, or 256 KiB as Perl's Mojolicious, and a slow bot can start on the first."""
 _AROUND_BYTES = 8  # what `join` puts around a batch at most
-_PAST_BYTES = 32 * 1024  # of a transcript at a time: some milliseconds of rules
-_STEP_BYTES = 128  # what a step that is not told counts as
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
-_PING_S = 5.0  # between pings once the link is known; before that one follows the other
-_PING_MOST_S = 20.0  # between pings in the end: each waits twice as long as the last
-_LOOK_S = 2.0  # between pings while a bot thinks for longer than is free (J7)
-_LOOK_PINGS = 16  # that may be unanswered, as one who thinks reads nothing
-_SILENCE_S = 35.0
-"""An idle bot that has not answered a ping for so long is not there: with the longest wait for a ping it is missed within a minute."""
-_SOON_S = 0.25  # until a bot is looked at again whose link is not known
 _QUICKEST_S = 1e-6  # for an answer; no bot is quicker
 _FEW_ANSWERS = 16  # say nothing of how quick a bot is
 _MANY_ANSWERS = 512  # after so many the older half counts half
-
-
-@dataclass(slots=True, eq=False)
-class Loss:
-    """A connection that is lost, from then until the pending questions are written again (J7).
-
-    Attributes:
-        since: when it was lost, on the loop's clock.
-        lag_s: the arena's lag in all at that moment.
-        is_silent: whether the connection is still open, but the peer's machine acknowledges nothing.
-        by_arena: whether a stall of the arena brought it about; then no seat's grace is used up.
-    """
-
-    since: float
-    lag_s: float
-    is_silent: bool
-    by_arena: bool
-
-
-class Process(Protocol):
-    """What the arena knows of a bot that it has launched itself."""
-
-    @property
-    def enforced(self) -> str:
-        """The limits that it is held to, and by what."""
-
-    @property
-    def is_metered(self) -> bool:
-        """Whether its CPU time can be measured on this machine; else it is charged the time on the wall."""
-
-    def cpu_ms(self) -> float:
-        """The CPU time that its processes have used so far."""
-
-    def tail(self) -> str:
-        """The end of what it wrote to stderr."""
 
 
 class Player:
@@ -110,8 +57,12 @@ class Player:
         is_metered: whether it is charged CPU time and not the time on the wall.
         cpu_ms: what its processes had used at that moment, if they are ours.
         on_link: called when its connection is lost, or another one is there.
+        asks: how many questions have been put to it.
         link: how quick its connection is at best.
+        link_probe: measures that, and sees that somebody is there.
         loss: that of its connection, while it is lost.
+        missed: what it may have missed meanwhile.
+        outbox: the messages that are to be written next, encoded.
         budget: how much of what it says may come to nothing; None until it is welcome.
         share: of the arena's time that it is served from, if it plays at the page or with those who do; bots have none.
         event: the id of the event that has ended matches of it by a forgivable offence, until it is heard of again; else empty.
@@ -125,23 +76,10 @@ class Player:
         "_cpu_read_ms",
         "_encoding",
         "_event_at",
-        "_floor_ms",
         "_former_secret",
-        "_free",
-        "_is_repeated",
         "_latest_event",
-        "_look_pings",
-        "_looked_at",
-        "_mark_dirty",
-        "_outbox",
-        "_overs",
-        "_ping",
-        "_ping_counts",
-        "_ping_due",
-        "_ping_s",
-        "_telling",
-        "_was_asked",
         "answers",
+        "asks",
         "budget",
         "chairs",
         "connection",
@@ -152,9 +90,13 @@ class Player:
         "last_answer",
         "leaving",
         "link",
+        "link_probe",
         "loss",
+        "mark_dirty",
+        "missed",
         "name",
         "on_link",
+        "outbox",
         "own_name",
         "pending",
         "process",
@@ -191,7 +133,9 @@ class Player:
         self.answers = 0
         self._busy_s = 0.0
         self.cpu_ms = 0.0
+        self.asks = 0
         self.link = Link()
+        self.link_probe = LinkProbe(self)
         self.budget: Budget | None = None
         self.share: Share | None = None
         self.loss: Loss | None = None
@@ -199,30 +143,20 @@ class Player:
         self.event = ""
         self._latest_event = ""
         self._event_at = -math.inf
-        self._floor_ms = 0.0
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
-        self._outbox: list[bytes] = []
+        self.outbox: list[bytes] = []
         self._asked: list[Chair] = []
-        self._overs: deque[Over] = deque(maxlen=self.tables)
-        self._free: set[tuple[type[BotMessage], str]] = set()
-        self._telling: Iterator[Match | Past | None] | None = None
-        self._ping: tuple[bytes, float, float] | None = None
-        self._ping_counts = self._was_asked = False
-        self._ping_due = 0.0
-        self._looked_at = 0.0  # whether the peer's machine is there
-        self._look_pings: tuple[bytes, ...] = ()
-        self._is_repeated = False
-        self._ping_s = _PING_S
-        self._mark_dirty = mark_dirty
+        self.missed = MissedMessages(self)
+        self.mark_dirty = mark_dirty
         self.on_link: Callable[[Player], None] = lambda player: None
 
     @property
     def is_here(self) -> bool:
         """Whether it is connected and hears what is said now; not while it is still told what was before."""
-        return self.connection is not None and self._telling is None
+        return self.connection is not None and self.missed.transcripts is None
 
     @property
     def is_away(self) -> bool:
@@ -244,7 +178,7 @@ class Player:
             come: how far the first of them have come; see `tables_at_once`.
             share: which part of its tables is that competition's.
         """
-        answer_s, link_s = QUICK_S, self.floor_ms / 1000
+        answer_s, link_s = QUICK_S, self.link.floor_ms / 1000
         if self.answers >= _FEW_ANSWERS:
             answer_s = max(self._busy_s / self.answers, _QUICKEST_S)
         most = tables_at_once(1.0, self.tables, answer_s, link_s)
@@ -254,7 +188,7 @@ class Player:
 
     def took(self, asked_at: float, arrived: float) -> None:
         """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""
-        began = max(asked_at + self.floor_ms / 1000, self.last_answer)
+        began = max(asked_at + self.link.floor_ms / 1000, self.last_answer)
         self._busy_s += max(0.0, arrived - began)
         if self.answers >= _MANY_ANSWERS:
             self.answers //= 2
@@ -265,11 +199,6 @@ class Player:
         """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
-
-    @property
-    def floor_ms(self) -> float:
-        """What its link costs it at least per decision; that of its former connection until this one's is known."""
-        return self.link.floor_ms if self.link.is_known else self._floor_ms
 
     def cpu_used_ms(self, now: float) -> float:
         """What the processes of a bot of ours have used; read no oftener than the kernel counts."""
@@ -285,30 +214,27 @@ class Player:
         return "time" if self.process is None else self.process.enforced
 
     def send(self, message: ArenaMessage) -> None:
-        """Put a message into the outbox; without a connection it is for `repeat` to send it."""
+        """Put a message into the outbox; without a connection it is sent when the bot is back."""
         if type(message) is Over:
-            self._overs.append(message)
-            if self.leaving:
-                self._telling = None  # there is no later time for its verdict
+            self.missed.add(message)
         if self.is_here:
-            self._put(message)
+            self.put(message)
 
     def ask(self, chair: Chair) -> bool:
         """Send a chair's question; whether its time starts only when the frame is written, as the bot is here."""
         assert chair.ask is not None, "only called with a question"
-        self._ping_counts = False  # it has something else to do than to answer pings
-        self._was_asked = True
+        self.asks += 1
         is_here = self.is_here
         if is_here:
-            self._put(chair.ask)
+            self.put(chair.ask)
             self._asked.append(chair)
         return is_here
 
     def flush(self, now: float, lag_s: float = 0.0) -> None:
         """Write what waits in the outbox, as few frames as possible; `lag_s` is the arena's own up to now."""
-        if self._telling is not None:
-            self._tell()
-        outbox, self._outbox = self._outbox, []
+        if self.missed.transcripts is not None:
+            self.missed.tell()
+        outbox, self.outbox = self.outbox, []
         for chair in self._asked:
             chair.asked_at = now
             chair.lag_s = lag_s
@@ -316,7 +242,7 @@ class Player:
         connection = self.connection
         if connection is None:
             return
-        if self._is_repeated:
+        if self.missed.is_repeated:
             self.regained(now, lag_s)
         if not self._batch or len(outbox) == 1:
             for part in outbox:
@@ -331,78 +257,6 @@ class Player:
                 count += 1
             connection.send(join(outbox[:count], self._encoding), self._encoding)
             del outbox[:count]
-
-    # --- the link ---
-
-    def probe(self, now: float, lag_s: float = 0.0) -> float | None:
-        """Measure the link if the bot is idle, and see that somebody is there.
-
-        Args:
-            now: the time.
-            lag_s: how late the arena has been in all up to now: meanwhile nobody can have been heard.
-
-        Returns:
-            When to look again, never if there is nothing to look at; None if it has been silent for so long that it cannot be there.
-        """
-        connection = self.connection
-        if connection is None or not connection.has_link:
-            return math.inf
-        soon = now + (self._ping_s if self.link.is_known else _SOON_S)
-        if self.pending or not self.is_here:
-            self._ping_due = soon if self.link.is_known else now
-            if self._ping is not None:  # who thinks may be silent: that is the clock's
-                self._ping = self._ping[0], now, lag_s
-            return soon
-        if self._ping is None and now >= self._ping_due:
-            payload = secrets.token_bytes(16)
-            self._ping = payload, now, lag_s
-            self._ping_counts, self._was_asked = True, False
-            connection.ping(payload)
-        if self._ping is None:
-            return self._ping_due
-        if self._was_asked:  # and may have thought until now
-            self._was_asked = False
-            self._ping = self._ping[0], now, lag_s
-        _, sent_at, lag_then_s = self._ping
-        left_s = _SILENCE_S - (now - sent_at - (lag_s - lag_then_s))
-        return min(soon, now + left_s) if left_s > 0 else None
-
-    def look(self, now: float) -> float | None:
-        """Look whether the peer's machine is there while the bot thinks; since when it is silent, if it is (J7).
-
-        A ping goes out every `_LOOK_S`, so that there is something to be acknowledged: by the kernel, whatever the bot does.
-        """
-        connection = self.connection
-        if connection is None or not connection.has_link:
-            return None
-        silent_since = connection.silent_since(now)
-        if self.loss is None and now - self._looked_at >= _LOOK_S:
-            self._looked_at = now
-            payload = secrets.token_bytes(16)
-            self._look_pings = (*self._look_pings, payload)[-_LOOK_PINGS:]
-            connection.ping(payload)
-        return silent_since
-
-    def ponged(self, payload: bytes, now: float) -> bool:
-        """A pong came: whether it answers our ping. It counts if the bot had nothing else to do meanwhile."""
-        if payload in self._look_pings:
-            since = self._look_pings.index(payload) + 1
-            self._look_pings = self._look_pings[since:]
-            self.event = ""
-            return True
-        if self._ping is None or payload != self._ping[0]:
-            return False
-        self.heard_welcome()  # it was sent before the ping
-        self.event = ""
-        sent_at = self._ping[1]
-        self._ping = None
-        if self._ping_counts:
-            self.link.measured((now - sent_at) * 1000)
-        self._ping_due = now
-        if self.link.is_known:
-            self._ping_due += self._ping_s
-            self._ping_s = min(2 * self._ping_s, _PING_MOST_S)
-        return True
 
     # --- offences ---
 
@@ -444,7 +298,7 @@ class Player:
 
     def regained(self, now: float, lag_s: float) -> None:
         """It is there again and has its questions: its clocks go on where they stood, and its grace is less by what it took."""
-        self._is_repeated = False
+        self.missed.is_repeated = False
         loss, self.loss = self.loss, None
         if loss is None:
             return
@@ -456,12 +310,9 @@ class Player:
     def disconnected(self) -> None:
         """The connection is gone; the chairs stay."""
         self.connection = None
-        self._outbox = []
+        self.outbox = []
         self._asked = []
-        self._telling = None
-        self._ping = None
-        self._look_pings = ()
-        self._is_repeated = False
+        self.missed.disconnected()
         self.session.disconnected()
         self.on_link(self)
 
@@ -470,11 +321,11 @@ class Player:
         self.connection = connection
         self._former_secret = hello.resume or ""
         self.secret = new_secret()
-        self._floor_ms = self.floor_ms
-        self.link = Link()  # it may have moved to another network
+        # It may have moved to another network.
+        self.link = Link(self.link.floor_ms)
+        self.link_probe = LinkProbe(self)
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
-        self._ping_s, self._ping_due = _PING_S, 0.0
         self.on_link(self)
 
     @property
@@ -496,85 +347,17 @@ class Player:
         """What the bot has sent shows it: from now on only its latest session counts."""
         self._former_secret = ""
 
-    def repeat(self, first: int | None = None) -> None:
-        """After `resumed` and `welcome`: send again what the bot may not have got; it ignores what it has.
-
-        Args:
-            first: how many questions of every match it remembers; the others are told once more. None: all.
-        """
-        self._allow_repeats()
-        if first is not None:
-            self._telling = self._past(first)
-            self._mark_dirty(self)
-            return
-        self._is_repeated = True
-        self._mark_dirty(self)  # also if there is nothing to be repeated
-        overs = tuple(self._overs)
-        self._overs.clear()
-        for over in overs:
-            self.send(over)
-        for chair in self.chairs.values():
-            chair.repeat()
-
-    def may_repeat(self, message: BotMessage) -> bool:
-        """Whether a message that comes to nothing is one that a bot says again after `resume`, as it should: each is so once."""
-        if not isinstance(message, Answer | Ready):
-            return False
-        key = type(message), message.match
-        if key not in self._free:
-            return False
-        self._free.remove(key)
-        return True
-
     # --- within ---
 
-    def _allow_repeats(self) -> None:
-        """One `ready` per match that is told again, and one answer for each question, however often it comes back meanwhile."""
-        self._free.clear()
-        for chair in self.chairs.values():
-            self._free.add((Ready, chair.id))
-            if chair.repeated < chair.asked:
-                chair.repeated = chair.asked
-                self._free.add((Answer, chair.id))
-
-    def _put(self, message: ArenaMessage) -> None:
+    def put(self, message: ArenaMessage) -> None:
+        """Put a message into the outbox of a bot that is connected."""
         try:
             self.session.note(message)
         except OutOfTurn as error:  # ours, not that of whoever's frame we are serving
             raise AssertionError(f"the arena may not say this now: {error}") from error
-        if not self._outbox:
-            self._mark_dirty(self)
-        self._outbox.append(encode(message, self._encoding))
-
-    def _past(self, first: int) -> Iterator[Match | Past | None]:
-        """The matches that go on, and what they asked after the first so many questions."""
-        for chair in tuple(self.chairs.values()):
-            if chair.invitation is not None and not chair.table.is_over:
-                yield chair.invitation
-                yield from chair.past(first)
-
-    def _tell(self) -> None:
-        """Send the next piece of the transcripts, unless the bot is behind with reading; the rest is for `repeat`.
-
-        What happens meanwhile is not sent: as without a connection, it is there to be repeated at the end.
-        """
-        assert self._telling is not None, "only called while there is a transcript"
-        assert self.connection is not None, "it has come back for it"
-        size = 0
-        while not self.connection.is_behind and size < _PAST_BYTES:
-            try:
-                message = next(self._telling)
-            except StopIteration:
-                self._telling = None
-                self.repeat()
-                return
-            if message is None:
-                size += _STEP_BYTES
-            else:
-                self._put(message)
-                size += len(self._outbox[-1])
-        if not self.connection.is_behind:
-            self._mark_dirty(self)  # after whatever else the loop has to do
+        if not self.outbox:
+            self.mark_dirty(self)
+        self.outbox.append(encode(message, self._encoding))
 
 
 def new_secret() -> str:

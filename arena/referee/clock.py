@@ -63,11 +63,16 @@ def charged_from(
 
 
 class Link:
-    """The floor of a bot's link: the quickest of at least three round trips of pings that it could not foresee."""
+    """The floor of a bot's link: the quickest of at least three round trips of pings that it could not foresee.
 
-    __slots__ = ("_least_ms", "_pings")
+    Args:
+        former_ms: the floor of its connection before, which counts until this one's is known.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_former_ms", "_least_ms", "_pings")
+
+    def __init__(self, former_ms: float = 0.0) -> None:
+        self._former_ms = former_ms
         self._pings = 0
         self._least_ms = _MOST_CREDIT_MS
 
@@ -83,8 +88,8 @@ class Link:
 
     @property
     def floor_ms(self) -> float:
-        """What every decision is credited with: 0 until it is known, 150 at most."""
-        return self._least_ms if self.is_known else 0.0
+        """What every decision is credited with; 150 at most."""
+        return self._least_ms if self.is_known else self._former_ms
 
 
 class Lag:

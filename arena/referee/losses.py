@@ -8,15 +8,36 @@ used up (`arena/referee/seat.py`); here somebody looks when it is over. Who sits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from arena.engine.verdict import Finding
-from arena.referee.bot_session import Loss, Player
-from arena.referee.referee import Conduct
 from arena.referee.timers import Timers
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Losses"]
+if TYPE_CHECKING:
+    from arena.referee.bot_session import Player
+    from arena.referee.referee import Conduct
+
+__all__ = ["Loss", "Losses"]
+
+
+@dataclass(slots=True, eq=False)
+class Loss:
+    """A connection that is lost, from then until the pending questions are written again (J7).
+
+    Attributes:
+        since: when it was lost, on the loop's clock.
+        lag_s: the arena's lag in all at that moment.
+        is_silent: whether the connection is still open, but the peer's machine acknowledges nothing.
+        by_arena: whether a stall of the arena brought it about; then no seat's grace is used up.
+    """
+
+    since: float
+    lag_s: float
+    is_silent: bool
+    by_arena: bool
 
 
 class Losses:

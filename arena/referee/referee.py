@@ -16,18 +16,14 @@ import logging
 import math
 import secrets
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
-
-from arena.engine.match import Match, MatchResult
 from arena.engine.rules import EVERYONE, Game
-from arena.engine.shuffle import commitment
-from arena.engine.verdict import Finding, advice
+from arena.engine.verdict import Finding
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
+from arena.referee.live_match import Forgives, OnOver, Table
 from arena.referee.seat import Chair
-from protocol import messages
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
     Answer,
@@ -45,7 +41,7 @@ from protocol.messages import (
 from protocol.session import ask_id
 from protocol.vocabulary import Question, Settings, shorten
 
-__all__ = ["FAULT", "MOST_VOIDS", "Conduct", "Forgives", "OnOver", "Table"]
+__all__ = ["FAULT", "MOST_VOIDS", "Conduct"]
 
 log = logging.getLogger(__name__)
 
@@ -58,72 +54,6 @@ MOST_VOIDS = 3
 _LINK_S = 2.0  # between looks at the link of a bot that thinks for long (J7)
 _SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
 _AGAIN_S = 0.25  # between looks at a bot whose connection is lost
-
-OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
-Forgives: TypeAlias = Callable[[str, Ending, str], bool]
-"""(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
-
-
-class Table:
-    """One match over the network: invited, then played, then over."""
-
-    def __init__(
-        self,
-        table_id: str,
-        game: Game,
-        settings: Settings,
-        players: Sequence[Player],
-        limits: Limits,
-        on_over: OnOver,
-        now: float,
-        by_seat: Sequence[Limits] = (),
-        forgives: Forgives = lambda bot, kind, event: False,
-    ) -> None:
-        self.id = table_id
-        self.game = game
-        self.settings = settings
-        self.limits = limits
-        self.on_over = on_over
-        self.forgives = forgives
-        self.opened_at = now
-        self.seed = secrets.token_bytes(32)
-        self.commitment = commitment(self.seed)
-        self.match: Match | None = None
-        self.chairs = [
-            Chair(self, seat, player, by_seat[seat] if by_seat else limits)
-            for seat, player in enumerate(players)
-        ]
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the result is known."""
-        return self.match is not None and self.match.termination is not None
-
-    @property
-    def decisions(self) -> int:
-        """How many have been made at it."""
-        return 0 if self.match is None else len(self.match.answers)
-
-    @property
-    def progress(self) -> float:
-        """How far it has come, about: 1 is the end of a match of usual length."""
-        return self.decisions / max(1.0, self.game.decisions(self.settings))
-
-    def begin(self, start: bool = True) -> Match:
-        """Set the match up from the seed and all the nonces there will be; `start` deals."""
-        nonces = tuple(chair.nonce or "" for chair in self.chairs)
-        self.match = Match(
-            self.game,
-            self.settings,
-            seed=self.seed,
-            nonces=nonces,
-            start=False,
-            enforced=tuple(chair.player.enforced for chair in self.chairs),
-            commitment=self.commitment,
-        )
-        if start:
-            self.match.start()
-        return self.match
 
 
 class Conduct:
@@ -196,24 +126,11 @@ class Conduct:
             forgives,
         )
         self._tables[table.id] = table
-        names = tuple(player.name for player in players)
-        plain: dict[str, Any] = msgspec.to_builtins(settings)
         page = None if self.page is None else f"{self.page}#/m/{table.id}"
+        table.invite(page)
         for chair in table.chairs:
-            chair.invitation = messages.Match(
-                match=chair.id,
-                game=game.name,
-                seat=chair.seat,
-                seats=names,
-                settings=plain,
-                limits=chair.limits,
-                commitment=table.commitment,
-                page=page,
-            )
             chair.asked_at = table.opened_at
             chair.lag_s = self.lag.total_s(table.opened_at)
-            chair.player.chairs[chair.id] = chair
-            chair.player.send(chair.invitation)
             self._watch(chair)
         return table
 
@@ -330,7 +247,7 @@ class Conduct:
 
     def _check_link(self, player: Player, now: float) -> float | None:
         """Notice that a connection is lost, or is not any more (J7); since when its machine has acknowledged nothing, if it has not."""
-        since = player.look(now)
+        since = player.link_probe.look(now)
         if since is not None and now - since >= _SILENT_S:
             self.on_lost(player, since)
         elif since is None:
@@ -400,37 +317,9 @@ class Conduct:
 
     def _blame(self, chair: Chair, finding: Finding, now: float) -> None:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
-        table, player = chair.table, chair.player
-        waits = chair.ask is not None or chair.nonce is None
-        event = player.event_of(chair, finding.kind, now)
-        bill = (chair.bill or chair.measure(now, self.lag)) if waits else None
-        now = chair.stands_at(now)
-        connection, process = player.connection, player.process
-        question = None if chair.ask is None else chair.ask.question
-        verdict = Verdict(
-            kind=finding.kind,
-            match=table.id,
-            game=table.game.name,
-            bot=player.name,
-            seat=chair.seat,
-            text=finding.text,
-            advice=advice(finding, chair.limits),
-            mechanism=finding.mechanism,
-            asked=None if question is None else msgspec.json.encode(question).decode(),
-            legal=None if question is None else question.legal_text(),
-            got=finding.got,
-            taken_ms=None if bill is None else round(bill.taken_ms, 1),
-            waited_ms=round((now - chair.asked_at) * 1000, 1) if waits else None,
-            credit_ms=None if bill is None else round(bill.credit_ms, 1),
-            min_rtt_ms=None if connection is None else connection.min_rtt_ms,
-            bank_ms=chair.clock.bank_ms,
-            exit_status=finding.exit_status,
-            stderr=finding.stderr or (None if process is None else process.tail()),
-            enforced=player.enforced,
-            limits=chair.limits,
-            event=event,
-            forgiven=table.forgives(player.name, finding.kind, event),
-        )
+        table = chair.table
+        event = chair.player.event_of(chair, finding.kind, now)
+        verdict = chair.verdict(finding, event, now, self.lag)
         self._end(table, finding.kind, chair.seat, finding.text, (event,))
         self._finish(table, verdict)
 

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from arena.engine.verdict import Finding, out_of_time
+from arena.engine.verdict import Finding, advice, out_of_time
 from arena.referee.clock import Clock, Lag, charged_from
 from protocol import messages
-from protocol.messages import Ask, Ending, Limits, Mechanism, Past
+from protocol.messages import Ask, Ending, Limits, Mechanism, Past, Verdict
 from protocol.session import ask_id
 from protocol.vocabulary import News
 
 if TYPE_CHECKING:
-    from arena.referee.bot_session import Loss, Player
-    from arena.referee.referee import Table
+    from arena.referee.bot_session import Player
+    from arena.referee.live_match import Table
+    from arena.referee.losses import Loss
 
 __all__ = ["NOTE_BYTES", "Bill", "Chair"]
 
@@ -122,6 +123,12 @@ class Chair:
         self.bill: Bill | None = None
         self.watched_until = math.inf
 
+    def invite(self, invitation: messages.Match) -> None:
+        """Have the bot take this seat."""
+        self.invitation = invitation
+        self.player.chairs[self.id] = self
+        self.player.send(invitation)
+
     def kept(self, note: str | None) -> str | None:
         """The note, if the record has room for it."""
         if note is None:
@@ -190,7 +197,7 @@ class Chair:
         lag_s = lag.total_s(now) if loss is None else loss.lag_s
         lag_ms = max(0.0, lag_s - self.lag_s) * 1000
         now = self.stands_at(now)
-        credit_ms = player.floor_ms + lag_ms
+        credit_ms = player.link.floor_ms + lag_ms
         if self.nonce is None:
             waited_ms = (now - self.asked_at) * 1000
             limit_ms = limits.start_ms
@@ -248,6 +255,39 @@ class Chair:
                 "CPU" if bill.kind is Ending.CPU else "",
             )
         return Finding(kind=bill.kind, text=text, mechanism=bill.mechanism)
+
+    def verdict(self, finding: Finding, event: str, now: float, lag: Lag) -> Verdict:
+        """The evidence of an offence of this seat's (J4); `event` is the id of what brought it about."""
+        table, player = self.table, self.player
+        waits = self.ask is not None or self.nonce is None
+        bill = (self.bill or self.measure(now, lag)) if waits else None
+        waited_ms = round((self.stands_at(now) - self.asked_at) * 1000, 1)
+        connection, process = player.connection, player.process
+        question = None if self.ask is None else self.ask.question
+        return Verdict(
+            kind=finding.kind,
+            match=table.id,
+            game=table.game.name,
+            bot=player.name,
+            seat=self.seat,
+            text=finding.text,
+            advice=advice(finding, self.limits),
+            mechanism=finding.mechanism,
+            asked=None if question is None else msgspec.json.encode(question).decode(),
+            legal=None if question is None else question.legal_text(),
+            got=finding.got,
+            taken_ms=None if bill is None else round(bill.taken_ms, 1),
+            waited_ms=waited_ms if waits else None,
+            credit_ms=None if bill is None else round(bill.credit_ms, 1),
+            min_rtt_ms=None if connection is None else connection.min_rtt_ms,
+            bank_ms=self.clock.bank_ms,
+            exit_status=finding.exit_status,
+            stderr=finding.stderr or (None if process is None else process.tail()),
+            enforced=player.enforced,
+            limits=self.limits,
+            event=event,
+            forgiven=table.forgives(player.name, finding.kind, event),
+        )
 
     def _since(self, now: float, turn_ms: int) -> float:
         """For how many milliseconds this question has been the bot's business (J7)."""

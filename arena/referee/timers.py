@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from arena.referee.clock import TICK_S
 
-__all__ = ["Timer", "Timers"]
+__all__ = ["Ticker", "Timer", "Timers"]
 
 
 class Timer:
@@ -72,3 +72,44 @@ class Timers:
     def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
         """Call in so many seconds in which the arena has not stood still."""
         return Timer(self._loop, self._lag_s, delay_s, call)
+
+
+class Ticker:
+    """Calls the arena every `TICK_S`, so that it rules on deadlines.
+
+    Args:
+        loop: whose clock counts.
+        tick: does what is due, and raises nothing: without it no deadline would be kept any more.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, tick: Callable[[], None]
+    ) -> None:
+        self._loop = loop
+        self._tick = tick
+        self._handle: asyncio.Handle | None = None
+
+    def start(self) -> None:
+        """Begin; once more does nothing."""
+        if self._handle is None:
+            self._wait()
+
+    def stop(self) -> None:
+        """Call no more."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _wait(self) -> None:
+        due = self._loop.time() + TICK_S
+        self._handle = self._loop.call_at(due, self._ring, due)
+
+    def _ring(self, due: float) -> None:
+        """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
+        if self._loop.time() - due > TICK_S:
+            self._handle = self._loop.call_soon(self._call)
+        else:
+            self._call()
+
+    def _call(self) -> None:
+        self._tick()
+        self._wait()

@@ -1,4 +1,4 @@
-"""What the gateway asks of whatever carries a bot's frames, and what it is told by it.
+"""What the arena asks of whatever carries a bot's frames, and of the process of one that it has launched; and what it is told by it.
 
 There are two kinds: a WebSocket (`arena/server/websocket.py`) and the pipes of a process that the arena has launched (`arena/server/stdio.py`).
 """
@@ -14,7 +14,7 @@ from arena.referee.budget import Budget
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
-__all__ = ["Caller", "OnRequest", "Owner", "Wire"]
+__all__ = ["Caller", "OnRequest", "Owner", "Process", "Wire"]
 
 
 class Wire(Protocol):
@@ -135,3 +135,21 @@ class Owner(Protocol):
 
     def lost(self, connection: Wire) -> None:
         """The connection is gone, whoever closed it."""
+
+
+class Process(Protocol):
+    """What the arena knows of a bot that it has launched itself."""
+
+    @property
+    def enforced(self) -> str:
+        """The limits that it is held to, and by what."""
+
+    @property
+    def is_metered(self) -> bool:
+        """Whether its CPU time can be measured on this machine; else it is charged the time on the wall."""
+
+    def cpu_ms(self) -> float:
+        """The CPU time that its processes have used so far."""
+
+    def tail(self) -> str:
+        """The end of what it wrote to stderr."""

@@ -13,8 +13,9 @@ from typing import TypeAlias
 from arena.engine.names import Spellings, alike, owner_of
 from arena.games import GAMES
 from arena.records.visibility import Kind, Viewer
-from arena.referee.bot_session import Player, Process
+from arena.referee.bot_session import Player
 from arena.referee.sessions import Players
+from arena.referee.transport import Process
 from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Hello, Instruct, Limits
 

@@ -12,33 +12,26 @@ import ssl
 import time
 from collections.abc import Callable
 
-import msgspec
-
-from arena.engine.verdict import FORGIVABLE, Finding
+from arena.engine.verdict import Finding
 from arena.referee.bot_session import Player
 from arena.referee.budget import Flood
-from arena.referee.clock import TICK_S
 from arena.referee.losses import Losses
 from arena.referee.outbox import Outboxes
 from arena.referee.pings import Pings
-from arena.referee.referee import FAULT, Conduct
-from arena.referee.timers import Timers
+from arena.referee.referee import Conduct
+from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
-from arena.server.admin_requests import OnInstruct
-from arena.server.admission import Known
+from arena.server.dismissals import Dismissals, on_wire
 from arena.server.entrance import Entrance
 from arena.server.listener import Listening
-from arena.server.login import Reception
+from arena.server.login import OnInstruct, Reception
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ProtocolError, one_line
 from protocol.messages import (
-    CLOSE_CRASHED,
     CLOSE_DONE,
     CLOSE_PROTOCOL,
-    CLOSE_REFUSED,
-    KEEPALIVE_REASONS,
     Answer,
     BotMessage,
     Ending,
@@ -80,6 +73,7 @@ class Gateway:
         admission: who may come in.
         entrance: where requests come in, and browsers find the page.
         reception: where everybody else does.
+        dismissals: who has to go.
         timers: keep deadlines, and know how late the arena is.
     """
 
@@ -101,20 +95,10 @@ class Gateway:
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._listening = Listening()
-        self._ticking: asyncio.Handle | None = None
         self._probe_at = 0.0
         self._loop = asyncio.get_running_loop()
+        self._ticker = Ticker(self._loop, self._tick)
         self.timers = Timers(self._loop, conduct.lag.total_s)
-        self._losses = Losses(
-            conduct,
-            limits,
-            self._loop.time,
-            self.timers,
-            self._gone,
-            self._is_here,
-        )
-        conduct.on_lost = self._losses.begin
-        conduct.on_heard = self._losses.end_silence
         self._outboxes = Outboxes(
             conduct.lag.total_s, self._is_here, self._failed_to_write
         )
@@ -132,6 +116,13 @@ class Gateway:
         )
         self.players = self.reception.players
         self.admission = self.reception.admission
+        self.dismissals = Dismissals(conduct, self.reception, self._outboxes)
+        gone, is_here = self.dismissals.gone, self._is_here
+        self._losses = Losses(
+            conduct, limits, self._loop.time, self.timers, gone, is_here
+        )
+        conduct.on_lost = self._losses.begin
+        conduct.on_heard = self._losses.end_silence
         self.admission.left_s = self._losses.left_s
         self._of = self.reception.of
         self.entrance = Entrance(self.reception.strangers)
@@ -156,8 +147,7 @@ class Gateway:
             host,
             port,
         )
-        if self._ticking is None:
-            self._wait_for_tick()
+        self._ticker.start()
         return listening
 
     async def close(
@@ -165,8 +155,7 @@ class Gateway:
     ) -> None:
         """Say why the arena closes to all who are connected, and stop listening."""
         self._listening.close()
-        if self._ticking is not None:
-            self._ticking.cancel()
+        self._ticker.stop()
         self._outboxes.flush()
         for connection in list(self._connections):
             connection.close(code, reason)
@@ -176,10 +165,6 @@ class Gateway:
             await asyncio.sleep(0.01)
         for connection in list(self._connections):
             connection.cut()
-
-    def vouch(self, address: str, known: Known) -> None:
-        """Whoever says `hello` from this address is known: no name or token of its own matters."""
-        self.reception.vouch(address, known)
 
     # --- what connections tell (the Owner's side) ---
 
@@ -231,7 +216,7 @@ class Gateway:
             count = useless = 1
         except Exception:
             log.exception("the arena failed at a frame from %s", connection.peer)
-            self._failed(connection)
+            self.dismissals.failed(connection)
             return
         if useless or not count:
             took_s = 0.0 if began_s is None else time.thread_time() - began_s
@@ -251,7 +236,7 @@ class Gateway:
             connection.useless = 0
             self._take(player, message, arrived)
         else:
-            return player.may_repeat(message)
+            return player.missed.may_repeat(message)
         return True
 
     def trifled(self, connection: Wire) -> None:
@@ -282,8 +267,8 @@ class Gateway:
         was_silent = player is not None and player.event != ""
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
-        if player is not None and player.ponged(payload, arrived):
-            player.probe(arrived, self.conduct.lag.total_s(arrived))
+        if player is not None and player.link_probe.ponged(payload, arrived):
+            player.link_probe.probe(arrived, self.conduct.lag.total_s(arrived))
             if was_silent:
                 self._is_here(player)  # it was out of time, and can be dealt to again
         else:
@@ -313,7 +298,7 @@ class Gateway:
             got=None if frame is None else _shown(frame),
         )
         if player is not None:
-            self._dismiss(player, finding)
+            self.dismissals.rule_out(player, finding)
             self._outboxes.flush_now(player)
         else:
             self.reception.offended(connection, finding)
@@ -325,7 +310,7 @@ class Gateway:
         if player is not None:
             limit = self.limits.buffer_bytes
             text = f"read too slowly: {waiting:,} bytes waited, at most {limit:,} may"
-            self._dismiss(player, _on_wire(Ending.OVERFLOW, text))
+            self.dismissals.rule_out(player, on_wire(Ending.OVERFLOW, text))
 
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
@@ -336,36 +321,18 @@ class Gateway:
         if player is None or player.connection is not connection:
             return
         player.disconnected()
-        if self._has_crashed(connection, player):
+        if self.dismissals.has_crashed(connection, player):
             reason = one_line(connection.close_reason) or "it gave no reason"
-            self._dismiss(player, _on_wire(Ending.CRASH, f"crashed: {reason}"))
+            self.dismissals.rule_out(
+                player, on_wire(Ending.CRASH, f"crashed: {reason}")
+            )
         elif not player.leaving:
             self._losses.begin(player, self._loop.time())
         self.on_change()
 
-    def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
-        """Rule that a player is out of all its matches, from evidence that did not come over the wire."""
-        player = self.players.get(name)
-        if player is not None:
-            self._dismiss(player, finding)
-            self._outboxes.flush_now(player)
-            if player.connection is not None:
-                player.connection.close(code, finding.text)
-
     def roster_changed(self, access: Access) -> None:
         """Who has a token is different now: whoever is here with one that is good no longer has to go."""
-        for player, text, is_out in self.admission.change(access):
-            if player.connection is not None:
-                player.send(Refused("token", text))
-            finding = Finding(
-                kind=Ending.REMOVED, text=text, mechanism=Mechanism.INSTRUCTOR
-            )
-            if is_out:
-                self.dismiss(player.name, finding, CLOSE_REFUSED)
-            else:
-                self._send_away(player, text)
-        for connection in self.reception.desk.former():
-            connection.close(CLOSE_REFUSED, "the token was replaced")
+        self.dismissals.roster_changed(access)
         self.entrance.roster_changed()
 
     # --- within ---
@@ -381,61 +348,10 @@ class Gateway:
             text = "said goodbye" + (
                 " in the middle of the match" if player.chairs else ""
             )
-            self._dismiss(player, _on_wire(Ending.DISCONNECT, text))
+            self.dismissals.rule_out(player, on_wire(Ending.DISCONNECT, text))
             if player.connection is not None:
                 self._outboxes.flush_now(player)
                 player.connection.close(CLOSE_DONE, "goodbye")
-
-    def _dismiss(self, player: Player, finding: Finding) -> None:
-        """The player is gone for good; that is an offence in every match that it plays."""
-        player.leaving = True
-        self.conduct.offence(player, finding)
-        if self.players.get(player.name) is player:
-            self.players.remove(player)
-            event = player.event if finding.kind in FORGIVABLE else ""
-            self.on_offence(
-                player.name,
-                msgspec.structs.replace(finding, enforced=player.enforced, event=event),
-            )
-
-    def _send_away(self, player: Player, text: str) -> None:
-        """The player has to go and has done nothing: its matches are void, and it may come back as somebody else."""
-        player.leaving = True
-        for chair in tuple(player.chairs.values()):
-            self.conduct.void(chair.table, f"{player.name}: {text}")
-        if self.players.get(player.name) is player:
-            self.players.remove(player)
-        self._outboxes.flush_now(player)
-        if player.connection is not None:
-            player.connection.close(CLOSE_REFUSED, text)
-        self.on_change()
-
-    def _has_crashed(self, connection: Wire, player: Player) -> bool:
-        """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
-        reason = connection.close_reason.casefold()
-        return (
-            connection.close_code == CLOSE_CRASHED
-            and player.process is None
-            and not any(text in reason for text in KEEPALIVE_REASONS)
-            and not self.conduct.lag.follows_stall(self._loop.time())
-        )
-
-    def _gone(self, player: Player, finding: Finding) -> None:
-        """A player has not come back in time."""
-        connection = player.connection
-        self._dismiss(player, finding)
-        if connection is not None:  # which nothing has come over for so long
-            connection.cut()
-        self.on_change()
-
-    def _failed(self, connection: Wire) -> None:
-        """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
-        player = self._of.get(connection)
-        if player is not None:
-            for chair in list(player.chairs.values()):
-                self.conduct.void(chair.table, FAULT)
-            self._outboxes.flush_now(player)
-        connection.close(CLOSE_CRASHED, "the arena failed; come back")
 
     def _is_here(self, player: Player) -> None:
         """A player is there again, and has been told all that it had missed."""
@@ -444,18 +360,7 @@ class Gateway:
 
     def _failed_to_write(self, player: Player) -> None:
         if player.connection is not None:
-            self._failed(player.connection)
-
-    def _wait_for_tick(self) -> None:
-        due = self._loop.time() + TICK_S
-        self._ticking = self._loop.call_at(due, self._ring, due)
-
-    def _ring(self, due: float) -> None:
-        """If it is late, what waits in the sockets is read before the tick, which may put its senders out."""
-        if self._loop.time() - due > TICK_S:
-            self._ticking = self._loop.call_soon(self._tick)
-        else:
-            self._tick()
+            self.dismissals.failed(player.connection)
 
     def _tick(self) -> None:
         try:
@@ -470,11 +375,6 @@ class Gateway:
                 self.entrance.tick(now)
         except Exception:  # without the tick no deadline would be kept any more
             log.exception("the arena failed at a deadline")
-        self._wait_for_tick()
-
-
-def _on_wire(kind: Ending, text: str) -> Finding:
-    return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
 def _shown(frame: bytes) -> str:

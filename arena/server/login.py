@@ -1,14 +1,16 @@
 """The first words of a connection: a stranger becomes a player, or is an instructor, or has to go (design §5).
 
-Who may come in is the admission's to say, and how long strangers are heard is for `arena/server/throttle.py`; here what they say is done.
+What an instructor wants is carried out by whoever runs the competitions. Who may come in is the admission's to say, and how long strangers are heard is for `arena/server/throttle.py`; here what they say is done.
 What a player says after its `welcome` is the gateway's business.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
@@ -19,19 +21,20 @@ from arena.referee.pings import Pings
 from arena.referee.referee import Conduct
 from arena.referee.sessions import Players
 from arena.referee.transport import Wire
-from arena.server.admin_requests import Desk, OnInstruct
 from arena.server.admission import Admission, Known, Unwelcome
+from arena.server.background import BackgroundTasks
 from arena.server.throttle import Strangers
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access, hashed
 from protocol.codec import Encoding, encode
-from protocol.errors import OutOfTurn
+from protocol.errors import ArenaError, OutOfTurn, UsageError
 from protocol.messages import (
     CLOSE_REFUSED,
     CLOSE_REPLACED,
     VERSION,
     ArenaMessage,
     BotMessage,
+    Done,
     Ending,
     Hello,
     Instruct,
@@ -41,9 +44,17 @@ from protocol.messages import (
     Welcome,
 )
 
-__all__ = ["Reception"]
+__all__ = ["Desk", "OnInstruct", "Reception"]
+
+log = logging.getLogger(__name__)
 
 _MOST_BUDGETS = 4096  # remembered; that which was used longest ago goes first
+
+OnInstruct: TypeAlias = Callable[[Instruct, str], Done | Awaitable[Done]]
+"""Does what an instructor wants, given the name on the token; raises `ArenaError` if that cannot be done.
+
+What has to wait for the database is done later, so that matches go on meanwhile.
+"""
 
 
 class Reception:
@@ -55,6 +66,8 @@ class Reception:
         admission: who may come in.
         strangers: those who have not said who they are.
         desk: where instructors are heard.
+        on_change: called after a player has come or gone.
+        on_offence: told the name of a player who is out, and why.
     """
 
     def __init__(
@@ -78,8 +91,8 @@ class Reception:
         self._limits = limits
         self._mark_dirty = mark_dirty
         self._pings = pings
-        self._on_change = on_change
-        self._on_offence = on_offence
+        self.on_change = on_change
+        self.on_offence = on_offence
         self._vouched: dict[str, Known] = {}
         self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
@@ -139,7 +152,7 @@ class Reception:
         if (known := self._vouched.get(connection.address)) is not None:
             name, process = known
             enforced = "time" if process is None else process.enforced
-            self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
+            self.on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
 
     # --- within ---
 
@@ -163,7 +176,7 @@ class Reception:
         )
         self.players.add(player)
         self._welcome(player, hello, connection)
-        self._on_change()
+        self.on_change()
 
     def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
         """The same bot over another connection, which replaces an earlier one."""
@@ -177,8 +190,8 @@ class Reception:
             self._conduct.on_lost(player, since)
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
-        player.repeat(hello.from_)
-        self._on_change()
+        player.missed.repeat(hello.from_)
+        self.on_change()
 
     def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
         self.of[connection] = player
@@ -206,3 +219,86 @@ class Reception:
     def _known(self, connection: Wire) -> None:
         self.strangers.known(connection)
         connection.hello_received()
+
+
+class Desk:
+    """The instructors who are connected.
+
+    Args:
+        admission: knows their tokens.
+        on_instruct: carries their words out; without one none can be.
+    """
+
+    def __init__(self, admission: Admission, on_instruct: OnInstruct | None) -> None:
+        self._admission = admission
+        self._on_instruct = on_instruct or _nothing_to_instruct
+        self._tokens: dict[Wire, str] = {}
+        self._busy: set[Wire] = set()
+        self._tasks = BackgroundTasks()
+
+    def heard(
+        self,
+        connection: Wire,
+        message: Instruct,
+        tell: Callable[[Done | Refused], None],
+    ) -> None:
+        """Have done what an instructor wants; every message has the token, and a connection may bring many.
+
+        Args:
+            connection: where it came from.
+            message: what is wanted.
+            tell: is given the answer, now or once it is done; not if the connection has gone by then.
+
+        Raises:
+            Unwelcome: it is no instructor.
+        """
+        who = self._admission.instructs(message)
+        self._tokens[connection] = message.token
+        try:
+            if connection in self._busy:
+                raise UsageError("expected one word at a time, the last one goes on")
+            done = self._on_instruct(message, who)
+        except ArenaError as error:
+            tell(Refused("instruct", str(error)))
+            return
+        if isinstance(done, Done):
+            tell(done)
+            return
+        self._busy.add(connection)
+        self._tasks.start(self._work(connection, done, tell))
+
+    def left(self, connection: Wire) -> None:
+        """A connection is gone, whoever's it was; what it wants done is done all the same."""
+        self._tokens.pop(connection, None)
+
+    def former(self) -> Iterator[Wire]:
+        """The connections whose token is good no longer."""
+        for connection, token in tuple(self._tokens.items()):
+            if not self._admission.is_instructors(token):
+                yield connection
+
+    # --- within ---
+
+    async def _work(
+        self,
+        connection: Wire,
+        done: Awaitable[Done],
+        tell: Callable[[Done | Refused], None],
+    ) -> None:
+        """Wait for what is done later, and tell what came of it."""
+        answer: Done | Refused
+        try:
+            answer = await done
+        except ArenaError as error:
+            answer = Refused("instruct", str(error))
+        except Exception:  # the log should have it, whoever is still there
+            log.exception("an instructor's word failed")
+            answer = Refused("instruct", "the arena failed at this; see its log")
+        finally:
+            self._busy.discard(connection)
+        if connection in self._tokens:
+            tell(answer)
+
+
+def _nothing_to_instruct(message: Instruct, who: str) -> Done:
+    raise UsageError("expected an arena with competitions to instruct, here are none")

@@ -14,7 +14,7 @@ from typing import Final
 
 from arena.referee.budget import Budget
 from arena.referee.timers import Timer, Timers
-from arena.server.websocket import Owner
+from arena.referee.transport import Owner
 from protocol.codec import Encoding
 from protocol.errors import Oversize
 from protocol.messages import CLOSE_PROTOCOL, Limits

@@ -22,10 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from arena.server.allowance import Allowance
 from protocol.messages import Limits
 
-__all__ = ["Stranger", "Strangers"]
+__all__ = ["Allowance", "Stranger", "Strangers"]
 
 _FAILURES = 10  # in a minute: a class has some in its first lesson
 _FAILURES_ANYWHERE = (
@@ -45,6 +44,37 @@ _ASKS, _ASKS_PER_S = 3_000, 50
 """The requests of an address: a hundred browsers load the page at the same moment, and each looks at something now and then."""
 _ACCEPT_S = 0.000_15
 """What asyncio takes to accept a socket and to close it, which cannot be measured from here."""
+
+
+class Allowance:
+    """How many requests an address may send: so many at once, and then so many a second.
+
+    A whole class behind one address opens the page in the same minute, which is fine; one program that asks without end is not.
+
+    Args:
+        at_once: what an address has that was quiet for long.
+        per_s: what comes back in a second.
+        clock: a monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self, at_once: float, per_s: float, clock: Callable[[], float]
+    ) -> None:
+        self._at_once = at_once
+        self._per_s = per_s
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}  # and when
+
+    def spend(self, address: str) -> bool:
+        """Take one; False if there is none left."""
+        now = self._clock()
+        left, at = self._left.pop(address, (self._at_once, now))
+        left = min(self._at_once, left + (now - at) * self._per_s)
+        is_within = left >= 1
+        self._left[address] = (left - 1 if is_within else left, now)  # as the latest
+        if len(self._left) > _MOST_ADDRESSES:
+            del self._left[next(iter(self._left))]
+        return is_within
 
 
 class Stranger(Protocol):

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from arena.engine.match import Record
 from arena.formats.spec import Form
-from arena.records.document import reopened
+from arena.games.replay import reopened
 from arena.records.visibility import Viewer
 from arena.storage.models import Played
 from arena.storage.reader import Archive
@@ -165,11 +165,9 @@ def _times(record: Record) -> tuple[array[int], ...]:
     if len(seats) == 1:
         seats[0].extend(record.times_ms)
         return seats
-    for value, took_ms in zip(record.answers, record.times_ms, strict=False):
-        asked = match.pending
-        if asked is None:
+    steps = match.steps(record.answers)
+    for step, took_ms in zip(steps, record.times_ms, strict=False):
+        if step.asked is None:
             break
-        seats[asked.seat].append(took_ms)
-        match.answer(value)
-        match.take_news()
+        seats[step.asked.seat].append(took_ms)
     return seats

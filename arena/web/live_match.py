@@ -12,10 +12,9 @@ from itertools import chain
 import msgspec
 
 from arena.engine.match import Match
-from arena.records.events import Event, Round
-from arena.records.replay_events import Unfolding
+from arena.records.replay_events import Event, Round, Unfolding
 from arena.records.visibility import seen
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
 __all__ = ["LONGEST", "MOST_EVENTS", "Cut", "Show"]
@@ -195,13 +194,15 @@ class Show:
     def _begin(self) -> Unfolding:
         table = self.table
         nonces = tuple(chair.nonce or "" for chair in table.chairs)
-        return Unfolding(
+        match = Match(
             table.game,
             table.settings,
             seed=table.seed,
             nonces=nonces,
             start=all(nonces),  # else it ended before
+            tells_deals=True,
         )
+        return Unfolding(match)
 
     def _pass_over(
         self, telling: Unfolding, match: Match, until: int, goes_on: Callable[[], bool]

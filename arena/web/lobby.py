@@ -23,7 +23,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.referee.bot_session import Player
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.web.now import Arena, Bot, Game, Going, Latest, Lobby, Playing, Queued
 from protocol.strategy import house_bots
 from protocol.version import __version__

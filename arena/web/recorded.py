@@ -15,8 +15,7 @@ import msgspec
 
 from arena.engine.match import Record
 from arena.games import game_named
-from arena.records.events import Round
-from arena.records.replay_events import rounds_of
+from arena.records.replay_events import Round, rounds_of
 from arena.records.visibility import seen
 from arena.web.documents import Refusal
 from protocol.errors import ArenaError, in_words

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from arena.records.visibility import Viewer, view_of
-from arena.referee.referee import Conduct, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
 from arena.web.live_match import Cut, Show
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 

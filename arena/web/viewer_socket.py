@@ -15,9 +15,9 @@ from websockets.http11 import Request
 from arena.records.visibility import Viewer
 from arena.referee.transport import Caller, Wire
 from arena.server.admission import Unwelcome
-from arena.server.allowance import Allowance
 from arena.server.entrance import send
 from arena.server.reply import text
+from arena.server.throttle import Allowance
 from arena.web.play.human_limits import browser_of
 from arena.web.play.tables import Parlour
 from arena.web.spectators import Gallery

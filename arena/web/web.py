@@ -18,7 +18,7 @@ from arena.competitions.start import Startable
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.records.visibility import Viewer
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.referee.transport import Caller, Wire
 from arena.server.reply import Visitor, pack
 from arena.storage.store import Store

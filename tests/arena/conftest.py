@@ -13,7 +13,8 @@ from arena.engine.rules import Game
 from arena.games import GAMES
 from arena.referee.bot_session import Player
 from arena.referee.clock import TICK_S
-from arena.referee.referee import Conduct, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
 from arena.server.websocket import Connection
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import (
@@ -172,7 +173,7 @@ class Bot:
         self.player.resumed(self.hello, cast(Connection, self.wire))
         self.player.session.note(self.hello)
         self._welcome()
-        self.player.repeat(first)
+        self.player.missed.repeat(first)
 
     def _welcome(self) -> None:
         self.player.send(

@@ -15,7 +15,7 @@ from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Form, Plan, form_of
 from arena.games import GAMES
-from arena.records.document import reopened
+from arena.games.replay import reopened
 from arena.referee.referee import FAULT
 from arena.storage.store import Store
 from bots.strategy import choose

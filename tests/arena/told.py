@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from arena.engine.match import Record
-from arena.records.events import Event
-from arena.records.replay_events import rounds_of
+from arena.records.replay_events import Event, rounds_of
 from tests.arena import sample
 
 __all__ = ["SETTINGS", "events_of", "played"]

@@ -18,7 +18,8 @@ from websockets.exceptions import ConnectionClosed
 
 from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.referee.referee import Conduct, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
 from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 from tests import serving

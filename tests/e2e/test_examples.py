@@ -34,11 +34,12 @@ from arena.competitions.ledger import Report
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.referee.referee import Conduct, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import bot_command, read_program
 from arena.server.gateway import Gateway
-from arena.server.tls import Certificate
+from arena.server.listener import Certificate
 from arena.storage.store import Store
 from protocol.codec import Encoding, decode_from_bot, encode
 from protocol.messages import VERSION, Ending, Hello, Limits, Welcome

@@ -278,7 +278,7 @@ def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
 def test_nothing_counts_that_comes_in_a_later_frame_either(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -328,7 +328,7 @@ def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
 def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> None:
     async def scenario(arena: Arena) -> None:
         async with arena.bot("ann") as ann:
-            arena.gateway.dismiss(
+            arena.gateway.dismissals.dismiss(
                 "ann",
                 Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT),
             )
@@ -1213,7 +1213,7 @@ def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
 
 def quick_pings(monkeypatch: pytest.MonkeyPatch) -> None:
     """One follows the other without end."""
-    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
     monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
 
@@ -1229,7 +1229,7 @@ def test_J7_the_link_of_an_idle_bot_is_measured(in_arena: Run) -> None:
             player = arena.gateway.players["ann"]
             await polled(lambda: player.link.is_known)
 
-            assert 0 < player.floor_ms <= 150
+            assert 0 < player.link.floor_ms <= 150
 
     in_arena(scenario)
 
@@ -1295,7 +1295,7 @@ def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
 def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._SILENCE_S", 0.2)
+    monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -1739,7 +1739,7 @@ def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
 def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
     async def scenario(arena: Arena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)

@@ -406,8 +406,8 @@ def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
 def test_who_vanishes_while_another_thinks_is_missed(
     in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.1)
-    monkeypatch.setattr("arena.referee.bot_session._SILENCE_S", 0.5)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.1)
+    monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.5)
 
     async def scenario(arena: Arena) -> None:
         program = await a_process(arena, start, "ann")
@@ -438,8 +438,8 @@ def test_who_vanishes_while_another_thinks_is_missed(
 def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
-    monkeypatch.setattr("arena.referee.bot_session._SILENCE_S", 0.4)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
+    monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.4)
     held: list[bytes] = []
 
     async def scenario(arena: Arena) -> None:

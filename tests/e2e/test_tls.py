@@ -21,7 +21,7 @@ from websockets.asyncio.client import connect
 
 from arena.referee.referee import Conduct
 from arena.server.gateway import Gateway
-from arena.server.tls import Certificate, context, offer
+from arena.server.listener import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
@@ -221,7 +221,7 @@ def test_a_lost_connection_comes_back(in_arena: Any) -> None:
 def test_J4_the_link_is_measured_as_without(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.bot_session._PING_S", 0.0)
+    monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
     monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
     async def scenario(arena: Secure) -> None:
@@ -236,7 +236,7 @@ def test_J4_the_link_is_measured_as_without(
 
             assert least_ms is not None
             assert 0 < least_ms < 100
-            assert player.floor_ms < 100
+            assert player.link.floor_ms < 100
 
     in_arena(scenario)
 
@@ -258,7 +258,7 @@ def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Any) -> None:
 def test_a_flood_of_what_means_nothing_is_malformed(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._CLOSE_S", 0.2)
+    monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
     monkeypatch.setattr("arena.referee.budget.ON_END", 1)
 
     async def scenario(arena: Secure) -> None:

@@ -25,7 +25,7 @@ from arena.engine.match import Match, MatchResult, Record
 from arena.engine.rules import EVERYONE
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store

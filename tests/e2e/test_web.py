@@ -21,8 +21,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import arena.web.viewer_socket
 from arena.competitions.arena_host import Host
+from arena.server.listener import Certificate
 from arena.server.reply import pack, text
-from arena.server.tls import Certificate
 from arena.server.websocket import Connection
 from arena.storage.store import Store
 from arena.storage.tokens import Access, hashed
@@ -945,7 +945,7 @@ def test_a_connection_that_has_fetched_may_become_a_websocket(in_house: Run) -> 
 def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     in_house: Run, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._IDLE_S", 0.01)
+    monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.01)
     size = 16_000_000
 
     async def scenario(house: House) -> None:
@@ -995,7 +995,7 @@ def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
 def test_who_is_idle_for_long_is_closed(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.server.websocket._IDLE_S", 0.05)
+    monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.05)
 
     async def scenario(house: House) -> None:
         async with peer(house) as one:

@@ -38,7 +38,7 @@ from arena.competitions.arena_host import Host
 from arena.engine.match import MatchResult
 from arena.games import GAMES
 from arena.referee.bot_session import Player
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from tests.rogues import rogue

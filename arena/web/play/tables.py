@@ -24,7 +24,7 @@ from arena.games import game_named
 from arena.records.visibility import Kind, Viewer
 from arena.referee.bot_session import Player
 from arena.referee.budget import Share
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.referee.timers import Timer
 from arena.server.admission import GUEST, Unwelcome
 from arena.web.play.house_bots import Servants
@@ -450,7 +450,7 @@ class Parlour:
         finding = Finding(
             kind=Ending.DISCONNECT, text=text, mechanism=Mechanism.SESSION
         )
-        self._host.gateway.dismiss(name, finding)
+        self._host.gateway.dismissals.dismiss(name, finding)
 
     def _give_back(self, sitting: _Sitting) -> None:
         """Nobody has looked at a table for so long: others may have it."""

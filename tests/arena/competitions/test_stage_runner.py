@@ -1104,7 +1104,7 @@ def test_more_are_opened_as_the_first_matches_go_on(
 def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.referee.Table.progress", 0.0)
+    monkeypatch.setattr("arena.referee.live_match.Table.progress", 0.0)
 
     async def scenario() -> None:
         hall = Hall(house)

@@ -24,6 +24,7 @@ from arena.formats.eta import Left, Workload
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.referee.bot_session import Player
+from arena.referee.clock import Link
 from protocol.messages import Ending
 
 BOTS, TABLES = 41, 64
@@ -34,7 +35,7 @@ COMPLETED = SimpleNamespace(termination=SimpleNamespace(kind=Ending.COMPLETED), 
 class SimulatedBot:
     """Answers at once at all its tables."""
 
-    floor_ms = 0.0
+    link = Link()
     is_away = is_unheard = False
     answers, _busy_s = 1_000, 0.05
     tables = TABLES

@@ -305,8 +305,8 @@ def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
         assert house.conduct.tables == (), "it is not dealt to while it is silent"
         assert competition.progress.waits_for == ("ben",)
         hall.plays("ben", first_legal)
-        ben.player.probe(house.now)
-        assert ben.player.ponged(ben.wire.pings[-1], house.now)
+        ben.player.link_probe.probe(house.now)
+        assert ben.player.link_probe.ponged(ben.wire.pings[-1], house.now)
         hall.players.note(ben.player)
         hall.changed()
         report = await in_time(task)

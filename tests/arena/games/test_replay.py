@@ -5,9 +5,10 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.games.replay import replay
+from arena.games.replay import is_dealt, replay
 from bots.ace_king_queen import Bluffer, Nash
 from protocol.errors import IllegalAnswer, UsageError
+from tests.arena.sample import play, void
 
 
 @pytest.fixture
@@ -38,3 +39,47 @@ def test_a_completed_match_has_all_its_answers(record: Record) -> None:
 
     with pytest.raises(IllegalAnswer, match="says completed, but has only"):
         replay(shorter)
+
+
+@pytest.mark.parametrize("number", [-1, 6])
+def test_a_note_belongs_to_an_answer(record: Record, number: int) -> None:
+    noted = msgspec.structs.replace(record, notes=((0, "mine"), (number, "nobody's")))
+
+    assert replay(noted).record.notes == ((0, "mine"),)
+
+
+def test_a_seed_is_hex(record: Record) -> None:
+    with pytest.raises(UsageError, match="expected a seed in hex, got 'zz'"):
+        replay(msgspec.structs.replace(record, seed="zz"))
+
+
+def test_an_offence_is_taken_from_the_record() -> None:
+    result = play("ace_king_queen", offender=0)
+
+    assert replay(result.record) == result
+
+
+def test_what_was_never_dealt_is_not_dealt_now() -> None:
+    result = void("ace_king_queen")
+
+    assert replay(result.record) == result
+
+
+def test_stacked_decks_are_dealt_whoever_crashes() -> None:
+    class Crashes(Bluffer):
+        def reset(self) -> None:
+            raise RuntimeError
+
+    decks = [["A", "K"]]
+    result = arena.play(
+        "ace_king_queen", [Crashes(), Nash()], settings={"hands": 1}, decks=decks
+    )
+
+    assert result.record.decks == (("A", "K"),)
+    assert replay(result.record) == result
+
+
+def test_cards_are_dealt_when_all_are_ready() -> None:
+    assert is_dealt(play("ace_king_queen").record)
+    assert is_dealt(play("ace_king_queen", offender=0, after=0).record)
+    assert not is_dealt(void("ace_king_queen").record)

@@ -11,8 +11,8 @@ import pytest
 
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
+from arena.games.replay import reopened
 from arena.lab.replay_to_bot import Differs, Failed, Rehearsal, Rehearsed
-from arena.records.document import reopened
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.arena.sample import SHORT, play, void

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arena.records.document import Sheet, is_dealt, read
+from arena.records.document import Sheet, read
 from arena.records.verify import check
 from arena.storage.reader import sheet_of
 from arena.storage.store import Store
 from protocol.errors import UsageError
-from tests.arena.sample import play, void, write
+from tests.arena.sample import play, write
 
 
 @pytest.fixture(scope="module")
@@ -75,12 +75,6 @@ def test_what_is_no_match_is_refused_in_a_line(data: bytes) -> None:
         read(data)
 
     assert "\n" not in str(refused.value)
-
-
-def test_cards_are_dealt_when_all_are_ready() -> None:
-    assert is_dealt(play("ace_king_queen").record)
-    assert is_dealt(play("ace_king_queen", offender=0, after=0).record)
-    assert not is_dealt(void("ace_king_queen").record)
 
 
 def test_the_sample_holds_what_it_says(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_one_seat_is_told_what_its_bot_was_told(game: str, seat: int) -> None:
 
 
 def _first(record: Record) -> int:
-    from arena.records.document import reopened
+    from arena.games.replay import reopened
 
     asked = reopened(record).pending
     assert asked is not None

@@ -12,8 +12,15 @@ from arena.engine.match import Match
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.events import Answered, Asked, Dealt, Over, Told
-from arena.records.replay_events import Unfolding, rounds_of
+from arena.records.replay_events import (
+    Answered,
+    Asked,
+    Dealt,
+    Over,
+    Told,
+    Unfolding,
+    rounds_of,
+)
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
 from tests.arena import sample
@@ -162,9 +169,8 @@ def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
 
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
-    telling = Unfolding(
-        game, game.vocabulary.read_settings({"hands": 2}), seed=None, decks=["AK", "QK"]
-    )
+    settings = game.vocabulary.read_settings({"hands": 2})
+    telling = Unfolding(Match(game, settings, decks=["AK", "QK"], tells_deals=True))
     telling.feed("check")
     telling.feed("check")
 

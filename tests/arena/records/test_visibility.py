@@ -14,8 +14,7 @@ from arena.engine.match import Match, Record
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.events import Asked, Told
-from arena.records.replay_events import Unfolding, rounds_of
+from arena.records.replay_events import Asked, Told, Unfolding, rounds_of
 from arena.records.visibility import Kind, Viewer, seen, view_of
 from bots.strategy import choose
 from protocol.watching import View

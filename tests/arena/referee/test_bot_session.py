@@ -444,8 +444,8 @@ def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: House) -> None
     assert ann.wire.pings
 
     for ping in ann.wire.pings:
-        assert ann.player.ponged(ping, house.now)
-        assert not ann.player.ponged(ping, house.now)
+        assert ann.player.link_probe.ponged(ping, house.now)
+        assert not ann.player.link_probe.ponged(ping, house.now)
 
 
 def test_a_question_that_was_not_written_yet_is_asked_once(house: House) -> None:
@@ -701,7 +701,7 @@ def test_a_long_past_is_told_in_pieces(house: House) -> None:
 def test_after_every_piece_others_have_their_turn(house: House) -> None:
     ann, _ = long_past(house)
     dirty: list[Player] = []
-    ann.player._mark_dirty = dirty.append
+    ann.player.mark_dirty = dirty.append
     ann.goes()
     ann.comes_back(0)
     pieces = 0
@@ -730,7 +730,7 @@ def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
 ) -> None:
     ann, diary = long_past(house)
     dirty: list[Player] = []
-    ann.player._mark_dirty = dirty.append
+    ann.player.mark_dirty = dirty.append
     ann.goes()
     ann.comes_back(0, room=10_000)
     ann.player.flush(house.now)
@@ -909,10 +909,10 @@ def test_in_practice_a_refusal_while_the_past_is_told_is_the_question_again(
 
 def pongs(house: House, bot: Bot, round_trip_s: float) -> None:
     """It is pinged, and answers."""
-    assert bot.player.probe(house.now)
+    assert bot.player.link_probe.probe(house.now)
     payload = bot.wire.pings.pop()
     house.now += round_trip_s
-    bot.player.ponged(payload, house.now)
+    bot.player.link_probe.ponged(payload, house.now)
 
 
 def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: House) -> None:
@@ -920,7 +920,7 @@ def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: House) -> 
     for round_trip_s, floor_ms in ((0.06, 0), (0.05, 0), (0.07, 50)):
         pongs(house, ann, round_trip_s)
 
-        assert ann.player.floor_ms == pytest.approx(floor_ms)
+        assert ann.player.link.floor_ms == pytest.approx(floor_ms)
 
 
 def test_pings_cannot_be_foreseen(house: House) -> None:
@@ -928,9 +928,9 @@ def test_pings_cannot_be_foreseen(house: House) -> None:
     seen = set()
     for _ in range(10):
         house.now += 20
-        ann.player.probe(house.now)
+        ann.player.link_probe.probe(house.now)
         seen.add(ann.wire.pings[-1])
-        ann.player.ponged(ann.wire.pings[-1], house.now)
+        ann.player.link_probe.ponged(ann.wire.pings[-1], house.now)
 
     assert len(seen) == 10
     assert {len(payload) for payload in seen} == {16}
@@ -941,10 +941,10 @@ def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
     house: House, payload: bytes
 ) -> None:
     ann = house.bot("ann")
-    ann.player.ponged(payload, house.now)
+    ann.player.link_probe.ponged(payload, house.now)
     for _ in range(5):
-        ann.player.probe(house.now)
-        ann.player.ponged(payload, house.now)
+        ann.player.link_probe.probe(house.now)
+        ann.player.link_probe.ponged(payload, house.now)
 
     assert len(ann.wire.pings) == 1, "the first is still waited for"
     assert not ann.player.link.is_known
@@ -952,9 +952,9 @@ def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
 
 def test_J7_a_pong_counts_once(house: House) -> None:
     ann = house.bot("ann")
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
     for _ in range(5):
-        ann.player.ponged(ann.wire.pings[0], house.now)
+        ann.player.link_probe.ponged(ann.wire.pings[0], house.now)
 
     assert not ann.player.link.is_known
 
@@ -963,8 +963,8 @@ def test_J7_who_is_asked_something_is_not_pinged(house: House) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     house.now += 60
-    ann.player.probe(house.now)
-    ben.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
+    ben.player.link_probe.probe(house.now)
 
     assert ann.wire.pings == []
     assert len(ben.wire.pings) == 1
@@ -976,15 +976,15 @@ def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
     ann, ben = house.bot("ann"), house.bot("ben")
     pongs(house, ann, 0.08)
     pongs(house, ann, 0.08)
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
     house.answer(ann, playing(house, ann, ben)[0], "check")
-    ann.player.ponged(ann.wire.pings[0], house.now)
+    ann.player.link_probe.ponged(ann.wire.pings[0], house.now)
 
     assert not ann.player.link.is_known
 
     pongs(house, ann, 0.08)
 
-    assert ann.player.floor_ms == pytest.approx(80)
+    assert ann.player.link.floor_ms == pytest.approx(80)
 
 
 def test_a_link_that_is_known_is_measured_ever_more_rarely(house: House) -> None:
@@ -993,7 +993,7 @@ def test_a_link_that_is_known_is_measured_ever_more_rarely(house: House) -> None
         pongs(house, ann, 0.01)
     for pause_s in (5, 10, 20, 20):
         house.now += pause_s - 0.1
-        assert ann.player.probe(house.now) == pytest.approx(house.now + 0.1)
+        assert ann.player.link_probe.probe(house.now) == pytest.approx(house.now + 0.1)
         assert ann.wire.pings == []
 
         house.now += 0.2
@@ -1018,14 +1018,14 @@ def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
     house: House,
 ) -> None:
     ann = house.bot("ann")
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
     house.now += 34.9
 
-    assert ann.player.probe(house.now) == pytest.approx(house.now + 0.1)
+    assert ann.player.link_probe.probe(house.now) == pytest.approx(house.now + 0.1)
 
     house.now += 0.2
 
-    assert ann.player.probe(house.now) is None
+    assert ann.player.link_probe.probe(house.now) is None
 
 
 def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
@@ -1035,10 +1035,10 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
     for _ in range(6):
         house.now += 20
         pongs(house, ann, 0.01)
-    died_at, at = house.now, ann.player.probe(house.now)
+    died_at, at = house.now, ann.player.link_probe.probe(house.now)
     while at is not None:
         house.now = at
-        at = ann.player.probe(house.now)
+        at = ann.player.link_probe.probe(house.now)
 
     assert 50 < house.now - died_at < 60
 
@@ -1046,22 +1046,22 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
 def test_while_the_arena_stood_still_nobody_was_silent(house: House) -> None:
     ann = house.bot("ann")
     lag = house.conduct.lag
-    ann.player.probe(house.now, lag.total_s(house.now))
+    ann.player.link_probe.probe(house.now, lag.total_s(house.now))
     house.now += 20
     house.held_up(60)
 
-    at = ann.player.probe(house.now, lag.total_s(house.now))
+    at = ann.player.link_probe.probe(house.now, lag.total_s(house.now))
 
     assert at is not None
     house.now += 14.9
-    assert ann.player.probe(house.now, lag.total_s(house.now)) is not None
+    assert ann.player.link_probe.probe(house.now, lag.total_s(house.now)) is not None
     house.now += 0.3
-    assert ann.player.probe(house.now, lag.total_s(house.now)) is None
+    assert ann.player.link_probe.probe(house.now, lag.total_s(house.now)) is None
 
 
 def test_who_was_asked_something_may_have_thought_until_now(house: House) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
     house.open(ann, ben)
     house.sit(ann, ben)
     assert ann.asks()
@@ -1069,11 +1069,11 @@ def test_who_was_asked_something_may_have_thought_until_now(house: House) -> Non
     house.conduct.void(house.conduct.tables[0], "it was stopped")
     house.now += 2
 
-    assert ann.player.probe(house.now) is not None
+    assert ann.player.link_probe.probe(house.now) is not None
 
     house.now += 36
 
-    assert ann.player.probe(house.now) is None
+    assert ann.player.link_probe.probe(house.now) is None
 
 
 def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
@@ -1083,7 +1083,7 @@ def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
     for bot in (piped, away):
         house.now += 60
 
-        assert bot.player.probe(house.now)
+        assert bot.player.link_probe.probe(house.now)
         assert bot.wire.pings == []
 
 
@@ -1093,11 +1093,11 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> Non
     ann.goes()
     again = Hello(1, "ann", ("ace_king_queen",), resume=first)
     ann.player.resumed(again, ann.wire)  # type: ignore[arg-type]
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
 
     assert ann.player.is_session(first)
 
-    ann.player.ponged(ann.wire.pings[-1], house.now)
+    ann.player.link_probe.ponged(ann.wire.pings[-1], house.now)
 
     assert not ann.player.is_session(first)
     assert ann.player.is_session(ann.player.secret)
@@ -1105,16 +1105,16 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> Non
 
 def test_a_ping_of_the_former_connection_is_not_waited_for(house: House) -> None:
     ann = house.bot("ann")
-    ann.player.probe(house.now)
+    ann.player.link_probe.probe(house.now)
     former = ann.wire.pings[0]
     ann.goes()
     house.now += 60
     ann.comes_back()
 
-    assert ann.player.probe(house.now)
+    assert ann.player.link_probe.probe(house.now)
     assert len(ann.wire.pings) == 1
     for _ in range(3):
-        ann.player.ponged(former, house.now)
+        ann.player.link_probe.ponged(former, house.now)
 
     assert not ann.player.link.is_known
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.referee.pings import Pings
+from arena.referee.pings import LinkProbe, Pings
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import Player
@@ -17,16 +17,14 @@ class Looks:
     """Counts the looks at players."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from arena.referee.bot_session import Player
-
         self.count = 0
-        probe = Player.probe
+        probe = LinkProbe.probe
 
-        def counted(player: Player, now: float, lag_s: float = 0.0) -> float | None:
+        def counted(link: LinkProbe, now: float, lag_s: float = 0.0) -> float | None:
             self.count += 1
-            return probe(player, now, lag_s)
+            return probe(link, now, lag_s)
 
-        monkeypatch.setattr(Player, "probe", counted)
+        monkeypatch.setattr(LinkProbe, "probe", counted)
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
 def answers(house: House, bot: Bot) -> None:
     """A bot answers all pings that it has got."""
     for payload in bot.wire.pings:
-        bot.player.ponged(payload, house.now)
+        bot.player.link_probe.ponged(payload, house.now)
     bot.wire.pings.clear()
 
 

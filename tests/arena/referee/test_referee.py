@@ -11,7 +11,8 @@ from arena.engine.rules import Game
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.referee.referee import FAULT, Table
+from arena.referee.live_match import Table
+from arena.referee.referee import FAULT
 from protocol.codec import Encoding, encode
 from protocol.messages import (
     Answer,
@@ -1025,9 +1026,9 @@ def test_J3_a_pong_shows_that_a_bot_is_there_again(house: House) -> None:
     frozen(house, bot, 1)
     house.passes(20)
     assert bot.player.is_unheard
-    bot.player.probe(house.now)
+    bot.player.link_probe.probe(house.now)
 
-    assert bot.player.ponged(bot.wire.pings[-1], house.now)
+    assert bot.player.link_probe.ponged(bot.wire.pings[-1], house.now)
     assert not bot.player.is_unheard
     assert bot.player.event == ""
 

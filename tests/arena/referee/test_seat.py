@@ -12,7 +12,7 @@ from protocol.messages import Ask, Ending, Limits, Mechanism, Verdict
 
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult
-    from arena.referee.referee import Table
+    from arena.referee.live_match import Table
     from tests.arena.conftest import LIMITS, Bot, House
 else:
     LIMITS = Limits(

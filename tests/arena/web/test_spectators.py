@@ -12,7 +12,7 @@ import pytest
 from arena.games import GAMES
 from arena.records import seat_transcript
 from arena.records.visibility import Kind, Viewer
-from arena.referee.referee import Table
+from arena.referee.live_match import Table
 from arena.web import live_match
 from arena.web.spectators import Gallery
 from protocol.messages import Answer, Ending

@@ -80,7 +80,7 @@ class Stand:
         self.gateway = SimpleNamespace(
             players=self.players,
             admission=Admission(self.players, LIMITS, access, requires_token),
-            dismiss=self.dismiss,
+            dismissals=SimpleNamespace(dismiss=self.dismiss),
             timers=Timers(asyncio.get_running_loop()),
         )
         self.competitions: list[Any] = []

@@ -11,8 +11,8 @@ import pytest
 
 from arena.referee.sessions import Players
 from arena.referee.transport import Wire
-from arena.server.admin_requests import Desk
 from arena.server.admission import Admission, Unwelcome
+from arena.server.login import Desk
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
@@ -128,7 +128,7 @@ def test_whoever_has_gone_is_told_nothing() -> None:
     ("error", "said"),
     [
         (UsageError("expected a name"), []),
-        (KeyError("a fault"), ["arena.server.admin_requests"]),
+        (KeyError("a fault"), ["arena.server.login"]),
     ],
 )
 def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most(

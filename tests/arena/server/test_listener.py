@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from arena.server import tls
-from arena.server.tls import Certificate
+from arena.server import listener
+from arena.server.listener import Certificate
 from protocol.errors import UsageError
 from tests.e2e.test_tls import make
 
@@ -93,13 +93,13 @@ def test_the_files_are_looked_at_every_other_second_at_most(
     files: tuple[Path, Path], clock: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[Path] = []
-    stamp = tls._stamp
+    stamp = listener._stamp
 
     def looked(file: Path) -> object:
         looks.append(file)
         return stamp(file)
 
-    monkeypatch.setattr(tls, "_stamp", looked)
+    monkeypatch.setattr(listener, "_stamp", looked)
     certificate = Certificate(*files, clock)
     for _ in range(1000):
         clock.now += 0.01

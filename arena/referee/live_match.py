@@ -1,0 +1,104 @@
+"""One match over the network: who sits where, by which limits, and how far it has come; the referee plays it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from arena.engine.match import Match, MatchResult
+from arena.engine.rules import Game
+from arena.engine.shuffle import commitment
+from arena.referee.bot_session import Player
+from arena.referee.seat import Chair
+from protocol import messages
+from protocol.messages import Ending, Limits, Verdict
+from protocol.vocabulary import Settings
+
+__all__ = ["Forgives", "OnOver", "Table"]
+
+OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
+Forgives: TypeAlias = Callable[[str, Ending, str], bool]
+"""(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
+
+
+class Table:
+    """One match over the network: invited, then played, then over."""
+
+    def __init__(
+        self,
+        table_id: str,
+        game: Game,
+        settings: Settings,
+        players: Sequence[Player],
+        limits: Limits,
+        on_over: OnOver,
+        now: float,
+        by_seat: Sequence[Limits] = (),
+        forgives: Forgives = lambda bot, kind, event: False,
+    ) -> None:
+        self.id = table_id
+        self.game = game
+        self.settings = settings
+        self.limits = limits
+        self.on_over = on_over
+        self.forgives = forgives
+        self.opened_at = now
+        self.seed = secrets.token_bytes(32)
+        self.commitment = commitment(self.seed)
+        self.match: Match | None = None
+        self.chairs = [
+            Chair(self, seat, player, by_seat[seat] if by_seat else limits)
+            for seat, player in enumerate(players)
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the result is known."""
+        return self.match is not None and self.match.termination is not None
+
+    @property
+    def decisions(self) -> int:
+        """How many have been made at it."""
+        return 0 if self.match is None else len(self.match.answers)
+
+    @property
+    def progress(self) -> float:
+        """How far it has come, about: 1 is the end of a match of usual length."""
+        return self.decisions / max(1.0, self.game.decisions(self.settings))
+
+    def invite(self, page: str | None) -> None:
+        """Give every seat its invitation; `page` is where a browser shows the match, if there is a page."""
+        names = tuple(chair.player.name for chair in self.chairs)
+        plain: dict[str, Any] = msgspec.to_builtins(self.settings)
+        for chair in self.chairs:
+            chair.invite(
+                messages.Match(
+                    match=chair.id,
+                    game=self.game.name,
+                    seat=chair.seat,
+                    seats=names,
+                    settings=plain,
+                    limits=chair.limits,
+                    commitment=self.commitment,
+                    page=page,
+                )
+            )
+
+    def begin(self, start: bool = True) -> Match:
+        """Set the match up from the seed and all the nonces there will be; `start` deals."""
+        nonces = tuple(chair.nonce or "" for chair in self.chairs)
+        self.match = Match(
+            self.game,
+            self.settings,
+            seed=self.seed,
+            nonces=nonces,
+            start=False,
+            enforced=tuple(chair.player.enforced for chair in self.chairs),
+            commitment=self.commitment,
+        )
+        if start:
+            self.match.start()
+        return self.match

@@ -1,0 +1,182 @@
+"""Requests and their answers in HTTP on one connection, until one of them makes a WebSocket of it.
+
+Every request is a stranger's: when it has its answer the connection is idle, and with the first byte of the next one it is a stranger's
+again, so that many requests on one connection cost their sender what they cost on many.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from enum import Enum, auto
+
+from websockets.http11 import Request
+
+from arena.referee.timers import Timers
+from arena.referee.transport import Owner
+from arena.server.entrance import Entrance, send
+from arena.server.http import CLOSE, BadRequest, Http
+from arena.server.reply import text
+from arena.server.tcp import CLOSE_S, TcpConnection
+from protocol.messages import Limits
+
+__all__ = ["HttpConnection", "Turn"]
+
+_ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
+_FETCH_S = 30.0  # to read an answer that the kernel has no room for
+_IDLE_S = 15.0  # between two requests, as a page asks again every few seconds
+_HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
+
+
+class Turn(Enum):
+    """Who is to do something in HTTP."""
+
+    ASK = auto()  # the peer sends a request
+    ANSWER = auto()  # we make its answer
+    FETCH = auto()  # the peer reads it
+    IDLE = auto()  # nobody; the peer may ask again
+
+
+class HttpConnection(TcpConnection):
+    """A connection as long as it is no WebSocket; the arguments are those of `TcpConnection`."""
+
+    __slots__ = ("_has_ended", "_http", "_postponed", "_turn", "is_secure")
+
+    def __init__(
+        self,
+        owner: Owner,
+        limits: Limits,
+        timers: Timers,
+        buffer: memoryview,
+        tls: ssl.SSLContext | None = None,
+        entrance: Entrance | None = None,
+    ) -> None:
+        super().__init__(owner, limits, timers, buffer, tls, entrance)
+        self.is_secure = False
+        self._http: Http | None = Http()  # until it is a WebSocket
+        self._turn = Turn.ASK
+        self._postponed: Request | None = None  # waits until it is served
+        self._has_ended = False  # it sends no more, but may read on
+
+    def respond(
+        self, status: int, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> None:
+        """Answer in HTTP; nothing happens if the peer has gone."""
+        http, transport = self._http, self._transport
+        if http is None or transport is None or transport.is_closing():
+            return
+        self._buffer_bytes = max(self._buffer_bytes, len(body) + _HEAD_BYTES)
+        transport.set_write_buffer_limits(1)  # we are told when all is on its way
+        self._write_answer(http.answer(status, headers, body))
+        if not http.keeps_open or self._is_last(http):
+            self._end()
+        elif self.is_behind:
+            self._turn = Turn.FETCH
+            self._set_deadline(_FETCH_S)
+        else:
+            self._answered()
+
+    def serve(self) -> None:
+        """Read what a stranger says; a request that had to wait is answered."""
+        super().serve()
+        waits = self._postponed or (self._http is not None and self._http.has_unread)
+        if waits and self._transport is not None:
+            self._loop.call_soon(self._go_on)
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self.is_behind = False
+        if self._turn is Turn.FETCH:
+            self._answered()
+        self._owner.drained(self._caller)
+
+    # --- within ---
+
+    def _go_on(self) -> None:
+        """Answer a request that had to wait."""
+        is_asked = self._turn is Turn.ASK and self._http is not None
+        if is_asked and not (self._is_held or self._closing):
+            self._attend(b"")
+
+    def _read_request(self, http: Http, data: bytes) -> bytes:
+        """Pass a request on once it is whole; what came after one that has made a WebSocket of the connection."""
+        http.receive(data)
+        try:
+            request, self._postponed = self._postponed or http.next_request(), None
+        except BadRequest as error:
+            send(self, text(error.status, str(error), CLOSE))
+            return b""
+        if request is None:
+            if self._transport is not None and self._has_ended:
+                self._transport.close()
+            elif self._transport is not None and not self._is_held:
+                self._transport.resume_reading()
+            return b""
+        proxies = self._entrance.proxies
+        tls = self._transport and self._transport.get_extra_info("ssl_object")
+        self.is_secure = bool(tls) or proxies.is_https(self._host, request.headers)
+        address = proxies.origin(self._host, request.headers)
+        if address != self.address and not self._entrance.moved(self, address):
+            self._postponed = request
+            self._is_served = False
+            self._set_deadline(self._limits.hello_ms / 1000)
+            return b""
+        self._turn = Turn.ANSWER
+        self._entrance.requested(self._caller, request)
+        if self._turn is Turn.ANSWER and self._http is not None and not self._closing:
+            self._set_deadline(_ANSWER_S)
+        return http.take_rest() if self._http is None else b""
+
+    def _is_last(self, http: Http) -> bool:
+        """Whether the peer has said that it sends no more, and has had its answers."""
+        return self._has_ended and not http.has_unread
+
+    def _answered(self) -> None:
+        """The answer is on its way; the next request may come, or has come already."""
+        assert self._http is not None, "a WebSocket is not answered"
+        assert self._transport is not None, "it has been written to"
+        if self._is_last(self._http):
+            self._end()
+            return
+        self._turn = Turn.IDLE
+        self._set_deadline(_IDLE_S)
+        self._entrance.idles(self._caller, self._first_address)
+        if self._http.has_unread:
+            self._loop.call_soon(self._ask_again)
+        elif not self._is_held:
+            self._transport.resume_reading()
+
+    def _write_answer(self, data: bytes) -> None:
+        """Write it so that `is_behind` tells whether all is on its way."""
+        transport = self._transport
+        is_long = len(data) > _HEAD_BYTES
+        if is_long and transport is not None and not transport.can_write_eof():
+            # A transport that encrypts counts nothing that it has passed on: only
+            # a second write waits in it until the kernel has taken the first.
+            whole = memoryview(data)
+            self._write(whole[:-1])
+            self._write(whole[-1:])
+        else:
+            self._write(data)
+
+    def _ask_again(self) -> None:
+        """The peer goes on: it is as if it had just connected."""
+        if self._turn is Turn.IDLE and self._transport is not None:
+            self._turn = Turn.ASK
+            self._is_served = False
+            self.address = self._first_address
+            self._set_deadline(self._limits.hello_ms / 1000)
+            self._entrance.asks_again(self)
+
+    def _end(self) -> None:
+        """Nothing follows the answer that has been written."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        self._closing = True
+        self._write(b"")
+        # A transport that encrypts does not tell all that waits.
+        waits = transport.get_write_buffer_size() > 0 or not transport.can_write_eof()
+        self._set_deadline(_FETCH_S if waits else CLOSE_S)
+        if self._has_ended:
+            transport.close()  # once all is written
