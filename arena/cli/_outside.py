@@ -6,7 +6,7 @@ As soon as there is one such bot, all bots of that command are processes. The ma
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,8 @@ from arena.cli import Interrupted
 from arena.cli import _shared as shared
 from arena.cli._stop import stops_at_sigterm
 from arena.engine.rules import Game
-from arena.lab.crosstable import Offence, Sitting, unit
+from arena.lab.in_process import sittings
+from arena.lab.series import Offence, Sitting, unit
 from arena.sandbox.bot_spec import Entry, named
 from arena.sandbox.command import Program
 from protocol.errors import UsageError, one_line
@@ -25,7 +26,15 @@ from protocol.messages import Limits
 if TYPE_CHECKING:
     from arena.lab.bot_pool import Guest
 
-__all__ = ["check", "guests", "out", "run", "seed_shown", "sittings"]
+__all__ = [
+    "check",
+    "guests",
+    "in_process",
+    "launched",
+    "out",
+    "run",
+    "seed_shown",
+]
 
 Result = TypeVar("Result")
 
@@ -71,13 +80,53 @@ def guests(
     )
 
 
-def sittings(
+def in_process(
     planned: shared.Plan,
-    guests: Sequence[Guest],
+    bots: Sequence[str],
+    seeds: Mapping[tuple[int, ...], int],
+    seed: int,
+) -> tuple[Sitting, ...]:
+    """Let objects in this process play at tables.
+
+    Args:
+        planned: what is played.
+        bots: the bots, by house name or file.
+        seeds: who sits at each table, as numbers in `bots`, and what its cards are drawn from.
+        seed: the one that begins all of it again.
+
+    Raises:
+        Interrupted: Ctrl-C.
+    """
+    game = planned.game
+    with (
+        shared.stdout_for_results(),
+        shared.progress(
+            game.vocabulary.title,
+            planned.units * len(seeds),
+            unit(game),
+            seed=seed,
+            less=shared.FEWER,
+        ) as progress,
+    ):
+        return sittings(
+            game,
+            [shared.entrant(game, bot) for bot in bots],
+            list(seeds),
+            seeds=seeds.values(),
+            matches=planned.matches,
+            settings=planned.settings,
+            tick=progress.tick,
+        )
+
+
+def launched(
+    planned: shared.Plan,
+    bots: Sequence[str],
+    commands: Sequence[Entry],
     tables: Sequence[tuple[int, ...]],
     limits: Limits,
-) -> tuple[Sitting, ...]:
-    """Let processes play at these tables.
+) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
+    """Let the bots and those of the commands play at tables as processes: what they are called, and what they came to.
 
     Raises:
         Interrupted: Ctrl-C; all bots are stopped by then.
@@ -85,10 +134,11 @@ def sittings(
     from arena.lab.launched import sittings
 
     game = planned.game
-    return run(
+    them = guests(game, bots, commands)
+    played = run(
         lambda progress: sittings(
             game,
-            guests,
+            them,
             tables,
             matches=planned.matches,
             settings=planned.settings,
@@ -100,6 +150,7 @@ def sittings(
         unit(game),
         shared.FEWER,
     )
+    return tuple(guest.name for guest in them), played
 
 
 def run(

@@ -18,7 +18,8 @@ from arena.cli import Interrupted
 from arena.competitions.config import Serve
 from arena.engine.rules import Game
 from arena.games import competition_settings, game_named
-from arena.lab.crosstable import Entrant, Offence, unit
+from arena.lab.in_process import Entrant
+from arena.lab.series import Offence, unit
 from arena.sandbox.bot_spec import Entry, read_entry
 from protocol.errors import ArenaError, BadSettings, UsageError
 from protocol.strategy import Strategy, blaming, find

@@ -12,7 +12,9 @@ from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.engine.rules import Game
-from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
+from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
+from arena.lab.in_process import derived_seed
+from arena.lab.series import unit
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -78,11 +80,15 @@ def command(
         defaults=SETTINGS.get(game.name),
         competition=True,
     )
+    count = len(names) + len(commands)
+    pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
     if commands:
-        table = _play_outside(planned, names, commands, limits)
+        played = outside.launched(planned, names, commands, pairings, limits)
+        table = CrossTable(*played)
     else:
         seed = shared.fresh_seed(seed)
-        table = _play(planned, names, seed)
+        seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
+        table = CrossTable(names, outside.in_process(planned, names, seeds, seed))
     if as_json:
         shared.print_json(_document(planned, table, seed))
     else:
@@ -92,41 +98,6 @@ def command(
             outside.out(table.names[bot], offence) for bot, offence in offences.items()
         ]
         raise shared.Eliminated("; ".join(texts))
-
-
-def _play(planned: shared.Plan, names: Sequence[str], seed: int) -> CrossTable:
-    """In this process."""
-    game = planned.game
-    itself = game.name in AGAINST_ITSELF
-    units = planned.units * len(tables(game.seats, len(names), itself=itself))
-    with (
-        shared.stdout_for_results(),
-        shared.progress(
-            game.vocabulary.title, units, unit(game), seed=seed, less=shared.FEWER
-        ) as progress,
-    ):
-        return cross(
-            game,
-            [shared.entrant(game, name) for name in names],
-            matches=planned.matches,
-            settings=planned.settings,
-            seed=seed,
-            tick=progress.tick,
-        )
-
-
-def _play_outside(
-    planned: shared.Plan,
-    names: Sequence[str],
-    commands: Sequence[Entry],
-    limits: Limits,
-) -> CrossTable:
-    """As processes."""
-    game = planned.game
-    guests = outside.guests(game, names, commands)
-    pairings = tables(game.seats, len(guests), itself=game.name in AGAINST_ITSELF)
-    sittings = outside.sittings(planned, guests, pairings, limits=limits)
-    return CrossTable(tuple(guest.name for guest in guests), sittings)
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:

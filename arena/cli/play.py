@@ -11,7 +11,7 @@ from arena.cli import _outside as outside
 from arena.cli import _shared as shared
 from arena.cli._limits import Command, limits_options
 from arena.engine.rules import Game
-from arena.lab.crosstable import Sitting, play_sitting, unit
+from arena.lab.series import Sitting, unit
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -58,11 +58,12 @@ def command(
         raise UsageError(f"{game.name} is played by {expected}, got {got}")
     outside.check(commands, seed, limits)
     planned = shared.plan(game, games=games, hands=hands, settings=settings)
+    table = tuple(range(game.seats))
     if commands:
-        names, sitting = _play_outside(planned, bots, commands, limits)
+        names, [sitting] = outside.launched(planned, bots, commands, [table], limits)
     else:
         seed = shared.fresh_seed(seed)
-        names, sitting = bots, _play(planned, bots, seed)
+        names, [sitting] = bots, outside.in_process(planned, bots, {table: seed}, seed)
     if as_json:
         shared.print_json(_document(planned, names, sitting, seed))
     else:
@@ -70,45 +71,6 @@ def command(
     if sitting.offence is not None:
         name = names[sitting.offence.place]
         raise shared.Eliminated(outside.out(name, sitting.offence))
-
-
-def _play(planned: shared.Plan, bots: tuple[str, ...], seed: int) -> Sitting:
-    """In this process."""
-    game = planned.game
-    with (
-        shared.stdout_for_results(),
-        shared.progress(
-            game.vocabulary.title,
-            planned.units,
-            unit(game),
-            seed=seed,
-            less=shared.FEWER,
-        ) as progress,
-    ):
-        return play_sitting(
-            game,
-            [shared.entrant(game, bot) for bot in bots],
-            tuple(range(game.seats)),
-            matches=planned.matches,
-            settings=planned.settings,
-            seed=seed,
-            tick=progress.tick,
-        )
-
-
-def _play_outside(
-    planned: shared.Plan,
-    bots: tuple[str, ...],
-    commands: tuple[Entry, ...],
-    limits: Limits,
-) -> tuple[tuple[str, ...], Sitting]:
-    """As processes: what the bots are called, and what they came to."""
-    game = planned.game
-    guests = outside.guests(game, bots, commands)
-    [sitting] = outside.sittings(
-        planned, guests, [tuple(range(game.seats))], limits=limits
-    )
-    return tuple(guest.name for guest in guests), sitting
 
 
 def _document(
