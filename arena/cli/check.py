@@ -17,8 +17,8 @@ import msgspec
 from arena.authoring.conformance import Checked, Outcome, Status
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
-from arena.cli._stop import stops_at_sigterm
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import Serve
 from arena.games import game_named
 from arena.sandbox.bot_spec import Entry, named

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import _outside as outside
+from arena.cli import _lab_runs as lab_runs
 from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
 from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
 from arena.lab.in_process import derived_seed
@@ -68,7 +68,7 @@ def command(
     --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name, units, won, total, total_error,
     mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
     """
-    outside.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits)
     names = bots or (() if commands else tuple(house_bots(game.name)))
     _check_names(game, names, len(commands))
     planned = shared.plan(
@@ -83,19 +83,19 @@ def command(
     count = len(names) + len(commands)
     pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
     if commands:
-        played = outside.launched(planned, names, commands, pairings, limits)
+        played = lab_runs.launched(planned, names, commands, pairings, limits)
         table = CrossTable(*played)
     else:
         seed = shared.fresh_seed(seed)
         seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
-        table = CrossTable(names, outside.in_process(planned, names, seeds, seed))
+        table = CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
     if as_json:
         shared.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
     if offences := table.offences:
         texts = [
-            outside.out(table.names[bot], offence) for bot, offence in offences.items()
+            lab_runs.out(table.names[bot], offence) for bot, offence in offences.items()
         ]
         raise shared.Eliminated("; ".join(texts))
 
@@ -161,7 +161,7 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
     won = "ahead" if planned.game.seats == 1 else "won"
 
     title = (
-        f"{planned.title} per {_TABLES[planned.game.seats]}{outside.seed_shown(seed)}"
+        f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
     )
     columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     shown = Table("bot")

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
+from arena.cli import _competition_report as report
 from arena.cli import _shared as shared
 from arena.competitions.competition import Competition, Report
 from arena.lab.demo import FIELD, demo

@@ -7,9 +7,9 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import _outside as outside
+from arena.cli import _lab_runs as lab_runs
 from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
 from arena.lab.series import Sitting, unit
 from arena.sandbox.bot_spec import Entry
@@ -56,21 +56,21 @@ def command(
     if len(bots) + len(commands) != game.seats:
         expected, got = shared.plural(game.seats, "bot"), len(bots) + len(commands)
         raise UsageError(f"{game.name} is played by {expected}, got {got}")
-    outside.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits)
     planned = shared.plan(game, games=games, hands=hands, settings=settings)
     table = tuple(range(game.seats))
     if commands:
-        names, [sitting] = outside.launched(planned, bots, commands, [table], limits)
+        names, [sitting] = lab_runs.launched(planned, bots, commands, [table], limits)
     else:
         seed = shared.fresh_seed(seed)
-        names, [sitting] = bots, outside.in_process(planned, bots, {table: seed}, seed)
+        names, [sitting] = bots, lab_runs.in_process(planned, bots, {table: seed}, seed)
     if as_json:
         shared.print_json(_document(planned, names, sitting, seed))
     else:
         _show(planned, names, sitting, seed)
     if sitting.offence is not None:
         name = names[sitting.offence.place]
-        raise shared.Eliminated(outside.out(name, sitting.offence))
+        raise shared.Eliminated(lab_runs.out(name, sitting.offence))
 
 
 def _document(
@@ -118,7 +118,7 @@ def _show(
             shared.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
             *points,
         )
-    shared.print_table(f"{planned.title}{outside.seed_shown(seed)}", table)
+    shared.print_table(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
     if planned.game.seats > 1:
         click.echo(_verdict(bots, sitting))
 

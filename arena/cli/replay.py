@@ -12,7 +12,7 @@ import click
 import msgspec
 import sqlalchemy as sa
 
-from arena.cli import _outside as outside
+from arena.cli import _lab_runs as lab_runs
 from arena.cli import _shared as shared
 from arena.engine.match import Record
 from arena.engine.rules import Game
@@ -252,7 +252,7 @@ def _rehearse(
             found.record, seat, players, start, found.limits, found.name
         )
 
-    done = outside.run(lambda _: ask(), "asking", 1, "bot", "questions")
+    done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
     ended = done.ended
     if as_json:
         differs = ended if isinstance(ended, replay_to_bot.Differs) else None

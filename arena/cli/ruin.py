@@ -7,9 +7,9 @@ from itertools import count
 
 import click
 
-from arena.cli import _outside as outside
+from arena.cli import _lab_runs as lab_runs
 from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
 from arena.lab.ruin import Attempt, Ruin, ruin
 from arena.sandbox.bot_spec import Entry
@@ -78,7 +78,7 @@ def command(
     --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided, offences, share,
     standard_error}]}, a result per ante; `seed` is null with --bot.
     """
-    outside.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
         raise UsageError("expected one bot, as BOT or with --bot")
     if bot is None:
@@ -87,7 +87,7 @@ def command(
                 "expected no --ante with --bot: what it antes is the command's own business"
             )
         attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
-        _try_outside(attempt, commands, trials, limits, as_json)
+        _try_launched(attempt, commands, trials, limits, as_json)
         return
     seed = shared.fresh_seed(seed)
     wanted = antes or (None,)
@@ -137,7 +137,7 @@ def _try(
         ]
 
 
-def _try_outside(
+def _try_launched(
     attempt: Attempt,
     commands: tuple[Entry, ...],
     trials: int,
@@ -147,8 +147,8 @@ def _try_outside(
     """Let a process try."""
     from arena.lab.launched import ruin
 
-    [guest] = outside.guests(attempt.game, (), commands)
-    result, offence = outside.run(
+    [guest] = lab_runs.guests(attempt.game, (), commands)
+    result, offence = lab_runs.run(
         lambda progress: ruin(
             attempt, guest, trials=trials, limits=limits, tick=progress.tick
         ),
@@ -159,7 +159,7 @@ def _try_outside(
     )
     _print(attempt.game, guest.name, (None,), [result], None, as_json)
     if offence is not None:
-        raise shared.Eliminated(outside.out(guest.name, offence))
+        raise shared.Eliminated(lab_runs.out(guest.name, offence))
 
 
 def _trials(
@@ -215,7 +215,7 @@ def _show(
     first = results[0]
     title = (
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
-        f"{shared.plural(first.trials, 'trial')}{outside.seed_shown(seed)}"
+        f"{shared.plural(first.trials, 'trial')}{lab_runs.seed_shown(seed)}"
     )
     table = Table()
     rare = [

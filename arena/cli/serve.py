@@ -12,12 +12,12 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
+from arena.cli import _competition_report as report
 from arena.cli import _shared as shared
-from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
-from arena.cli._limits import Command, limits_options
-from arena.cli._ours import Teller, launched
-from arena.cli._stop import Stop
+from arena.cli._addresses import Door, elsewhere, page_at, tls_of
+from arena.cli._launched_bots import Teller, launched
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import Stop
 from arena.competitions.admin import Instructor
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition, Report

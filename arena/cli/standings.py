@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
+from arena.cli import _competition_report as report
 from arena.cli import _shared as shared
 from arena.competitions.competition import Report
 from arena.storage.live_results import Results

@@ -12,11 +12,11 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
+from arena.cli import _competition_report as report
 from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
-from arena.cli._ours import Teller
-from arena.cli._stop import stops_at_sigterm
+from arena.cli._launched_bots import Teller
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import stops_at_sigterm
 from arena.competitions.arena_host import Host
 from arena.competitions.bot_supervisor import program_of
 from arena.competitions.competition import Competition, Report

@@ -14,7 +14,7 @@ import click
 
 from arena.cli import Interrupted
 from arena.cli import _shared as shared
-from arena.cli._stop import stops_at_sigterm
+from arena.cli._signals import stops_at_sigterm
 from arena.engine.rules import Game
 from arena.lab.in_process import sittings
 from arena.lab.series import Offence, Sitting, unit
