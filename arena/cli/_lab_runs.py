@@ -1,6 +1,7 @@
-"""What `arena play`, `cross` and `ruin` share when a bot is given by its command line: who takes part, Ctrl-C, and what is said of who is out.
+"""What `arena play`, `cross`, `ruin` and `replay --bot` share: what is played, by objects in this process or by processes, and who is out.
 
-As soon as there is one such bot, all bots of that command are processes. The machinery for that is imported then and not before.
+As soon as one bot is given by its command line, all bots of that command are processes. The machinery for that is imported then and not
+before.
 """
 
 from __future__ import annotations
@@ -11,34 +12,113 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _shared as shared
+from arena.cli import _output as output
 from arena.cli._signals import stops_at_sigterm
 from arena.engine.rules import Game
-from arena.lab.in_process import sittings
+from arena.games import competition_settings
+from arena.lab.in_process import entrant, sittings
 from arena.lab.series import Offence, Sitting, unit
 from arena.sandbox.bot_spec import Entry, named
 from arena.sandbox.command import Program
 from protocol.errors import UsageError, one_line
 from protocol.messages import Limits
+from protocol.vocabulary import Settings
 
 if TYPE_CHECKING:
     from arena.lab.bot_pool import Guest
 
 __all__ = [
+    "FEWER",
+    "Plan",
     "check",
     "guests",
     "in_process",
     "launched",
+    "offence_document",
     "out",
+    "plan",
     "run",
     "seed_shown",
 ]
 
 Result = TypeVar("Result")
 
+FEWER = "--games or --hands"
+
 _TAIL_LINES = 20  # a traceback, and some of what was printed before
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What is to be played: how many matches, and by which settings."""
+
+    game: Game
+    matches: int
+    settings: Settings
+
+    @property
+    def units(self) -> int:
+        """How many hands, games or matches one table will play at most."""
+        per_match = {"hand": "hands", "game": "games"}.get(unit(self.game))
+        return self.matches * (getattr(self.settings, per_match) if per_match else 1)
+
+    def score(self, value: float | None, digits: int = 0) -> str:
+        """A score, or the mean of several, for people; games won need no sign."""
+        if self.game.name != "gin_rummy" or value is None:
+            return output.signed(value, digits)
+        return f"{value:,.{digits}f}"
+
+    @property
+    def title(self) -> str:
+        """The game and how much of it, for people."""
+        what = unit(self.game)
+        text = f"{self.game.vocabulary.title}, {output.plural(self.matches, 'match')}"
+        return text if what == "match" else f"{text}, {output.plural(self.units, what)}"
+
+
+def plan(
+    game: Game,
+    *,
+    games: int | None,
+    hands: int | None,
+    settings: Mapping[str, object],
+    matches: int = 1,
+    defaults: Mapping[str, object] | None = None,
+    competition: bool = False,
+) -> Plan:
+    """What `--games`, `--hands` and `--set` ask for together.
+
+    Args:
+        game: what is played.
+        games: the option.
+        hands: the option.
+        settings: the options `--set`.
+        matches: how many there are if `--games` does not say.
+        defaults: settings that differ from the rulebook's unless an option gives them.
+        competition: whether the rulebook's are those of a competition (B14, K3).
+
+    Raises:
+        UsageError: they contradict each other or do not suit the game.
+        BadSettings: a setting that is unknown or out of its range.
+    """
+    known = game.vocabulary.settings.__struct_fields__
+    chosen: dict[str, object] = {}
+    if hands is not None:
+        if "hands" not in known:
+            raise UsageError(f"a match of {game.name} has no --hands; expected --games")
+        chosen["hands"] = hands
+    if games is not None and "games" in known:
+        chosen["games"] = games
+    elif games is not None:
+        matches = games
+    for name in chosen.keys() & settings.keys():
+        raise UsageError(f"expected --{name} or --set {name}=…, got both")
+    asked = {**(defaults or {}), **settings, **chosen}
+    if competition:
+        return Plan(game, matches, competition_settings(game, asked))
+    return Plan(game, matches, game.vocabulary.read_settings(asked))
 
 
 def check(entries: Sequence[Entry], seed: int | None, limits: Limits) -> None:
@@ -68,9 +148,9 @@ def guests(
     """
     from arena.lab.bot_pool import Guest
 
-    with shared.stdout_for_results():
+    with output.stdout_for_results():
         for bot in bots:
-            shared.entrant(game, bot)
+            entrant(game, bot)
     nothing = Program(())
     taken = [Entry(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)]
     commands = named([*taken, *entries])[len(taken) :]
@@ -81,7 +161,7 @@ def guests(
 
 
 def in_process(
-    planned: shared.Plan,
+    planned: Plan,
     bots: Sequence[str],
     seeds: Mapping[tuple[int, ...], int],
     seed: int,
@@ -99,18 +179,18 @@ def in_process(
     """
     game = planned.game
     with (
-        shared.stdout_for_results(),
-        shared.progress(
+        output.stdout_for_results(),
+        output.progress(
             game.vocabulary.title,
             planned.units * len(seeds),
             unit(game),
             seed=seed,
-            less=shared.FEWER,
+            less=FEWER,
         ) as progress,
     ):
         return sittings(
             game,
-            [shared.entrant(game, bot) for bot in bots],
+            [entrant(game, bot) for bot in bots],
             list(seeds),
             seeds=seeds.values(),
             matches=planned.matches,
@@ -120,7 +200,7 @@ def in_process(
 
 
 def launched(
-    planned: shared.Plan,
+    planned: Plan,
     bots: Sequence[str],
     commands: Sequence[Entry],
     tables: Sequence[tuple[int, ...]],
@@ -148,30 +228,30 @@ def launched(
         game.vocabulary.title,
         planned.units * len(tables),
         unit(game),
-        shared.FEWER,
+        FEWER,
     )
     return tuple(guest.name for guest in them), played
 
 
 def run(
-    playing: Callable[[shared.Progress], Coroutine[Any, Any, Result]],
+    playing: Callable[[output.Progress], Coroutine[Any, Any, Result]],
     what: str,
     total: int,
     noun: str,
     less: str,
 ) -> Result:
-    """Let processes play, with a progress bar; the arguments are those of `shared.progress`.
+    """Let processes play, with a progress bar; the arguments are those of `output.progress`.
 
     Raises:
         Interrupted: Ctrl-C; all bots are stopped by then.
     """
     # No seed begins the same again, and Ctrl-C does not get as far as to say so.
-    with shared.progress(what, total, noun, seed=0, less=less) as progress:
+    with output.progress(what, total, noun, seed=0, less=less) as progress:
         try:
             return asyncio.run(_until_stopped(playing(progress)))
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise Interrupted(
-                f"interrupted after {progress.done:,} of {shared.plural(total, noun)}, all bots are stopped; "
+                f"interrupted after {progress.done:,} of {output.plural(total, noun)}, all bots are stopped; "
                 f"fewer {less} take less time"
             ) from None
 
@@ -186,8 +266,30 @@ def out(name: str, offence: Offence) -> str:
     """Who is out, why, and what can be done about it; what its process wrote last goes to stderr before."""
     for line in offence.stderr.splitlines()[-_TAIL_LINES:]:
         click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
-    text = shared.eliminated(name, offence)
+    text = eliminated(name, offence)
     return f"{text}; {offence.advice}" if offence.advice else text
+
+
+def eliminated(name: str, offence: Offence) -> str:
+    """Who is out and why, in a sentence."""
+    return (
+        f"{name} is eliminated in match {offence.match}: {offence.kind}: {offence.text}"
+    )
+
+
+def offence_document(
+    offence: Offence | None, names: Sequence[str]
+) -> dict[str, object] | None:
+    """An offence for a JSON document."""
+    if offence is None:
+        return None
+    return {
+        "bot": offence.bot,
+        "name": names[offence.bot],
+        "kind": offence.kind,
+        "text": offence.text,
+        "match": offence.match,
+    }
 
 
 def seed_shown(seed: int | None) -> str:

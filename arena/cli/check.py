@@ -16,7 +16,8 @@ import msgspec
 
 from arena.authoring.conformance import Checked, Outcome, Status
 from arena.cli import Interrupted
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.cli._limit_options import Command, limits_options
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import Serve
@@ -78,7 +79,7 @@ _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
     help="Draw the same seeds and opponents as last time. The bot's own chance, its nonces, which the cards depend on, too, and time are not fixed.",
 )
 @click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
-@shared.json_option
+@options.json_option
 @limits_options
 @click.pass_context
 def command(
@@ -125,7 +126,7 @@ def command(
         quiet=as_json,
     )
     if as_json:
-        shared.print_json(msgspec.to_builtins(checked))
+        output.print_json(msgspec.to_builtins(checked))
     else:
         click.echo("\n".join(summary_of(checked)))
     if not checked.passed:
@@ -253,7 +254,7 @@ def summary_of(checked: Checked) -> list[str]:
     if report.decisions:
         times = f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
         lines.append(
-            f"{shared.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
+            f"{output.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
             f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
         )
     if report.memory_mib is not None:
@@ -268,7 +269,7 @@ def summary_of(checked: Checked) -> list[str]:
     short = counts[Status.INCOMPLETE]
     seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
-        f"{shared.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
+        f"{output.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
         f"{counts[Status.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
     )
     return lines
@@ -285,4 +286,4 @@ def verdict_on(checked: Checked) -> str:
         )
     if not failed:
         return "nothing was played"
-    return f"{len(failed)} of {shared.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"
+    return f"{len(failed)} of {output.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"

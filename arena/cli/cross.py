@@ -9,7 +9,8 @@ import click
 import msgspec
 
 from arena.cli import _lab_runs as lab_runs
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
 from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
@@ -32,13 +33,13 @@ SETTINGS = {"gin_rummy": {"games": 1000}}
 
 
 @click.command(name="cross", cls=Command)
-@shared.game_argument
+@options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
-@shared.bot_option
-@shared.matches_option
-@shared.set_option
-@shared.seed_option
-@shared.json_option
+@options.bot_option
+@options.matches_option
+@options.set_option
+@options.seed_option
+@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -71,7 +72,7 @@ def command(
     lab_runs.check(commands, seed, limits)
     names = bots or (() if commands else tuple(house_bots(game.name)))
     _check_names(game, names, len(commands))
-    planned = shared.plan(
+    planned = lab_runs.plan(
         game,
         games=games,
         hands=hands,
@@ -86,18 +87,18 @@ def command(
         played = lab_runs.launched(planned, names, commands, pairings, limits)
         table = CrossTable(*played)
     else:
-        seed = shared.fresh_seed(seed)
+        seed = options.fresh_seed(seed)
         seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
         table = CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
     if as_json:
-        shared.print_json(_document(planned, table, seed))
+        output.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
     if offences := table.offences:
         texts = [
             lab_runs.out(table.names[bot], offence) for bot, offence in offences.items()
         ]
-        raise shared.Eliminated("; ".join(texts))
+        raise output.Eliminated("; ".join(texts))
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
@@ -106,14 +107,14 @@ def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
             raise UsageError(f"expected each bot once, got {name!r} twice")
     fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
     if (got := len(names) + commands) < fewest:
-        expected = shared.plural(fewest, "bot")
+        expected = output.plural(fewest, "bot")
         raise UsageError(
             f"a cross table of {game.name} needs at least {expected}, got {got}"
         )
 
 
 def _document(
-    planned: shared.Plan, table: CrossTable, seed: int | None
+    planned: lab_runs.Plan, table: CrossTable, seed: int | None
 ) -> dict[str, Any]:
     names = table.names
     return {
@@ -131,7 +132,7 @@ def _document(
                 "total_error": standing.total_error,
                 "mean": standing.mean,
                 "mean_error": standing.mean_error,
-                "eliminated": shared.offence_document(standing.offence, names),
+                "eliminated": lab_runs.offence_document(standing.offence, names),
             }
             for standing in table.standings()
         ],
@@ -144,14 +145,14 @@ def _document(
                 "score_errors": [sample.error_of_total for sample in sitting.samples],
                 "points": sitting.points,
                 "won": sitting.won,
-                "eliminated": shared.offence_document(sitting.offence, names),
+                "eliminated": lab_runs.offence_document(sitting.offence, names),
             }
             for sitting in table.sittings
         ],
     }
 
 
-def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
+def _show(planned: lab_runs.Plan, table: CrossTable, seed: int | None) -> None:
     from rich.table import Table
 
     standings = table.standings()
@@ -172,8 +173,8 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
             cells = [_cell(planned, table, standing.bot, other) for other in order]
         else:
             cells = [f"{standing.units:,}", f"{standing.won:,}"]
-        total = shared.with_error(planned.score(standing.total), standing.total_error)
-        mean = shared.with_error(
+        total = output.with_error(planned.score(standing.total), standing.total_error)
+        mean = output.with_error(
             planned.score(standing.mean, 3), standing.mean_error, 3
         )
         if not standing.units:
@@ -181,14 +182,14 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
         if standing.offence is not None:
             total, mean = "eliminated", standing.offence.kind
         shown.add_row(table.names[standing.bot], *cells, total, mean)
-    shared.print_table(title, shown)
+    output.print_table(title, shown)
 
 
-def _cell(planned: shared.Plan, table: CrossTable, bot: int, other: int) -> str:
+def _cell(planned: lab_runs.Plan, table: CrossTable, bot: int, other: int) -> str:
     """What `bot` scored against `other`; of its own two instances, what the first one did."""
     for sitting in table.counting():
         if sorted(sitting.bots) == sorted((bot, other)):
             place = sitting.bots.index(bot)
             score = planned.score(sitting.scores[place])
-            return shared.with_error(score, sitting.samples[place].error_of_total)
+            return output.with_error(score, sitting.samples[place].error_of_total)
     return "–"

@@ -13,7 +13,8 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.cli._addresses import Door, elsewhere, page_at, tls_of
 from arena.cli._launched_bots import Teller, launched
 from arena.cli._limit_options import Command, limits_options
@@ -113,7 +114,7 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
     show_envvar=True,
     help="The port; 0 takes a free one.",
 )
-@shared.db_option("The database, made if it is not there.")
+@options.db_option("The database, made if it is not there.")
 @click.option(
     "--bot",
     "bots",
@@ -210,8 +211,8 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
     callback=_print_example,
     help="Print a file for --config, for a whole course, and exit.",
 )
-@shared.set_option
-@shared.json_option
+@options.set_option
+@options.json_option
 @limits_options
 @click.pass_obj
 def command(
@@ -262,7 +263,7 @@ def command(
         *(run.game for run in config.runs),
     }
     ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
-    where = shared.database(db)
+    where = options.database(db)
     log = None if log_file in (None, "-") else Path(str(log_file))
     secret = (path for path in (tls_key, log) if path is not None)
     hidden = (*config.files, *secret)
@@ -296,7 +297,7 @@ def command(
     door.check()
     evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
     stop = stop or Stop()
-    goes_on = f"all matches that were over are in {shared.shown(where)}, and the same command goes on from there"
+    goes_on = f"all matches that were over are in {options.shown(where)}, and the same command goes on from there"
     failed = False
     with Store(where, exclusive=True) as store:
         try:
@@ -409,7 +410,7 @@ def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None
 
 def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
     board.follow(competition.title, competition)
-    count = shared.plural(len(competition.plan.players), "bot")
+    count = output.plural(len(competition.plan.players), "bot")
     verb = "competes" if len(competition.plan.players) == 1 else "compete"
     teller.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
@@ -417,6 +418,6 @@ def _started(competition: Competition, board: report.Board, teller: Teller) -> N
 def _over(done: Report, board: report.Board, as_json: bool) -> None:
     board.forget(done.competition)
     if as_json:
-        shared.print_json(report.documents([done])[0])
+        output.print_json(report.documents([done])[0])
     else:
         report.show(done)

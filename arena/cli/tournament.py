@@ -13,7 +13,8 @@ import msgspec
 
 from arena.cli import Interrupted
 from arena.cli import _competition_report as report
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.cli._launched_bots import Teller
 from arena.cli._limit_options import Command, limits_options
 from arena.cli._signals import stops_at_sigterm
@@ -39,9 +40,9 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
 
 @click.command(name=_NAME, cls=Command)
 @click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
-@shared.game_argument
+@options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
-@shared.bot_option
+@options.bot_option
 @click.option(
     "--matches",
     type=click.IntRange(1, 100_000),
@@ -87,8 +88,8 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     metavar="FILE",
     help="Add a line for every match to FILE; - is stderr.",
 )
-@shared.set_option
-@shared.json_option
+@options.set_option
+@options.json_option
 @limits_options
 def command(
     form: str,
@@ -133,7 +134,7 @@ def command(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             where: str | Path = folder / "tournament.db"
         else:
-            where = shared.database(db)
+            where = options.database(db)
         own = (where,) if isinstance(where, Path) else ()
         for bot in entrants:
             views(program_of(bot), own)
@@ -144,16 +145,16 @@ def command(
             kept = (
                 "; with --db it could be gone on with"
                 if db is None
-                else f"; the same command goes on from there, {shared.shown(where)}"
+                else f"; the same command goes on from there, {options.shown(where)}"
             )
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
     if as_json:
-        shared.print_json(report.documents([done])[0])
+        output.print_json(report.documents([done])[0])
     else:
         report.show(done)
     out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
     if out:
-        raise shared.Eliminated(f"eliminated: {', '.join(out)}")
+        raise output.Eliminated(f"eliminated: {', '.join(out)}")
 
 
 def _entrants(

@@ -16,10 +16,10 @@ from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
 from arena.lab.series import Series, Sitting
 from protocol.errors import UsageError
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, blaming, find
 from protocol.vocabulary import Settings
 
-__all__ = ["Entrant", "derived_seed", "play", "sittings"]
+__all__ = ["Entrant", "derived_seed", "entrant", "play", "sittings"]
 
 
 def play(
@@ -74,6 +74,26 @@ class Entrant(msgspec.Struct, frozen=True):
 
     name: str
     make: Callable[[str], Strategy]
+
+
+def entrant(
+    game: Game, bot: str, arguments: Mapping[str, object] | None = None
+) -> Entrant:
+    """A bot by house name or file, whose class is constructed with these arguments.
+
+    Raises:
+        UnknownBot: there is none, or it cannot be loaded; also from `make` if its class cannot be constructed.
+    """
+    cls = find(game.name, bot)
+
+    def make(seed: str) -> Strategy:
+        with blaming(f"{bot} cannot be started"):
+            strategy: Strategy = cls(**(arguments or {}))
+            if callable(seeding := getattr(strategy, "seed", None)):
+                seeding(seed)
+        return strategy
+
+    return Entrant(bot, make)
 
 
 def sittings(

@@ -10,7 +10,7 @@ import pytest
 
 from arena.cli import Interrupted
 from arena.cli import _lab_runs as lab_runs
-from arena.cli import _shared as shared
+from arena.cli import _output as output
 from arena.games import GAMES
 from arena.lab.series import Offence
 from arena.sandbox.bot_spec import read_entry
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt, "cancelled"])
 def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
-    def playing(progress: shared.Progress) -> Coroutine[Any, Any, None]:
+    def playing(progress: output.Progress) -> Coroutine[Any, Any, None]:
         async def play() -> None:
             progress.tick()
             progress.tick()
@@ -127,7 +127,7 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
 def test_an_offence_in_this_process_is_told_as_ever() -> None:
     offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
 
-    assert lab_runs.out("ann", offence) == shared.eliminated("ann", offence)
+    assert lab_runs.out("ann", offence) == lab_runs.eliminated("ann", offence)
 
 
 def test_only_seeds_that_there_are_are_shown() -> None:
