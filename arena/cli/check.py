@@ -179,23 +179,7 @@ def _run(
     from arena.authoring.conformance.run import run
     from arena.authoring.conformance.table import seed_of
 
-    def frame(who: str, text: str) -> None:
-        if verbose:
-            shown = one_line(text, _FRAME)
-            click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
-
-    def progress(text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
-
-    is_shown = sys.stderr.isatty() and not verbose
-
-    def told(outcome: Outcome) -> None:
-        if is_shown:
-            click.echo(_CLEAR, err=True, nl=False)
-        if not quiet:
-            click.echo("\n".join(lines_of(outcome)))
-            sys.stdout.flush()
+    display = _Display(verbose=verbose, quiet=quiet)
 
     async def check() -> Checked:
         stops_at_sigterm()
@@ -203,8 +187,8 @@ def _run(
             None if entry is None else entry.program,
             "bot" if entry is None else entry.name or "bot",
             limits,
-            frame,
-            lambda text: click.echo(f"{_CLEAR if is_shown else ''}{text}", err=True),
+            display.frame,
+            display.note,
         )
         checked = await run(
             bot,
@@ -212,8 +196,8 @@ def _run(
             rounds=rounds,
             rng=seed_of(seed),
             address=address,
-            on_step=told,
-            on_progress=progress if is_shown else None,
+            on_step=display.step_done,
+            on_progress=display.progress if display.has_progress else None,
         )
         return msgspec.structs.replace(checked, seed=seed)
 
@@ -223,6 +207,38 @@ def _run(
         raise Interrupted(
             "interrupted" if entry is None else "interrupted, the bot is stopped"
         ) from None
+
+
+class _Display:
+    """What is shown while a check runs: steps on stdout unless `quiet`, all else on stderr, how far it is on a terminal only.
+
+    Args:
+        verbose: every frame is shown.
+        quiet: steps are not, as a JSON document follows.
+    """
+
+    def __init__(self, *, verbose: bool, quiet: bool) -> None:
+        self._is_verbose, self._is_quiet = verbose, quiet
+        self.has_progress = sys.stderr.isatty() and not verbose
+
+    def frame(self, who: str, text: str) -> None:
+        if self._is_verbose:
+            shown = one_line(text, _FRAME)
+            click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
+
+    def note(self, text: str) -> None:
+        click.echo(f"{_CLEAR if self.has_progress else ''}{text}", err=True)
+
+    def progress(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+
+    def step_done(self, outcome: Outcome) -> None:
+        if self.has_progress:
+            click.echo(_CLEAR, err=True, nl=False)
+        if not self._is_quiet:
+            click.echo("\n".join(lines_of(outcome)))
+            sys.stdout.flush()
 
 
 def lines_of(outcome: Outcome) -> list[str]:

@@ -81,24 +81,34 @@ def command(
         defaults=SETTINGS.get(game.name),
         competition=True,
     )
-    count = len(names) + len(commands)
-    pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
-    if commands:
-        played = lab_runs.launched(planned, names, commands, pairings, limits)
-        table = CrossTable(*played)
-    else:
-        seed = options.fresh_seed(seed)
-        seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
-        table = CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
+    seed = None if commands else options.fresh_seed(seed)
+    table = _play(planned, names, commands, limits, seed)
     if as_json:
         output.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
-    if offences := table.offences:
-        texts = [
-            lab_runs.out(table.names[bot], offence) for bot, offence in offences.items()
-        ]
-        raise output.Eliminated("; ".join(texts))
+    out = [lab_runs.out(table.names[bot], why) for bot, why in table.offences.items()]
+    if out:
+        raise output.Eliminated("; ".join(out))
+
+
+def _play(
+    planned: lab_runs.Plan,
+    names: tuple[str, ...],
+    commands: Sequence[Entry],
+    limits: Limits,
+    seed: int | None,
+) -> CrossTable:
+    """In this process with a seed, as processes without."""
+    game = planned.game
+    count = len(names) + len(commands)
+    pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
+    if seed is None:
+        return CrossTable(
+            *lab_runs.launched(planned, names, commands, pairings, limits)
+        )
+    seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
+    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:

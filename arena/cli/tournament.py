@@ -129,6 +129,24 @@ def command(
     )
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
+    done = _run(plan, entrants, db, log_file)
+    if as_json:
+        output.print_json(report.documents([done])[0])
+    else:
+        report.show(done)
+    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
+    if out:
+        raise output.Eliminated(f"eliminated: {', '.join(out)}")
+
+
+def _run(
+    plan: Plan, entrants: Sequence[Bot], db: str | None, log_file: str | None
+) -> Report:
+    """Play it with its results in `db`, or in a database that is thrown away.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; all bots are stopped by then.
+    """
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -140,7 +158,7 @@ def command(
             views(program_of(bot), own)
         store = stack.enter_context(Store(where, exclusive=True))
         try:
-            done = asyncio.run(_play(store, plan, log_file))
+            return asyncio.run(_play(store, plan, log_file))
         except (KeyboardInterrupt, asyncio.CancelledError):
             kept = (
                 "; with --db it could be gone on with"
@@ -148,13 +166,6 @@ def command(
                 else f"; the same command goes on from there, {options.shown(where)}"
             )
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
-    if as_json:
-        output.print_json(report.documents([done])[0])
-    else:
-        report.show(done)
-    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
-    if out:
-        raise output.Eliminated(f"eliminated: {', '.join(out)}")
 
 
 def _entrants(
