@@ -12,7 +12,8 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.lab.bench import Bench, bench, idle
+from arena.lab.bench import Bench, bench
+from arena.lab.idle_connections import idle
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 
