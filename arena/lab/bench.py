@@ -32,9 +32,6 @@ __all__ = ["Bench", "InProcess", "Network", "bench", "in_process"]
 ROUNDS = 5  # enough for a median; each takes about two seconds
 TABLES = 64
 _GAME = "ace_king_queen"
-_PLAYER = (
-    "bluffer"  # has next to nothing to think about: the arena is measured, not the bot
-)
 _MESSAGE_BYTES = 190  # of an `ask` of this game with a hand's news, in JSON
 _SECONDS = 1.0  # of one measurement in process
 _CONNECT_S = 30.0
