@@ -11,7 +11,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import click
 import msgspec
 
 from arena.cli import Interrupted
@@ -23,7 +22,7 @@ from arena.lab.in_process import entrant, sittings
 from arena.lab.series import Offence, Sitting, unit
 from arena.sandbox.bot_spec import Entry, named
 from arena.sandbox.command import Program
-from protocol.errors import UsageError, one_line
+from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
@@ -48,8 +47,6 @@ Result = TypeVar("Result")
 
 FEWER = "--games or --hands"
 
-_TAIL_LINES = 20  # a traceback, and some of what was printed before
-
 
 class Plan(msgspec.Struct, frozen=True):
     """What is to be played: how many matches, and by which settings."""
@@ -63,6 +60,10 @@ class Plan(msgspec.Struct, frozen=True):
         """How many hands, games or matches one table will play at most."""
         per_match = {"hand": "hands", "game": "games"}.get(unit(self.game))
         return self.matches * (getattr(self.settings, per_match) if per_match else 1)
+
+    def bar(self, tables: int) -> tuple[str, int, str]:
+        """For a progress bar: its title, how many units so many tables play at most, and what one is called."""
+        return self.game.vocabulary.title, self.units * tables, unit(self.game)
 
     def score(self, value: float | None, digits: int = 0) -> str:
         """A score, or the mean of several, for people; games won need no sign."""
@@ -180,13 +181,7 @@ def in_process(
     game = planned.game
     with (
         output.stdout_for_results(),
-        output.progress(
-            game.vocabulary.title,
-            planned.units * len(seeds),
-            unit(game),
-            seed=seed,
-            less=FEWER,
-        ) as progress,
+        output.progress(*planned.bar(len(seeds)), seed=seed, less=FEWER) as progress,
     ):
         return sittings(
             game,
@@ -225,9 +220,7 @@ def launched(
             limits=limits,
             tick=progress.tick,
         ),
-        game.vocabulary.title,
-        planned.units * len(tables),
-        unit(game),
+        *planned.bar(len(tables)),
         FEWER,
     )
     return tuple(guest.name for guest in them), played
@@ -264,8 +257,7 @@ async def _until_stopped(playing: Coroutine[Any, Any, Result]) -> Result:
 
 def out(name: str, offence: Offence) -> str:
     """Who is out, why, and what can be done about it; what its process wrote last goes to stderr before."""
-    for line in offence.stderr.splitlines()[-_TAIL_LINES:]:
-        click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
+    output.print_stderr(name, offence.stderr)
     text = eliminated(name, offence)
     return f"{text}; {offence.advice}" if offence.advice else text
 

@@ -23,6 +23,7 @@ __all__ = [
     "fresh_seed",
     "game_argument",
     "json_option",
+    "log_option",
     "matches_option",
     "seed_option",
     "set_option",
@@ -70,6 +71,17 @@ def _read_bots(
     _ctx: click.Context, _param: click.Parameter, texts: Sequence[str]
 ) -> tuple[Entry, ...]:
     return tuple(map(read_entry, texts))
+
+
+def log_option(command: Command) -> Command:
+    """The option `--log`, a file's name or `-`."""
+    return click.option(
+        "--log",
+        "log_file",
+        type=click.Path(dir_okay=False, allow_dash=True),
+        metavar="FILE",
+        help="Add a line for every match to FILE; - is stderr.",
+    )(command)
 
 
 def db_option(help_text: str) -> Callable[[Command], Command]:

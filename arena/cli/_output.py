@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from arena.cli import Interrupted
-from protocol.errors import ArenaError
+from protocol.errors import ArenaError, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,6 +23,7 @@ __all__ = [
     "duration",
     "plural",
     "print_json",
+    "print_stderr",
     "print_table",
     "progress",
     "signed",
@@ -30,6 +31,8 @@ __all__ = [
     "ticking",
     "with_error",
 ]
+
+_TAIL_LINES = 20  # a traceback, and some of what was printed before
 
 
 class Eliminated(ArenaError):
@@ -121,6 +124,12 @@ def print_table(title: str, table: Table) -> None:
     console = Console(width=width, markup=False, highlight=False, emoji=False)
     console.print(title, soft_wrap=True)
     console.print(table)
+
+
+def print_stderr(name: str, text: str) -> None:
+    """The end of what a bot's process wrote to its standard error, on ours."""
+    for line in text.splitlines()[-_TAIL_LINES:]:
+        click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
 
 
 def duration(seconds: float) -> str:

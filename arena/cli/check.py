@@ -23,7 +23,7 @@ from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import Serve
 from arena.games import game_named
 from arena.sandbox.bot_spec import Entry, named
-from arena.sandbox.command import Program, bot_command, read_program
+from arena.sandbox.command import Program, read_program, strategy_program
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
@@ -158,8 +158,7 @@ def _program_of(words: Sequence[str]) -> Program:
     if word.endswith(".py") and len(word.split()) == 1:
         if not Path(word).is_file():
             raise UsageError(f"expected a file with a bot in it, found no file {word}")
-        command = bot_command((word,), name=Path(word).stem)
-        return Program(tuple(command), folder=Path().resolve())
+        return strategy_program(word, name=Path(word).stem)
     return read_program(word)
 
 

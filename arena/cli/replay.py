@@ -42,7 +42,6 @@ __all__ = ["command"]
 
 _LAST = "last"
 _LONGEST_LINE = 2000
-_TAIL_LINES = 20  # a traceback, and some of what was printed before
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -272,8 +271,7 @@ def _rehearse(
         said = {"recorded": ended.recorded, "given": ended.given}
     else:
         what, said = f"the bot failed: {ended.text}", {}
-        for line in ended.stderr.splitlines()[-_TAIL_LINES:]:
-            click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
+        output.print_stderr(name, ended.stderr)
     if not as_json:
         click.echo(f"{same} as recorded")
         if ended.question is not None:

@@ -29,7 +29,7 @@ from arena.engine.names import alike
 from arena.engine.rules import Game
 from arena.formats.spec import plan_of
 from arena.games import GAMES, competition_settings, game_named
-from arena.sandbox.bot_spec import Entry, named, read_entry, some
+from arena.sandbox.bot_spec import Entry, named, some
 from arena.sandbox.command import views
 from arena.storage.roster import Roster
 from arena.storage.store import Store
@@ -66,12 +66,6 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
         ctx.exit()
 
 
-def _read_bots(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> tuple[Entry, ...]:
-    return tuple(map(read_entry, texts))
-
-
 @click.command(name="serve", cls=Command)
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option(
@@ -84,15 +78,7 @@ def _read_bots(
 )
 @door_options
 @options.db_option("The database, made if it is not there.")
-@click.option(
-    "--bot",
-    "bots",
-    multiple=True,
-    metavar="[NAME=]COMMAND",
-    callback=_read_bots,
-    help="Launch a bot: --bot 'ann=java -cp . MyBot', or --bot 'stdio: ./mybot' for one that speaks in lines of JSON. "
-    "May be repeated.",
-)
+@options.bot_option
 @click.option(
     "--players",
     type=click.IntRange(min=1),
@@ -112,14 +98,7 @@ def _read_bots(
     default=_DEFAULTS.once,
     help="Stop after one competition in each game.",
 )
-@click.option(
-    "--log",
-    "log_file",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    default=_DEFAULTS.log,
-    metavar="FILE",
-    help="Add a line for every match to FILE; - is stderr.",
-)
+@options.log_option
 @click.option(
     "--print-example",
     is_flag=True,
@@ -138,7 +117,7 @@ def command(
     config: Config,
     door: Door,
     db: str,
-    bots: tuple[Entry, ...],
+    commands: tuple[Entry, ...],
     players: int | None,
     matches: int,
     once: bool,
@@ -174,7 +153,7 @@ def command(
         config,
         config.runs,
         tuple(_open(game, config, settings, players, matches) for game in chosen),
-        _ours((*config.bots, *bots), config, chosen, where, hidden),
+        _ours((*config.bots, *commands), config, chosen, where, hidden),
         once,
         as_json,
         log_file,

@@ -26,7 +26,7 @@ from arena.engine.rules import Game
 from arena.formats.formats import check_form
 from arena.formats.spec import HOUSE_TABLES, Bot, Form, Plan
 from arena.sandbox.bot_spec import Entry, named, unused
-from arena.sandbox.command import Program, bot_command, views
+from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -81,13 +81,7 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     metavar="FILE|URL",
     help="Keep the results there; the same command goes on with what was interrupted. Without it they are thrown away.",
 )
-@click.option(
-    "--log",
-    "log_file",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    metavar="FILE",
-    help="Add a line for every match to FILE; - is stderr.",
-)
+@options.log_option
 @options.set_option
 @options.json_option
 @limits_options
@@ -186,11 +180,8 @@ def _entrants(
         name = unused(Path(bot).stem if is_file else bot, taken)
         taken.add(name)
         if is_file:
-            path = Path(bot).resolve() if ".." in Path(bot).parts else Path(bot)
-            words = bot_command((str(path),), name=name, tables=tables)
-            entrants.append(
-                _written(name, Program(tuple(words), folder=Path().resolve()))
-            )
+            program = strategy_program(bot, name=name, tables=tables)
+            entrants.append(_written(name, program))
         else:
             entrants.append(Bot(name=name, house=bot, tables=tables))
     for entry in named(commands):
