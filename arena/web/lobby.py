@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +24,7 @@ from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.referee.bot_session import Player
 from arena.referee.referee import Table
+from arena.web.spectators import Gallery
 from protocol.strategy import house_bots
 from protocol.version import __version__
 
@@ -150,13 +151,6 @@ class Lobby(msgspec.Struct, frozen=True, kw_only=True):
     latest: tuple[Latest, ...]
 
 
-class Audience(Protocol):
-    """Who knows how many watch."""
-
-    def viewers(self, match: str) -> int:
-        """How many watch a match."""
-
-
 class Chronicle:
     """The latest matches of all competitions; the host tells of each.
 
@@ -188,7 +182,7 @@ class Chronicle:
 
 def lobby(
     host: Host,
-    audience: Audience,
+    gallery: Gallery,
     latest: Iterable[Latest] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
@@ -196,7 +190,7 @@ def lobby(
 
     Args:
         host: the arena.
-        audience: knows how many watch a match.
+        gallery: knows how many watch a match.
         latest: what was played lately, the newest first.
         upcoming: what is to be played.
     """
@@ -220,7 +214,7 @@ def lobby(
         bots=tuple(map(_bot, islice(bots, _BOTS))),
         bots_more=max(0, count - _BOTS),
         matches=tuple(
-            _playing(table, where.get(table.id), now, audience) for table in matches
+            _playing(table, where.get(table.id), now, gallery) for table in matches
         ),
         matches_more=len(tables) - len(matches),
         queue=tuple(queue[:_QUEUE]),
@@ -299,7 +293,7 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
 
 
 def _playing(
-    table: Table, competition: str | None, now: float, audience: Audience
+    table: Table, competition: str | None, now: float, gallery: Gallery
 ) -> Playing:
     scores = (0,) * len(table.chairs)
     return Playing(
@@ -310,7 +304,7 @@ def _playing(
         scores=scores if table.match is None else table.match.scores,
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
-        viewers=audience.viewers(table.id),
+        viewers=gallery.viewers(table.id),
     )
 
 

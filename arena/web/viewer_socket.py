@@ -19,6 +19,8 @@ from arena.server.allowance import Allowance
 from arena.server.entrance import send
 from arena.server.reply import text
 from arena.web.play.human_limits import browser_of
+from arena.web.play.tables import Parlour
+from arena.web.spectators import Gallery
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, Malformed, ProtocolError
 from protocol.messages import (
@@ -30,7 +32,6 @@ from protocol.messages import (
 )
 from protocol.watching import (
     FRAME_BYTES,
-    Seat,
     Sit,
     Stand,
     ToViewer,
@@ -41,7 +42,7 @@ from protocol.watching import (
     encode_to_viewer,
 )
 
-__all__ = ["Backstage", "Parlour", "Show", "Viewers", "Watcher"]
+__all__ = ["Backstage", "Viewers", "Watcher"]
 
 log = logging.getLogger(__name__)
 
@@ -53,40 +54,6 @@ _BUFFER_BYTES = 512 * 1024
 _BEHIND_S = 20.0
 _PING_S = 20.0  # so that what is between us keeps the connection
 _LOOK_S = 1.0
-
-
-class Show(Protocol):
-    """What is shown (`arena/web/spectators.py`)."""
-
-    def watch(self, spectator: Watcher, watch: Watch, viewer: Viewer, /) -> None:
-        """Show somebody something in the place of what it watched before."""
-
-    def unwatch(self, spectator: Watcher, /) -> None:
-        """Show it nothing more."""
-
-    def left(self, spectator: Watcher, /) -> None:
-        """It is gone."""
-
-
-class Parlour(Protocol):
-    """Where people play (`arena/web/play/tables.py`)."""
-
-    def sit(
-        self, spectator: Watcher, sit: Sit, address: str, viewer: Viewer, /
-    ) -> Seat:
-        """Keep a chair for somebody; raises `ArenaError` or `Unwelcome`."""
-
-    def stand(self, spectator: Watcher, /) -> None:
-        """Somebody gives its chair up."""
-
-    def left(self, spectator: Watcher, /) -> None:
-        """It is gone."""
-
-    def seen(self, browser: str, /) -> None:
-        """A browser looks on, which did not before."""
-
-    def unseen(self, browser: str, /) -> None:
-        """A browser looks on no more: its last connection is gone."""
 
 
 class Backstage(Protocol):
@@ -150,16 +117,16 @@ class Viewers:
 
     Args:
         backstage: the rest of the arena.
-        show: what is shown.
+        gallery: shows them what they watch.
         parlour: where people play.
         now: a time of the loop's monotonic clock, in seconds; `tick` brings later ones.
     """
 
     def __init__(
-        self, backstage: Backstage, show: Show, parlour: Parlour, now: float
+        self, backstage: Backstage, gallery: Gallery, parlour: Parlour, now: float
     ) -> None:
         self._backstage = backstage
-        self._show = show
+        self._gallery = gallery
         self._parlour = parlour
         self._watchers: dict[Wire, Watcher] = {}
         self._near = Counter[str]()
@@ -276,7 +243,7 @@ class Viewers:
             self._near[connection.address] -= 1
             if not self._near[connection.address]:
                 del self._near[connection.address]
-            self._show.left(watcher)
+            self._gallery.left(watcher)
             self._parlour.left(watcher)
             self._browsers[watcher.browser] -= 1
             if not self._browsers[watcher.browser]:
@@ -296,9 +263,9 @@ class Viewers:
             case Watch():
                 viewer = self._backstage.viewer(message.token)
                 watcher.token, watcher.viewer = message.token, viewer
-                self._show.watch(watcher, message, viewer)
+                self._gallery.watch(watcher, message, viewer)
             case Unwatch():
-                self._show.unwatch(watcher)
+                self._gallery.unwatch(watcher)
             case Sit():
                 self._sit(watcher, message, self._backstage.viewer(message.token))
             case Stand():

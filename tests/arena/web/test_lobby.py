@@ -17,12 +17,13 @@ from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.web import lobby as module
 from arena.web.lobby import Chronicle, Latest, lobby
+from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
 from tests.arena.conftest import House
 from tests.arena.hall import Hall, act, first_legal, run, silent, turns
 
 
-class Audience:
+class FakeGallery:
     def viewers(self, match: str) -> int:
         return 7
 
@@ -41,7 +42,9 @@ def look(
         gateway=SimpleNamespace(players=hall.players, admission=admission),
         aside=set(aside),
     )
-    return msgspec.json.decode(lobby(cast(Host, host), Audience(), latest, upcoming))
+    return msgspec.json.decode(
+        lobby(cast(Host, host), cast(Gallery, FakeGallery()), latest, upcoming)
+    )
 
 
 def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> None:

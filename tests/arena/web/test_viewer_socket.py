@@ -107,7 +107,8 @@ class Door:
         self.log: list[tuple[Any, ...]] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.viewers = Viewers(self, self, self, self.now)
+        everything: Any = self
+        self.viewers = Viewers(self, everything, everything, self.now)
         self._number = 0
 
     def opens(self, **headers: str) -> Socket:
