@@ -209,11 +209,11 @@ def launched(
     from arena.lab.launched import sittings
 
     game = planned.game
-    them = guests(game, bots, commands)
+    processes = guests(game, bots, commands)
     played = run(
         lambda progress: sittings(
             game,
-            them,
+            processes,
             tables,
             matches=planned.matches,
             settings=planned.settings,
@@ -223,7 +223,7 @@ def launched(
         *planned.bar(len(tables)),
         FEWER,
     )
-    return tuple(guest.name for guest in them), played
+    return tuple(guest.name for guest in processes), played
 
 
 def run(
