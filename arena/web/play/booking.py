@@ -1,16 +1,21 @@
-"""A person's booking: a chair and a table, from the asking to the end of the match."""
+"""A person's booking: a chair and a table, from the asking to the end of the match; and which bots have time for one."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from arena.engine.rules import Game
+from arena.formats.spec import Form
+from arena.referee.bot_session import Player
 from arena.referee.budget import Share
 from arena.referee.referee import Table
 from arena.referee.timers import Timer
 from protocol.vocabulary import Settings
 
-__all__ = ["Booking", "Guest"]
+if TYPE_CHECKING:
+    from arena.competitions.competition import Competition
+
+__all__ = ["Booking", "Guest", "has_time", "is_needed"]
 
 
 class Guest(Protocol):
@@ -65,3 +70,17 @@ class Booking:
         for timer in (self.deadline, self.unseen):
             if timer is not None:
                 timer.cancel()
+
+
+def has_time(player: Player, tables: int) -> bool:
+    """Whether it is here, and can be dealt to at so many chairs more."""
+    free = player.tables - len(player.chairs)
+    return not (player.is_away or player.leaving) and free >= tables
+
+
+def is_needed(player: Player, competition: Competition) -> bool:
+    """Whether a competition that is on may deal to a bot at any time."""
+    if competition.plan.form is Form.LADDER:
+        is_barred = competition.is_barred(player.name)
+        return competition.plan.game in player.games and not is_barred
+    return competition.is_in(player.name)

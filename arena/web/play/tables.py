@@ -25,8 +25,7 @@ from arena.referee.bot_session import Player
 from arena.referee.budget import Share
 from arena.referee.referee import Table
 from arena.server.admission import GUEST
-from arena.web.play.availability import has_time, is_needed
-from arena.web.play.booking import Booking, Guest
+from arena.web.play.booking import Booking, Guest, has_time, is_needed
 from arena.web.play.house_bots import Servants
 from arena.web.play.human_limits import limits_for, settings_for
 from arena.web.play.person_names import HOUSE, name_for, numbered, person_of
