@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -51,6 +52,8 @@ DEFAULT_URL = "ws://127.0.0.1:7700"
     "--token",
     envvar="ARENA_TOKEN",
     show_envvar=True,
+    # It may come from a line of tokens.csv, whose end it then has with it.
+    callback=lambda _ctx, _param, token: token and token.strip(),
     help="Your token, if the arena asks for one.",
 )
 @click.option(
@@ -120,8 +123,6 @@ def command(
     """
     if no_session and session_file is not None:
         raise click.UsageError("expected --session or --no-session, got both")
-    # It may come from a line of tokens.csv, whose end it then has with it.
-    token = token and token.strip()
 
     def say(line: str) -> None:
         if not quiet:
@@ -136,33 +137,36 @@ def command(
         "on_over": lambda match, over: say(_result(match, over)),
     }
     if bot[0].lstrip().startswith(STDIO):
-        if len(bot) > 1:
-            raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
-        if encoding != Encoding.JSON or seed is not None or session_file is not None:
-            raise click.UsageError(
-                "expected no --encoding, --seed or --session with 'stdio: COMMAND': its lines are JSON, and its memory is its own"
-            )
-        words = read_command(bot[0])
+        words = _program(bot, (encoding != Encoding.JSON, seed, session_file))
         _run(Bridge(url, words, name=name, tables=tables, **common), token)
         return
     cls, default_name = _bot(bot)
     name = name or default_name
     if session_file is None and not no_session:
-        try:
-            session_file = default_place(url, name)
-        except SessionUnusable as error:
-            say(f"{error}; going on without")
-    client = Client(
-        url,
-        name,
-        {cls.game: cls},
-        tables=tables or 1,
-        encoding=Encoding(encoding),
-        seed=seed,
-        session_file=session_file,
-        **common,
-    )
+        session_file = _place(url, name, say)
+    common.update(tables=tables or 1, encoding=Encoding(encoding), seed=seed)
+    client = Client(url, name, {cls.game: cls}, session_file=session_file, **common)
     _run(client, token)
+
+
+def _program(words: tuple[str, ...], refused: tuple[object, ...]) -> tuple[str, ...]:
+    """The command of a program that speaks lines, from `stdio: COMMAND`; none of `refused` may be given with it."""
+    if len(words) > 1:
+        raise click.UsageError("expected 'stdio: COMMAND' as one word, in quotes")
+    if any(option not in (None, False) for option in refused):
+        raise click.UsageError(
+            "expected no --encoding, --seed or --session with 'stdio: COMMAND': its lines are JSON, and its memory is its own"
+        )
+    return read_command(words[0])
+
+
+def _place(url: str, name: str, say: Callable[[str], None]) -> Path | None:
+    """Where the session is kept if nobody says where; None if it cannot be."""
+    try:
+        return default_place(url, name)
+    except SessionUnusable as error:
+        say(f"{error}; going on without")
+        return None
 
 
 def _run(client: Client | Bridge, token: str | None) -> None:

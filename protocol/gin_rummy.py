@@ -1,4 +1,4 @@
-"""What gin rummy says on the wire (rules G); the arithmetic of melds is in `protocol/gin_melds.py`.
+"""What gin rummy says on the wire (rules G); melds are computed in `protocol/gin_melds.py`, and judged as declared in `protocol/gin_declarations.py`.
 
 A turn's answer is one `TurnAnswer`: the discard, whether to knock with it, and the melds declared with the knock. `legal` lists the
 answers that leave the melds to the referee; any declaration that G9 accepts may stand in the place of `null`.
@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Meta
 
 from protocol.cards import PACK, Card, coded
-from protocol.errors import IllegalAnswer, one_line
+from protocol.errors import IllegalAnswer
+from protocol.gin_declarations import declared_melds, fault_in, in_codes
 from protocol.gin_melds import (
     Layoff,
     Meld,
     arrange,
     card_mask,
     discard_deadwoods,
-    is_meld,
     mask_deadwood,
     points,
 )
@@ -59,7 +59,6 @@ KNOCK_LIMIT = 10
 """The most deadwood to knock with (G7)."""
 
 _DEAREST_CARD = 10  # no discard takes more off the deadwood
-_SHOWN = 40  # of a stranger's meld: ten cards take 29
 
 REPLIES: tuple[Reply, ...] = ("take", "pass")
 PILES: tuple[Pile, ...] = ("stock", "discard")
@@ -155,7 +154,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
                 raise self.refusal(value)
             return answer
         kept = [card for card in self.hand if card != answer.discard]
-        melds = _declared(answer.melds, kept)
+        melds = declared_melds(answer.melds, kept)
         if not answer.knock or melds is None:
             raise self.refusal(value)
         if points(kept) - sum(map(points, melds)) > KNOCK_LIMIT:
@@ -170,7 +169,7 @@ class Turn(Question[TurnAnswer], frozen=True, gc=False, tag="turn"):
         if not answer.knock:
             return "melds are declared with a knock only (G9)"
         kept = [card for card in self.hand if card != answer.discard]
-        fault = _fault_in(answer.melds, kept)
+        fault = fault_in(answer.melds, kept)
         if fault is not None:
             return fault
         left = points(kept) - sum(map(points, answer.melds))
@@ -213,14 +212,14 @@ class Melds(Question["tuple[Meld, ...] | None"], frozen=True, gc=False, tag="mel
         """
         if value is None:
             return None
-        melds = _declared(_in_codes(value), self.hand)
+        melds = declared_melds(in_codes(value), self.hand)
         if melds is None:
             raise self.refusal(value)
         return melds
 
     def fault(self, value: object) -> str | None:
         """Why these melds are not accepted (G2, G9); None if they are, or if the referee is to arrange them."""
-        return None if value is None else _fault_in(_in_codes(value), self.hand)
+        return None if value is None else fault_in(in_codes(value), self.hand)
 
     def refusal(self, value: object) -> IllegalAnswer:
         """The error that says what was answered, what would have been legal, and what is wrong with the melds."""
@@ -342,66 +341,7 @@ def _read_turn_answer(value: Any) -> TurnAnswer | None:
     discard = coded(value.discard)
     if type(discard) is not str or type(value.knock) is not bool:
         return None
-    return TurnAnswer(discard, value.knock, _in_codes(value.melds))
-
-
-def _in_codes(melds: Any) -> Any:
-    """Melds as a bot declared them, each `Coded` in them as it travels; what is no list of melds stays what it is."""
-    if type(melds) not in (list, tuple):
-        return melds
-    return [
-        [coded(card) for card in meld] if type(meld) in (list, tuple) else meld
-        for meld in map(coded, melds)
-    ]
-
-
-def _declared(value: Any, cards: Sequence[Card]) -> tuple[Meld, ...] | None:
-    """The melds declared, if they are legal and disjoint and of these cards (G2, G9); else None."""
-    if type(value) not in (list, tuple):
-        return None
-    free = set(cards)
-    for meld in value:
-        if type(meld) not in (list, tuple) or len(meld) > len(free):
-            return None
-        if not all(type(card) is str and card in free for card in meld):
-            return None
-        if not is_meld(meld):
-            return None
-        free.difference_update(meld)
-    return tuple([tuple(meld) for meld in value])
-
-
-def _fault_in(value: Any, cards: Sequence[Card]) -> str | None:
-    """What is wrong with melds that `_declared` does not accept, in words; None if nothing is."""
-    if type(value) not in (list, tuple):
-        return "melds are a list of lists of cards"
-    used: set[Card] = set()
-    for meld in value:
-        if type(meld) not in (list, tuple) or not all(
-            type(card) is str for card in meld
-        ):
-            return "every meld is a list of cards"
-        if len(meld) > len(cards):
-            return f"a meld of {len(meld):,} cards is more than you hold (G9)"
-        shown = one_line(" ".join(meld), _SHOWN)
-        for card in meld:
-            if card not in cards:
-                return f"{shown}: {one_line(card, _SHOWN)} is not among the ten cards that you keep (G9)"
-            if card in used:
-                return f"{shown}: {card} is declared twice (G9)"
-            used.add(card)
-        if not is_meld(meld):
-            return f"{shown or 'no card'}: {_why_no_meld(meld)}"
-    return None
-
-
-def _why_no_meld(cards: Sequence[Card]) -> str:
-    """Which rule keeps different cards from being a meld."""
-    if len(cards) < 3:
-        return "a meld has three cards or more (G2)"
-    if len({card[1] for card in cards}) == 1:
-        return "a run is cards of one suit that follow one another, the ace only below the 2 (G1, G2)"
-    return "a meld is three or four cards of one rank, or a run of one suit (G2)"
+    return TurnAnswer(discard, value.knock, in_codes(value.melds))
 
 
 def _explained(error: IllegalAnswer, fault: str | None) -> IllegalAnswer:

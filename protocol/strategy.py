@@ -15,7 +15,7 @@ from difflib import SequenceMatcher
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from protocol.errors import UnknownBot, in_words
 from protocol.vocabulary import News, Question
@@ -49,15 +49,6 @@ class Strategy(Protocol):
 
     def reset(self) -> None:
         """Forget the last opponent: a new match begins."""
-
-
-class StrategyClass(Protocol):
-    """What makes strategies: a class with no-argument construction and the name of its game."""
-
-    game: ClassVar[str]
-
-    def __call__(self) -> Strategy:
-        """A fresh strategy, for one seat."""
 
 
 @contextmanager

@@ -73,7 +73,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, imported now."""
         if name == "serve":  # importing it takes most of its start-up
-            from arena.cli._stop import stopping
+            from arena.cli._signals import stopping
 
             ctx.obj = ctx.with_resource(stopping())
         return command_named(name) if name in COMMANDS else None

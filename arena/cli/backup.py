@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.storage.backup import backup
 from arena.storage.store import Store
 from protocol.errors import UsageError
@@ -17,8 +18,8 @@ __all__ = ["command"]
 
 @click.command(name="backup")
 @click.argument("file", type=click.Path(path_type=Path))
-@shared.db_option("The database.")
-@shared.json_option
+@options.db_option("The database.")
+@options.json_option
 def command(file: Path, db: str, as_json: bool) -> None:
     """Copy the database to FILE, which is not there yet.
 
@@ -29,9 +30,9 @@ def command(file: Path, db: str, as_json: bool) -> None:
 
     --json prints {file, bytes, competitions}.
     """
-    where = shared.database(db)
+    where = options.database(db)
     if isinstance(where, str) and not where.startswith("sqlite:"):
-        shown, dump = shared.shown(where), _pg_dump(where, file)
+        shown, dump = options.shown(where), _pg_dump(where, file)
         raise UsageError(
             f"expected a database of SQLite, {shown} is PostgreSQL's, which is copied by: {dump}"
         )
@@ -42,9 +43,9 @@ def command(file: Path, db: str, as_json: bool) -> None:
     size = file.stat().st_size
     if as_json:
         document = {"file": str(file), "bytes": size, "competitions": competitions}
-        shared.print_json(document)
+        output.print_json(document)
     else:
-        count = shared.plural(competitions, "competition")
+        count = output.plural(competitions, "competition")
         click.echo(f"{file}: {count}, {size:,} bytes")
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.cli import _shared as shared
-from arena.lab.bench import Bench, bench, idle
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.lab.bench import Bench, bench
+from arena.lab.idle_connections import idle
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 
@@ -26,7 +28,7 @@ __all__ = ["command"]
     metavar="N",
     help="Measure only what N bots cost that have nothing to play, and one that joins them.",
 )
-@shared.json_option
+@options.json_option
 def command(bots: int | None, as_json: bool) -> None:
     """Measure the arena on this machine; takes a minute or two.
 
@@ -55,7 +57,7 @@ def command(bots: int | None, as_json: bool) -> None:
 
 def _show_all(measured: Bench, as_json: bool) -> None:
     if as_json:
-        shared.print_json(msgspec.to_builtins(measured))
+        output.print_json(msgspec.to_builtins(measured))
     else:
         _show(measured)
 
@@ -88,8 +90,8 @@ def _show(measured: Bench) -> None:
             f"{net.server_us:.1f}",
         )
     if measured.network:
-        shared.print_table("In process, per second of CPU", local)
-        shared.print_table("Over WebSocket, two connections, beside a bare echo", wire)
+        output.print_table("In process, per second of CPU", local)
+        output.print_table("Over WebSocket, two connections, beside a bare echo", wire)
     if measured.idle is not None:
         waits = Table()
         for name in ("connections", "KiB each", "CPU of the server", "CPU of a join"):
@@ -100,4 +102,4 @@ def _show(measured: Bench) -> None:
             f"{measured.idle.cpu_percent:.1f} %",
             f"{measured.idle.join_ms:.2f} ms",
         )
-        shared.print_table("Idle bots over WebSocket", waits)
+        output.print_table("Idle bots over WebSocket", waits)

@@ -16,13 +16,14 @@ import msgspec
 
 from arena.authoring.conformance import Checked, Outcome, Status
 from arena.cli import Interrupted
-from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
-from arena.cli._stop import stops_at_sigterm
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import stops_at_sigterm
 from arena.competitions.config import Serve
 from arena.games import game_named
 from arena.sandbox.bot_spec import Entry, named
-from arena.sandbox.command import Program, bot_command, read_program
+from arena.sandbox.command import Program, read_program, strategy_program
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
 
@@ -78,7 +79,7 @@ _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
     help="Draw the same seeds and opponents as last time. The bot's own chance, its nonces, which the cards depend on, too, and time are not fixed.",
 )
 @click.option("--verbose", is_flag=True, help="Show every frame on stderr.")
-@shared.json_option
+@options.json_option
 @limits_options
 @click.pass_context
 def command(
@@ -125,7 +126,7 @@ def command(
         quiet=as_json,
     )
     if as_json:
-        shared.print_json(msgspec.to_builtins(checked))
+        output.print_json(msgspec.to_builtins(checked))
     else:
         click.echo("\n".join(summary_of(checked)))
     if not checked.passed:
@@ -157,8 +158,7 @@ def _program_of(words: Sequence[str]) -> Program:
     if word.endswith(".py") and len(word.split()) == 1:
         if not Path(word).is_file():
             raise UsageError(f"expected a file with a bot in it, found no file {word}")
-        command = bot_command((word,), name=Path(word).stem)
-        return Program(tuple(command), folder=Path().resolve())
+        return strategy_program(word, name=Path(word).stem)
     return read_program(word)
 
 
@@ -178,23 +178,7 @@ def _run(
     from arena.authoring.conformance.run import run
     from arena.authoring.conformance.table import seed_of
 
-    def frame(who: str, text: str) -> None:
-        if verbose:
-            shown = one_line(text, _FRAME)
-            click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
-
-    def progress(text: str) -> None:
-        width = shutil.get_terminal_size().columns - 1
-        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
-
-    is_shown = sys.stderr.isatty() and not verbose
-
-    def told(outcome: Outcome) -> None:
-        if is_shown:
-            click.echo(_CLEAR, err=True, nl=False)
-        if not quiet:
-            click.echo("\n".join(lines_of(outcome)))
-            sys.stdout.flush()
+    display = _Display(verbose=verbose, quiet=quiet)
 
     async def check() -> Checked:
         stops_at_sigterm()
@@ -202,8 +186,8 @@ def _run(
             None if entry is None else entry.program,
             "bot" if entry is None else entry.name or "bot",
             limits,
-            frame,
-            lambda text: click.echo(f"{_CLEAR if is_shown else ''}{text}", err=True),
+            display.frame,
+            display.note,
         )
         checked = await run(
             bot,
@@ -211,8 +195,8 @@ def _run(
             rounds=rounds,
             rng=seed_of(seed),
             address=address,
-            on_step=told,
-            on_progress=progress if is_shown else None,
+            on_step=display.step_done,
+            on_progress=display.progress if display.has_progress else None,
         )
         return msgspec.structs.replace(checked, seed=seed)
 
@@ -222,6 +206,38 @@ def _run(
         raise Interrupted(
             "interrupted" if entry is None else "interrupted, the bot is stopped"
         ) from None
+
+
+class _Display:
+    """What is shown while a check runs: steps on stdout unless `quiet`, all else on stderr, how far it is on a terminal only.
+
+    Args:
+        verbose: every frame is shown.
+        quiet: steps are not, as a JSON document follows.
+    """
+
+    def __init__(self, *, verbose: bool, quiet: bool) -> None:
+        self._is_verbose, self._is_quiet = verbose, quiet
+        self.has_progress = sys.stderr.isatty() and not verbose
+
+    def frame(self, who: str, text: str) -> None:
+        if self._is_verbose:
+            shown = one_line(text, _FRAME)
+            click.echo(f"{who + ('>' if who != '--' else ''):<6} {shown}", err=True)
+
+    def note(self, text: str) -> None:
+        click.echo(f"{_CLEAR if self.has_progress else ''}{text}", err=True)
+
+    def progress(self, text: str) -> None:
+        width = shutil.get_terminal_size().columns - 1
+        click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
+
+    def step_done(self, outcome: Outcome) -> None:
+        if self.has_progress:
+            click.echo(_CLEAR, err=True, nl=False)
+        if not self._is_quiet:
+            click.echo("\n".join(lines_of(outcome)))
+            sys.stdout.flush()
 
 
 def lines_of(outcome: Outcome) -> list[str]:
@@ -253,7 +269,7 @@ def summary_of(checked: Checked) -> list[str]:
     if report.decisions:
         times = f"p50 {report.p50_ms:,.1f} ms, p99 {report.p99_ms:,.1f} ms, max {report.max_ms:,.1f} ms"
         lines.append(
-            f"{shared.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
+            f"{output.plural(report.decisions, 'decision')}: {times} (free up to {limits.decision_ms:,} ms, never more than {limits.hard_ms:,} ms); "
             f"bank {report.bank_ms:,.0f} of {limits.bank_ms:,} ms used"
         )
     if report.memory_mib is not None:
@@ -268,7 +284,7 @@ def summary_of(checked: Checked) -> list[str]:
     short = counts[Status.INCOMPLETE]
     seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
-        f"{shared.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
+        f"{output.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
         f"{counts[Status.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
     )
     return lines
@@ -285,4 +301,4 @@ def verdict_on(checked: Checked) -> str:
         )
     if not failed:
         return "nothing was played"
-    return f"{len(failed)} of {shared.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"
+    return f"{len(failed)} of {output.plural(len(checked.steps), 'step')} failed: {', '.join(failed)}"

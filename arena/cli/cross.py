@@ -8,11 +8,14 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import _outside as outside
-from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
-from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, cross, tables, unit
+from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
+from arena.lab.in_process import derived_seed
+from arena.lab.series import unit
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -30,13 +33,13 @@ SETTINGS = {"gin_rummy": {"games": 1000}}
 
 
 @click.command(name="cross", cls=Command)
-@shared.game_argument
+@options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
-@shared.bot_option
-@shared.matches_option
-@shared.set_option
-@shared.seed_option
-@shared.json_option
+@options.bot_option
+@options.matches_option
+@options.set_option
+@options.seed_option
+@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -66,10 +69,10 @@ def command(
     --json prints {game, settings, matches, seed, unit, bots, tables}: `bots`, best first, [{name, units, won, total, total_error,
     mean, mean_error, eliminated}], `tables` [{bots, matches, units, scores, score_errors, points, won, eliminated}]; `seed` is null with --bot.
     """
-    outside.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits)
     names = bots or (() if commands else tuple(house_bots(game.name)))
     _check_names(game, names, len(commands))
-    planned = shared.plan(
+    planned = lab_runs.plan(
         game,
         games=games,
         hands=hands,
@@ -78,55 +81,34 @@ def command(
         defaults=SETTINGS.get(game.name),
         competition=True,
     )
-    if commands:
-        table = _play_outside(planned, names, commands, limits)
-    else:
-        seed = shared.fresh_seed(seed)
-        table = _play(planned, names, seed)
+    seed = None if commands else options.fresh_seed(seed)
+    table = _play(planned, names, commands, limits, seed)
     if as_json:
-        shared.print_json(_document(planned, table, seed))
+        output.print_json(_document(planned, table, seed))
     else:
         _show(planned, table, seed)
-    if offences := table.offences:
-        texts = [
-            outside.out(table.names[bot], offence) for bot, offence in offences.items()
-        ]
-        raise shared.Eliminated("; ".join(texts))
+    out = [lab_runs.out(table.names[bot], why) for bot, why in table.offences.items()]
+    if out:
+        raise output.Eliminated("; ".join(out))
 
 
-def _play(planned: shared.Plan, names: Sequence[str], seed: int) -> CrossTable:
-    """In this process."""
-    game = planned.game
-    itself = game.name in AGAINST_ITSELF
-    units = planned.units * len(tables(game.seats, len(names), itself=itself))
-    with (
-        shared.stdout_for_results(),
-        shared.progress(
-            game.vocabulary.title, units, unit(game), seed=seed, less=shared.FEWER
-        ) as progress,
-    ):
-        return cross(
-            game,
-            [shared.entrant(game, name) for name in names],
-            matches=planned.matches,
-            settings=planned.settings,
-            seed=seed,
-            tick=progress.tick,
-        )
-
-
-def _play_outside(
-    planned: shared.Plan,
-    names: Sequence[str],
+def _play(
+    planned: lab_runs.Plan,
+    names: tuple[str, ...],
     commands: Sequence[Entry],
     limits: Limits,
+    seed: int | None,
 ) -> CrossTable:
-    """As processes."""
+    """In this process with a seed, as processes without."""
     game = planned.game
-    guests = outside.guests(game, names, commands)
-    pairings = tables(game.seats, len(guests), itself=game.name in AGAINST_ITSELF)
-    sittings = outside.sittings(planned, guests, pairings, limits=limits)
-    return CrossTable(tuple(guest.name for guest in guests), sittings)
+    count = len(names) + len(commands)
+    pairings = tables(game.seats, count, itself=game.name in AGAINST_ITSELF)
+    if seed is None:
+        return CrossTable(
+            *lab_runs.launched(planned, names, commands, pairings, limits)
+        )
+    seeds = {each: derived_seed(seed, "table", *each) for each in pairings}
+    return CrossTable(names, lab_runs.in_process(planned, names, seeds, seed))
 
 
 def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
@@ -135,14 +117,14 @@ def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
             raise UsageError(f"expected each bot once, got {name!r} twice")
     fewest = 1 if game.seats == 1 or game.name in AGAINST_ITSELF else 2
     if (got := len(names) + commands) < fewest:
-        expected = shared.plural(fewest, "bot")
+        expected = output.plural(fewest, "bot")
         raise UsageError(
             f"a cross table of {game.name} needs at least {expected}, got {got}"
         )
 
 
 def _document(
-    planned: shared.Plan, table: CrossTable, seed: int | None
+    planned: lab_runs.Plan, table: CrossTable, seed: int | None
 ) -> dict[str, Any]:
     names = table.names
     return {
@@ -160,7 +142,7 @@ def _document(
                 "total_error": standing.total_error,
                 "mean": standing.mean,
                 "mean_error": standing.mean_error,
-                "eliminated": shared.offence_document(standing.offence, names),
+                "eliminated": lab_runs.offence_document(standing.offence, names),
             }
             for standing in table.standings()
         ],
@@ -173,14 +155,14 @@ def _document(
                 "score_errors": [sample.error_of_total for sample in sitting.samples],
                 "points": sitting.points,
                 "won": sitting.won,
-                "eliminated": shared.offence_document(sitting.offence, names),
+                "eliminated": lab_runs.offence_document(sitting.offence, names),
             }
             for sitting in table.sittings
         ],
     }
 
 
-def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
+def _show(planned: lab_runs.Plan, table: CrossTable, seed: int | None) -> None:
     from rich.table import Table
 
     standings = table.standings()
@@ -190,7 +172,7 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
     won = "ahead" if planned.game.seats == 1 else "won"
 
     title = (
-        f"{planned.title} per {_TABLES[planned.game.seats]}{outside.seed_shown(seed)}"
+        f"{planned.title} per {_TABLES[planned.game.seats]}{lab_runs.seed_shown(seed)}"
     )
     columns = [table.names[bot] for bot in order] if pairs else [f"{what}es", won]
     shown = Table("bot")
@@ -201,8 +183,8 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
             cells = [_cell(planned, table, standing.bot, other) for other in order]
         else:
             cells = [f"{standing.units:,}", f"{standing.won:,}"]
-        total = shared.with_error(planned.score(standing.total), standing.total_error)
-        mean = shared.with_error(
+        total = output.with_error(planned.score(standing.total), standing.total_error)
+        mean = output.with_error(
             planned.score(standing.mean, 3), standing.mean_error, 3
         )
         if not standing.units:
@@ -210,14 +192,14 @@ def _show(planned: shared.Plan, table: CrossTable, seed: int | None) -> None:
         if standing.offence is not None:
             total, mean = "eliminated", standing.offence.kind
         shown.add_row(table.names[standing.bot], *cells, total, mean)
-    shared.print_table(title, shown)
+    output.print_table(title, shown)
 
 
-def _cell(planned: shared.Plan, table: CrossTable, bot: int, other: int) -> str:
+def _cell(planned: lab_runs.Plan, table: CrossTable, bot: int, other: int) -> str:
     """What `bot` scored against `other`; of its own two instances, what the first one did."""
     for sitting in table.counting():
         if sorted(sitting.bots) == sorted((bot, other)):
             place = sitting.bots.index(bot)
             score = planned.score(sitting.scores[place])
-            return shared.with_error(score, sitting.samples[place].error_of_total)
+            return output.with_error(score, sitting.samples[place].error_of_total)
     return "–"

@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
-from arena.cli import _shared as shared
+from arena.cli import _competition_report as report
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Report
 from arena.lab.demo import FIELD, demo
@@ -28,7 +29,7 @@ __all__ = ["command"]
     metavar="FILE",
     help="Keep the database, in a file that is not there yet.",
 )
-@shared.json_option
+@options.json_option
 def command(keep: Path | None, as_json: bool) -> None:
     """Play a small class competition in all five games.
 
@@ -51,7 +52,7 @@ def command(keep: Path | None, as_json: bool) -> None:
             kept = "" if keep is None else f"; what was played is in {keep}"
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
     if as_json:
-        shared.print_json({"competitions": report.documents(reports)})
+        output.print_json({"competitions": report.documents(reports)})
         return
     for competition in reports:
         report.show(competition)

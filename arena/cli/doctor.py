@@ -5,14 +5,15 @@ from __future__ import annotations
 import click
 import msgspec
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.sandbox.doctor import Report, examine
 
 __all__ = ["command"]
 
 
 @click.command(name="doctor")
-@shared.json_option
+@options.json_option
 def command(as_json: bool) -> None:
     """See what is active on this machine to hold launched bots to their limits, and why not.
 
@@ -22,7 +23,7 @@ def command(as_json: bool) -> None:
     """
     report = examine()
     if as_json:
-        shared.print_json(msgspec.to_builtins(report))
+        output.print_json(msgspec.to_builtins(report))
     else:
         _show(report)
 
@@ -36,4 +37,4 @@ def _show(report: Report) -> None:
     table.add_column("detail", overflow="fold")
     for layer in report.layers:
         table.add_row(layer.name, "yes" if layer.active else "no", layer.detail)
-    shared.print_table("What is active on this machine", table)
+    output.print_table("What is active on this machine", table)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
 from arena.games.blackjack import GAME
+from arena.lab.in_process import entrant
 from arena.records.blackjack_script import drive
 from protocol.blackjack import NEW_DECK
 from protocol.errors import BadDeck, UsageError
@@ -29,7 +30,7 @@ _CUTS = {str(cut): cut for cut in range(len(NEW_DECK) + 1)}
     metavar="FILE",
     help="Cut where this file says: numbers from 0 to 52, seven for every shuffle, separated by white space.",
 )
-@shared.seed_option
+@options.seed_option
 def command(
     bankroll: int, hands: int, player: str, cuts: Path | None, seed: int | None
 ) -> None:
@@ -40,9 +41,9 @@ def command(
     """
     if cuts is not None and seed is not None:
         raise UsageError("expected --cuts or --seed, got both")
-    make = shared.entrant(GAME, player).make
+    make = entrant(GAME, player).make
     if cuts is None:
-        seed = shared.fresh_seed(seed)
+        seed = options.fresh_seed(seed)
         lines: Iterable[str] = drive(bankroll, hands, make(f"{seed}:0"), seed=seed)
     else:
         lines = list(drive(bankroll, hands, make("0"), cuts=_read_cuts(cuts)))

@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.results.audit_database import count
 from arena.results.export import Exported, Options, export
 from arena.storage.store import Store
@@ -19,7 +20,7 @@ __all__ = ["command"]
 
 @click.command(name="export")
 @click.argument("folder", type=click.Path(path_type=Path))
-@shared.db_option("The database.")
+@options.db_option("The database.")
 @click.option(
     "--competition",
     "chosen",
@@ -47,7 +48,7 @@ __all__ = ["command"]
     is_flag=True,
     help="Replace an earlier export; what others have put into the folder is never touched.",
 )
-@shared.json_option
+@options.json_option
 def command(
     folder: Path,
     db: str,
@@ -73,10 +74,8 @@ def command(
 
     FOLDER appears when everything is in it, not before. --json prints {folder, files, competitions: [{id, folder, files, matches}]}.
     """
-    options = Options(
-        matches=matches, unfinished=unfinished, emails=emails, force=force
-    )
-    where = shared.database(db)
+    kinds = Options(matches=matches, unfinished=unfinished, emails=emails, force=force)
+    where = options.database(db)
     with Store(where, create=False) as store:
         if chosen:
             ids = [store.find(text).id for text in chosen]
@@ -84,17 +83,17 @@ def command(
             ids = [one.id for one in store.competitions()]
         if not ids:
             raise ArenaError(
-                f"expected competitions in {shared.shown(where)}, found none"
+                f"expected competitions in {options.shown(where)}, found none"
             )
         total = sum(count(store, one) for one in ids) if matches else 0
         try:
-            with shared.ticking("writing", total) as tick:
-                done = export(store, folder, ids, options, tick)
+            with output.ticking("writing", total) as tick:
+                done = export(store, folder, ids, kinds, tick)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {folder} is as it was") from None
     if as_json:
         document = msgspec.to_builtins(done)
-        shared.print_json({"folder": str(folder), **document})
+        output.print_json({"folder": str(folder), **document})
     else:
         _tell(folder, done)
 
@@ -102,7 +101,7 @@ def command(
 def _tell(folder: Path, done: Exported) -> None:
     """What there is now."""
     for one in done.competitions:
-        matches = f", {shared.plural(one.matches, 'match')}" if one.matches else ""
-        files = shared.plural(len(one.files), "file")
+        matches = f", {output.plural(one.matches, 'match')}" if one.matches else ""
+        files = output.plural(len(one.files), "file")
         click.echo(f"{folder / one.folder}: {files}{matches}")
     click.echo(f"{folder / done.files[0]} shows them")

@@ -11,7 +11,8 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.competitions.planned_run import MOST_MATCHES
 from arena.formats.spec import Form
 from arena.sandbox.bot_spec import some
@@ -25,7 +26,7 @@ _PATIENCE_S = 10.0
 
 
 def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = shared.json_option(command)
+    command = options.json_option(command)
     command = click.option(
         "--token",
         envvar="ARENA_INSTRUCTOR",
@@ -126,7 +127,7 @@ def remove(
     type=click.IntRange(min=1, max=MOST_MATCHES),
     help="Of a game: how often each two meet, or each bot the dealer.",
 )
-@shared.set_option
+@options.set_option
 @_options
 def start(
     what: str,
@@ -172,7 +173,7 @@ def _tell(url: str, token: str, as_json: bool, action: Action, **about: Any) -> 
         for name in ("tokens", "lines"):  # only where they are what was asked for
             if not document[name]:
                 del document[name]
-        shared.print_json(document)
+        output.print_json(document)
     else:
         _show(action, done)
 
@@ -239,7 +240,7 @@ def _table(competitions: Sequence[Progress]) -> None:
             one.form.replace("_", " "),
             one.state,
             f"{one.settled:,}{of}",
-            "" if one.left_s is None else f"about {shared.duration(one.left_s)}",
+            "" if one.left_s is None else f"about {output.duration(one.left_s)}",
             some(one.waits_for),
         )
-    shared.print_table("Competitions", table)
+    output.print_table("Competitions", table)

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from arena.authoring.starter import Language, Starter, plain_name, starter
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.engine.rules import Game
 from protocol.errors import ArenaError, UsageError
 
@@ -17,7 +18,7 @@ __all__ = ["command"]
 
 
 @click.command(name="new")
-@shared.game_argument
+@options.game_argument
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--lang",
@@ -27,7 +28,7 @@ __all__ = ["command"]
     show_default=True,
     help="What it is written in.",
 )
-@shared.json_option
+@options.json_option
 def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
     """Write a bot for GAME to begin with, and say how to try, check and connect it.
 
@@ -42,7 +43,7 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
     )
     _write(folder, made)
     if as_json:
-        shared.print_json(
+        output.print_json(
             {
                 "folder": str(folder),
                 "game": game.name,

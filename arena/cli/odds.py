@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.engine.rules import Game
 from arena.lab.odds import exact_counts, odds
 from protocol.errors import UsageError
@@ -13,7 +14,7 @@ __all__ = ["command"]
 
 
 @click.command(name="odds")
-@shared.game_argument
+@options.game_argument
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
@@ -22,8 +23,8 @@ __all__ = ["command"]
     metavar="N",
     help="How many hands to deal.",
 )
-@shared.seed_option
-@shared.json_option
+@options.seed_option
+@options.json_option
 def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     """Deal hands and show how often each category comes, beside the exact odds.
 
@@ -33,8 +34,8 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     """
     if game.name != "three_card_poker":
         raise UsageError(f"odds are of three_card_poker only, got {game.name}")
-    seed = shared.fresh_seed(seed)
-    with shared.progress(
+    seed = options.fresh_seed(seed)
+    with output.progress(
         game.vocabulary.title, trials, "hand", seed=seed, less="--trials"
     ) as progress:
         dealt = odds(trials, seed, tick=progress.tick)
@@ -42,7 +43,7 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     hands = sum(counts.values())
     exact = {label: 100 * count / hands for label, count in counts.items()}
     if as_json:
-        shared.print_json(
+        output.print_json(
             {
                 "game": game.name,
                 "trials": trials,
@@ -56,7 +57,7 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
     from rich.table import Table
 
     title = (
-        f"{game.vocabulary.title}, {shared.plural(trials, 'hand')} dealt, seed {seed}"
+        f"{game.vocabulary.title}, {output.plural(trials, 'hand')} dealt, seed {seed}"
     )
     table = Table("category")
     for column in ("dealt %", "exact %", f"of {hands:,}"):
@@ -65,4 +66,4 @@ def command(game: Game, trials: int, seed: int | None, as_json: bool) -> None:
         table.add_row(
             label, f"{dealt[label]:.3f}", f"{exact[label]:.3f}", f"{counts[label]:,}"
         )
-    shared.print_table(title, table)
+    output.print_table(title, table)

@@ -7,11 +7,12 @@ from typing import Any
 import click
 import msgspec
 
-from arena.cli import _outside as outside
-from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
-from arena.lab.crosstable import Sitting, play_sitting, unit
+from arena.lab.series import Sitting, unit
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -20,13 +21,13 @@ __all__ = ["command"]
 
 
 @click.command(name="play", cls=Command)
-@shared.game_argument
+@options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
-@shared.bot_option
-@shared.matches_option
-@shared.set_option
-@shared.seed_option
-@shared.json_option
+@options.bot_option
+@options.matches_option
+@options.set_option
+@options.seed_option
+@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -54,65 +55,27 @@ def command(
     `seed` is null with --bot.
     """
     if len(bots) + len(commands) != game.seats:
-        expected, got = shared.plural(game.seats, "bot"), len(bots) + len(commands)
+        expected, got = output.plural(game.seats, "bot"), len(bots) + len(commands)
         raise UsageError(f"{game.name} is played by {expected}, got {got}")
-    outside.check(commands, seed, limits)
-    planned = shared.plan(game, games=games, hands=hands, settings=settings)
+    lab_runs.check(commands, seed, limits)
+    planned = lab_runs.plan(game, games=games, hands=hands, settings=settings)
+    table = tuple(range(game.seats))
     if commands:
-        names, sitting = _play_outside(planned, bots, commands, limits)
+        names, [sitting] = lab_runs.launched(planned, bots, commands, [table], limits)
     else:
-        seed = shared.fresh_seed(seed)
-        names, sitting = bots, _play(planned, bots, seed)
+        seed = options.fresh_seed(seed)
+        names, [sitting] = bots, lab_runs.in_process(planned, bots, {table: seed}, seed)
     if as_json:
-        shared.print_json(_document(planned, names, sitting, seed))
+        output.print_json(_document(planned, names, sitting, seed))
     else:
         _show(planned, names, sitting, seed)
     if sitting.offence is not None:
         name = names[sitting.offence.place]
-        raise shared.Eliminated(outside.out(name, sitting.offence))
-
-
-def _play(planned: shared.Plan, bots: tuple[str, ...], seed: int) -> Sitting:
-    """In this process."""
-    game = planned.game
-    with (
-        shared.stdout_for_results(),
-        shared.progress(
-            game.vocabulary.title,
-            planned.units,
-            unit(game),
-            seed=seed,
-            less=shared.FEWER,
-        ) as progress,
-    ):
-        return play_sitting(
-            game,
-            [shared.entrant(game, bot) for bot in bots],
-            tuple(range(game.seats)),
-            matches=planned.matches,
-            settings=planned.settings,
-            seed=seed,
-            tick=progress.tick,
-        )
-
-
-def _play_outside(
-    planned: shared.Plan,
-    bots: tuple[str, ...],
-    commands: tuple[Entry, ...],
-    limits: Limits,
-) -> tuple[tuple[str, ...], Sitting]:
-    """As processes: what the bots are called, and what they came to."""
-    game = planned.game
-    guests = outside.guests(game, bots, commands)
-    [sitting] = outside.sittings(
-        planned, guests, [tuple(range(game.seats))], limits=limits
-    )
-    return tuple(guest.name for guest in guests), sitting
+        raise output.Eliminated(lab_runs.out(name, sitting.offence))
 
 
 def _document(
-    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
+    planned: lab_runs.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> dict[str, Any]:
     return {
         "game": planned.game.name,
@@ -132,12 +95,12 @@ def _document(
             for place, name in enumerate(bots)
         ],
         "winners": sitting.leaders if planned.game.seats > 1 else (),
-        "eliminated": shared.offence_document(sitting.offence, bots),
+        "eliminated": lab_runs.offence_document(sitting.offence, bots),
     }
 
 
 def _show(
-    planned: shared.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
+    planned: lab_runs.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
 ) -> None:
     from rich.table import Table
 
@@ -153,10 +116,10 @@ def _show(
             name,
             f"{sitting.won[place]:,}",
             planned.score(sitting.scores[place]),
-            shared.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
+            output.with_error(planned.score(sample.mean, 3), sample.standard_error, 3),
             *points,
         )
-    shared.print_table(f"{planned.title}{outside.seed_shown(seed)}", table)
+    output.print_table(f"{planned.title}{lab_runs.seed_shown(seed)}", table)
     if planned.game.seats > 1:
         click.echo(_verdict(bots, sitting))
 

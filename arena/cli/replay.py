@@ -12,11 +12,13 @@ import click
 import msgspec
 import sqlalchemy as sa
 
-from arena.cli import _outside as outside
-from arena.cli import _shared as shared
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.engine.match import Record
 from arena.engine.rules import Game
 from arena.games import game_named
+from arena.lab.in_process import entrant
 from arena.records import document as sheet
 from arena.records import narrative, phrases
 from arena.records.document import Sheet
@@ -40,7 +42,6 @@ __all__ = ["command"]
 
 _LAST = "last"
 _LONGEST_LINE = 2000
-_TAIL_LINES = 20  # a traceback, and some of what was printed before
 
 
 class _Found(msgspec.Struct, frozen=True):
@@ -64,7 +65,7 @@ class _Found(msgspec.Struct, frozen=True):
 
 @click.command(name="replay")
 @click.argument("match", metavar="MATCH")
-@shared.db_option("The database that has the match.")
+@options.db_option("The database that has the match.")
 @click.option(
     "--seat",
     type=click.IntRange(min=1),
@@ -90,7 +91,7 @@ class _Found(msgspec.Struct, frozen=True):
     is_flag=True,
     help="With --seat: print the conversation with that seat's bot, as in protocol/vectors/transcripts/.",
 )
-@shared.json_option
+@options.json_option
 def command(
     match: str,
     db: str,
@@ -252,14 +253,14 @@ def _rehearse(
             found.record, seat, players, start, found.limits, found.name
         )
 
-    done = outside.run(lambda _: ask(), "asking", 1, "bot", "questions")
+    done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
     ended = done.ended
     if as_json:
         differs = ended if isinstance(ended, replay_to_bot.Differs) else None
         failed = ended if isinstance(ended, replay_to_bot.Failed) else None
         document = {"same": done.same, "differs": differs, "failed": failed}
-        shared.print_json(msgspec.to_builtins(document))
-    same = shared.plural(done.same, "answer")
+        output.print_json(msgspec.to_builtins(document))
+    same = output.plural(done.same, "answer")
     name = narrative.seat_names(players, game.seats)[seat]
     if ended is None:
         if not as_json:
@@ -270,8 +271,7 @@ def _rehearse(
         said = {"recorded": ended.recorded, "given": ended.given}
     else:
         what, said = f"the bot failed: {ended.text}", {}
-        for line in ended.stderr.splitlines()[-_TAIL_LINES:]:
-            click.echo(one_line(f"{name}: {line.expandtabs(4)}", 1000), err=True)
+        output.print_stderr(name, ended.stderr)
     if not as_json:
         click.echo(f"{same} as recorded")
         if ended.question is not None:
@@ -318,8 +318,8 @@ def _program(game: Game, bot: str, seed: str | None) -> Any:
     from protocol.strategy import house_bots
 
     if bot in house_bots(game.name) or _is_file(bot):
-        with shared.stdout_for_results():
-            shared.entrant(game, bot)  # known now if it cannot be loaded
+        with output.stdout_for_results():
+            entrant(game, bot)  # known now if it cannot be loaded
         return replay_to_bot.program_of(game.name, bot, seed)
     if seed is not None:
         raise UsageError("expected a house bot or a FILE.py with --seed")

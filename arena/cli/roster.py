@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.engine.names import spelled
 from arena.results import csv_tables
 from arena.storage.lock import Taken, hold
@@ -29,7 +30,7 @@ _TOKEN_LETTERS = 32
 _PRIVATE = 0o600  # tokens are for who hands them out
 
 
-_db_option = shared.db_option("The database.")
+_db_option = options.db_option("The database.")
 
 
 @contextlib.contextmanager
@@ -63,7 +64,7 @@ def command(ctx: click.Context) -> None:
     help="Write the new tokens to a new CSV file, which only you can read, and do not show them.",
 )
 @_db_option
-@shared.json_option
+@options.json_option
 def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
     """Add a class, and make a token for everybody who is new.
 
@@ -81,14 +82,14 @@ def import_(file: Path, tokens: Path | None, db: str, as_json: bool) -> None:
         document = msgspec.to_builtins(done)
         for one in document["new"] if tokens is not None else ():
             one["token"] = None
-        shared.print_json(document)
+        output.print_json(document)
     else:
         _show_import(done, tokens)
 
 
 @command.command(name="list")
 @_db_option
-@shared.json_option
+@options.json_option
 def list_(db: str, as_json: bool) -> None:
     """Show who is on the roster; times are this machine's.
 
@@ -97,7 +98,7 @@ def list_(db: str, as_json: bool) -> None:
     with _roster(db) as roster:
         members = roster.members()
     if as_json:
-        shared.print_json({"members": msgspec.to_builtins(members)})
+        output.print_json({"members": msgspec.to_builtins(members)})
     else:
         _show_members(members)
 
@@ -105,7 +106,7 @@ def list_(db: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name")
 @_db_option
-@shared.json_option
+@options.json_option
 def rotate(name: str, db: str, as_json: bool) -> None:
     """Give somebody another token.
 
@@ -116,7 +117,7 @@ def rotate(name: str, db: str, as_json: bool) -> None:
     with _roster(db) as roster:
         issued = roster.rotate(name)
     if as_json:
-        shared.print_json(msgspec.to_builtins(issued))
+        output.print_json(msgspec.to_builtins(issued))
     else:
         _show_tokens([issued])
 
@@ -124,7 +125,7 @@ def rotate(name: str, db: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name")
 @_db_option
-@shared.json_option
+@options.json_option
 def revoke(name: str, db: str, as_json: bool) -> None:
     """Take somebody's token back; the name stays theirs.
 
@@ -135,7 +136,7 @@ def revoke(name: str, db: str, as_json: bool) -> None:
     with _roster(db) as roster:
         name = roster.revoke(name)
     if as_json:
-        shared.print_json({"revoked": name})
+        output.print_json({"revoked": name})
     else:
         click.echo(f"{name}'s token is good no longer")
 
@@ -144,7 +145,7 @@ def revoke(name: str, db: str, as_json: bool) -> None:
 @click.argument("name")
 @click.argument("new")
 @_db_option
-@shared.json_option
+@options.json_option
 def rename(name: str, new: str, db: str, as_json: bool) -> None:
     """Give somebody another name; token, e-mail and team stay.
 
@@ -157,7 +158,7 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
     new = unicodedata.normalize("NFC", new.strip())
     name = _change(db, name, new)
     if as_json:
-        shared.print_json({"renamed": name, "to": new})
+        output.print_json({"renamed": name, "to": new})
     else:
         click.echo(f"{name} is {new} now")
 
@@ -165,7 +166,7 @@ def rename(name: str, new: str, db: str, as_json: bool) -> None:
 @command.command()
 @click.argument("name")
 @_db_option
-@shared.json_option
+@options.json_option
 def remove(name: str, db: str, as_json: bool) -> None:
     """Take somebody off the roster; token, e-mail and team are forgotten, and the name is free.
 
@@ -177,7 +178,7 @@ def remove(name: str, db: str, as_json: bool) -> None:
     """
     name = _change(db, name)
     if as_json:
-        shared.print_json({"removed": name})
+        output.print_json({"removed": name})
     else:
         click.echo(f"{name} is on the roster no longer")
 
@@ -212,7 +213,7 @@ def _change(db: str, name: str, new: str | None = None) -> str:
 @command.command()
 @click.argument("name", default="instructor")
 @_db_option
-@shared.json_option
+@options.json_option
 def instructor(name: str, db: str, as_json: bool) -> None:
     """Make an instructor's token, or another one.
 
@@ -223,7 +224,7 @@ def instructor(name: str, db: str, as_json: bool) -> None:
     with _roster(db, create=True) as roster:
         token = roster.instructor(name)
     if as_json:
-        shared.print_json({"name": name, "token": token})
+        output.print_json({"name": name, "token": token})
     else:
         click.echo(
             f"an instructor's token, under the name {name}, shown this once:", err=True
@@ -284,7 +285,7 @@ def _show_tokens(issued: Sequence[Issued]) -> None:
     table.add_column("token", no_wrap=True, min_width=_TOKEN_LETTERS)
     for one in issued:
         table.add_row(one.name, one.email or "", one.team or "", one.token)
-    shared.print_table("Tokens, shown this once", table)
+    output.print_table("Tokens, shown this once", table)
 
 
 def _show_members(members: Sequence[Member]) -> None:
@@ -299,7 +300,7 @@ def _show_members(members: Sequence[Member]) -> None:
             f"revoked {_day(one.revoked_at)}" if revoked else f"of {_day(one.made_at)}"
         )
         table.add_row(one.name, one.email or "", one.team or "", token)
-    shared.print_table(f"On the roster: {len(members):,}", table)
+    output.print_table(f"On the roster: {len(members):,}", table)
 
 
 def _day(at: float | None) -> str:

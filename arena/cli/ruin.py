@@ -7,10 +7,12 @@ from itertools import count
 
 import click
 
-from arena.cli import _outside as outside
-from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._limit_options import Command, limits_options
 from arena.engine.rules import Game
+from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, ruin
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import UsageError
@@ -23,9 +25,9 @@ _CHIPS = click.IntRange(min=1)
 
 
 @click.command(name="ruin", cls=Command)
-@shared.game_argument
+@options.game_argument
 @click.argument("bot", required=False)
-@shared.bot_option
+@options.bot_option
 @click.option(
     "--stake", type=_CHIPS, required=True, metavar="S", help="Start with S chips."
 )
@@ -48,9 +50,9 @@ _CHIPS = click.IntRange(min=1)
     metavar="A",
     help="Make the bot ante A: its class is called with ante=A. May be repeated, to compare.",
 )
-@shared.set_option
-@shared.seed_option
-@shared.json_option
+@options.set_option
+@options.seed_option
+@options.json_option
 @limits_options
 def command(
     game: Game,
@@ -78,7 +80,7 @@ def command(
     --json prints {game, bot, stake, goal, trials, seed, results: [{ante, reached, broke, undecided, offences, share,
     standard_error}]}, a result per ante; `seed` is null with --bot.
     """
-    outside.check(commands, seed, limits)
+    lab_runs.check(commands, seed, limits)
     if len(commands) + (bot is not None) != 1:
         raise UsageError("expected one bot, as BOT or with --bot")
     if bot is None:
@@ -87,16 +89,16 @@ def command(
                 "expected no --ante with --bot: what it antes is the command's own business"
             )
         attempt = Attempt.of(game, stake=stake, goal=goal, settings=settings)
-        _try_outside(attempt, commands, trials, limits, as_json)
+        _try_launched(attempt, commands, trials, limits, as_json)
         return
-    seed = shared.fresh_seed(seed)
+    seed = options.fresh_seed(seed)
     wanted = antes or (None,)
     results = _try(game, bot, wanted, stake, goal, trials, settings, seed)
     _print(game, bot, wanted, results, seed, as_json)
     for result in results:
         if (offence := result.first_offence) is not None:
-            raise shared.Eliminated(
-                f"{bot} offended in {result.offences:,} of {shared.plural(trials, 'trial')}, "
+            raise output.Eliminated(
+                f"{bot} offended in {result.offences:,} of {output.plural(trials, 'trial')}, "
                 f"first: {offence.kind}: {offence.text}"
             )
 
@@ -113,8 +115,8 @@ def _try(
 ) -> list[Ruin]:
     """Let a bot in this process try, with one ante after another."""
     with (
-        shared.stdout_for_results(),
-        shared.progress(
+        output.stdout_for_results(),
+        output.progress(
             f"{bot}: {stake:,} to {goal:,}",
             trials * len(antes),
             "trial",
@@ -137,7 +139,7 @@ def _try(
         ]
 
 
-def _try_outside(
+def _try_launched(
     attempt: Attempt,
     commands: tuple[Entry, ...],
     trials: int,
@@ -147,8 +149,8 @@ def _try_outside(
     """Let a process try."""
     from arena.lab.launched import ruin
 
-    [guest] = outside.guests(attempt.game, (), commands)
-    result, offence = outside.run(
+    [guest] = lab_runs.guests(attempt.game, (), commands)
+    result, offence = lab_runs.run(
         lambda progress: ruin(
             attempt, guest, trials=trials, limits=limits, tick=progress.tick
         ),
@@ -159,16 +161,16 @@ def _try_outside(
     )
     _print(attempt.game, guest.name, (None,), [result], None, as_json)
     if offence is not None:
-        raise shared.Eliminated(outside.out(guest.name, offence))
+        raise output.Eliminated(lab_runs.out(guest.name, offence))
 
 
 def _trials(
     game: Game, bot: str, ante: int | None, seed: int
 ) -> Callable[[], Strategy]:
     """What makes the strategy of one trial after another; the same cards and choices for every ante."""
-    entrant = shared.entrant(game, bot, {} if ante is None else {"ante": ante})
+    make = entrant(game, bot, {} if ante is None else {"ante": ante}).make
     numbers = count(1)
-    return lambda: entrant.make(f"{seed}:{next(numbers)}")
+    return lambda: make(f"{seed}:{next(numbers)}")
 
 
 def _print(
@@ -185,7 +187,7 @@ def _print(
         return
     document = {"game": game.name, "bot": bot, "stake": first.stake, "goal": first.goal}
     rows = [_row(*pair) for pair in zip(antes, results, strict=True)]
-    shared.print_json(
+    output.print_json(
         {**document, "trials": first.trials, "seed": seed, "results": rows}
     )
 
@@ -215,7 +217,7 @@ def _show(
     first = results[0]
     title = (
         f"{game.vocabulary.title}: {bot}, from {first.stake:,} to {first.goal:,}, "
-        f"{shared.plural(first.trials, 'trial')}{outside.seed_shown(seed)}"
+        f"{output.plural(first.trials, 'trial')}{lab_runs.seed_shown(seed)}"
     )
     table = Table()
     rare = [
@@ -234,8 +236,8 @@ def _show(
         table.add_row(
             *([] if ante is None else [f"{ante:,}"]),
             f"{result.wins:,}",
-            shared.with_error(f"{share:.2f}", error, 2),
+            output.with_error(f"{share:.2f}", error, 2),
             f"{result.broke:,}",
             *(f"{counts[line]:,}" for _, counts in rare),
         )
-    shared.print_table(title, table)
+    output.print_table(title, table)

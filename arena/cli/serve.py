@@ -12,12 +12,13 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
-from arena.cli import _shared as shared
-from arena.cli._elsewhere import Door, elsewhere, page_at, tls_of
-from arena.cli._limits import Command, limits_options
-from arena.cli._ours import Teller, launched
-from arena.cli._stop import Stop
+from arena.cli import _competition_report as report
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._addresses import Door, door_options, elsewhere, page_at
+from arena.cli._launched_bots import Teller, launched
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import Stop
 from arena.competitions.admin import Instructor
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
@@ -26,12 +27,11 @@ from arena.competitions.ledger import Report
 from arena.competitions.planned_run import Run
 from arena.competitions.scheduler import Course, Open
 from arena.engine.names import alike
+from arena.engine.rules import Game
 from arena.formats.spec import plan_of
 from arena.games import GAMES, competition_settings, game_named
-from arena.sandbox.bot_spec import Entry, named, read_entry, some
+from arena.sandbox.bot_spec import Entry, named, some
 from arena.sandbox.command import views
-from arena.server.origin import Origins, read_base_path
-from arena.server.proxies import Proxies
 from arena.storage.roster import Roster
 from arena.storage.store import Store
 from arena.storage.tokens import Access
@@ -43,7 +43,6 @@ __all__ = ["command"]
 
 _DEFAULTS = Serve()
 _NEW_OBJECTS = 10_000  # between two collections of garbage; Python looks at every 700
-DEFAULT_PORT = _DEFAULTS.port
 
 
 def _read_config(ctx: click.Context, _param: object, path: Path | None) -> Config:
@@ -68,30 +67,6 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
         ctx.exit()
 
 
-def _read_bots(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> tuple[Entry, ...]:
-    return tuple(map(read_entry, texts))
-
-
-def _read_origins(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> Sequence[str]:
-    Origins().allow(texts)
-    return texts
-
-
-def _read_proxies(
-    _ctx: click.Context, _param: object, texts: Sequence[str]
-) -> Sequence[str]:
-    Proxies().trust(texts)
-    return texts
-
-
-def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
-    return read_base_path(text)
-
-
 @click.command(name="serve", cls=Command)
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option(
@@ -102,28 +77,9 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
     callback=_read_config,
     help="Settings in TOML: the tables [serve], [limits], [games.GAME] and [[bot]]; options win over them.",
 )
-@click.option(
-    "--host", default=_DEFAULTS.host, show_default=True, help="The interface."
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=DEFAULT_PORT,
-    envvar="ARENA_PORT",
-    show_default=True,
-    show_envvar=True,
-    help="The port; 0 takes a free one.",
-)
-@shared.db_option("The database, made if it is not there.")
-@click.option(
-    "--bot",
-    "bots",
-    multiple=True,
-    metavar="[NAME=]COMMAND",
-    callback=_read_bots,
-    help="Launch a bot: --bot 'ann=java -cp . MyBot', or --bot 'stdio: ./mybot' for one that speaks in lines of JSON. "
-    "May be repeated.",
-)
+@door_options
+@options.db_option("The database, made if it is not there.")
+@options.bot_option
 @click.option(
     "--players",
     type=click.IntRange(min=1),
@@ -143,66 +99,7 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
     default=_DEFAULTS.once,
     help="Stop after one competition in each game.",
 )
-@click.option(
-    "--practice/--no-practice",
-    default=_DEFAULTS.practice,
-    help="Refuse an illegal answer with the reason and what is legal, and put nobody out for it; the clock runs on.",
-)
-@click.option(
-    "--open/--no-open",
-    "open_to_all",
-    default=_DEFAULTS.open,
-    help="Let anybody in who can reach this machine; without it everybody from elsewhere needs a token.",
-)
-@click.option(
-    "--page/--no-page",
-    default=_DEFAULTS.page,
-    show_default=True,
-    help="Show browsers at the arena's address what is played, and let people play.",
-)
-@click.option(
-    "--origin",
-    "origins",
-    multiple=True,
-    metavar="URL",
-    callback=_read_origins,
-    help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
-)
-@click.option(
-    "--trusted-proxy",
-    "proxies",
-    multiple=True,
-    metavar="ADDRESS|NETWORK",
-    callback=_read_proxies,
-    help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
-)
-@click.option(
-    "--base-path",
-    default=_DEFAULTS.base_path,
-    metavar="PATH",
-    callback=_read_base_path,
-    help="Below which path browsers find the arena, as /arena/, if a proxy in front has other pages too and passes it on unchanged.",
-)
-@click.option(
-    "--tls-cert",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Speak wss:// with this certificate, and those that vouch for it.",
-)
-@click.option(
-    "--tls-key",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="The key of that certificate.",
-)
-@click.option(
-    "--log",
-    "log_file",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    default=_DEFAULTS.log,
-    metavar="FILE",
-    help="Add a line for every match to FILE; - is stderr.",
-)
+@options.log_option
 @click.option(
     "--print-example",
     is_flag=True,
@@ -211,29 +108,20 @@ def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
     callback=_print_example,
     help="Print a file for --config, for a whole course, and exit.",
 )
-@shared.set_option
-@shared.json_option
+@options.set_option
+@options.json_option
 @limits_options
 @click.pass_obj
 def command(
     stop: Stop | None,
     games: tuple[str, ...],
     config: Config,
-    host: str,
-    port: int,
+    door: Door,
     db: str,
-    bots: tuple[Entry, ...],
+    commands: tuple[Entry, ...],
     players: int | None,
     matches: int,
     once: bool,
-    practice: bool,
-    open_to_all: bool,
-    page: bool,
-    origins: Sequence[str],
-    proxies: Sequence[str],
-    base_path: str,
-    tls_cert: Path | None,
-    tls_key: Path | None,
     log_file: str | None,
     settings: dict[str, object],
     as_json: bool,
@@ -257,47 +145,31 @@ def command(
     if settings and len(chosen) != 1:
         raise UsageError("expected one GAME with --set, as settings belong to a game")
     config = msgspec.structs.replace(config, limits=limits)
-    playable = {
-        None,
-        *(game.name for game in chosen),
-        *(run.game for run in config.runs),
-    }
-    ours = named(entry for entry in (*config.bots, *bots) if entry.game in playable)
-    where = shared.database(db)
-    log = None if log_file in (None, "-") else Path(str(log_file))
-    secret = (path for path in (tls_key, log) if path is not None)
-    hidden = (*config.files, *secret)
-    own = () if isinstance(where, str) else (where,)
-    for entry in ours:  # what can never work is refused before anything is made
-        try:
-            views(entry.program, (*own, *hidden))
-        except UsageError as error:
-            raise UsageError(f"{entry.name}: {error}") from None
-    opened = tuple(
-        Open(
-            plan_of(
-                game,
-                competition_settings(
-                    game, {**config.games.get(game.name, {}), **settings}
-                ),
-                (),
-                matches=matches,
-                with_itself=game.name == "ace_king_queen",
-                limits=limits,
-            ),
-            players or game.seats,
-        )
-        for game in chosen
-    )
-    tls = tls_of(tls_cert, tls_key)
-    door = Door(
-        *(host, port, open_to_all, practice, tls, hidden, page, origins, proxies),
-        base_path,
-    )
+    where = options.database(db)
+    log = () if log_file in (None, "-") else (Path(str(log_file)),)
+    hidden = (*config.files, *door.hidden, *log)
+    door = msgspec.structs.replace(door, hidden=hidden)
     door.check()
-    evening = _Evening(config, config.runs, opened, ours, once, as_json, log_file)
-    stop = stop or Stop()
-    goes_on = f"all matches that were over are in {shared.shown(where)}, and the same command goes on from there"
+    evening = _Evening(
+        config,
+        config.runs,
+        tuple(_open(game, config, settings, players, matches) for game in chosen),
+        _ours((*config.bots, *commands), config, chosen, where, hidden),
+        once,
+        as_json,
+        log_file,
+    )
+    _run(where, door, evening, stop or Stop())
+
+
+def _run(where: str | Path, door: Door, evening: _Evening, stop: Stop) -> None:
+    """Run it until it ends or is stopped, and say how it goes on.
+
+    Raises:
+        Interrupted: Ctrl-C.
+        ArenaError: a competition could not be played.
+    """
+    goes_on = f"all matches that were over are in {options.shown(where)}, and the same command goes on from there"
     failed = False
     with Store(where, exclusive=True) as store:
         try:
@@ -309,6 +181,49 @@ def command(
                 click.echo(f"arena: stopped by {stop.name}; {goes_on}", err=True)
     if failed:
         raise ArenaError("a competition could not be played to its end, see above")
+
+
+def _ours(
+    bots: Sequence[Entry],
+    config: Config,
+    games: Sequence[Game],
+    where: str | Path,
+    hidden: Sequence[Path],
+) -> tuple[Entry, ...]:
+    """The bots to launch: those that play one of the games, each under a name of its own.
+
+    Raises:
+        UsageError: two have one name, or one can never work: that is refused before anything is made.
+    """
+    playable = {None, *(one.game for one in config.runs), *(one.name for one in games)}
+    ours = named(entry for entry in bots if entry.game in playable)
+    own = () if isinstance(where, str) else (where,)
+    for entry in ours:
+        try:
+            views(entry.program, (*own, *hidden))
+        except UsageError as error:
+            raise UsageError(f"{entry.name}: {error}") from None
+    return ours
+
+
+def _open(
+    game: Game,
+    config: Config,
+    settings: dict[str, object],
+    players: int | None,
+    matches: int,
+) -> Open:
+    """A game whose competition starts as soon as enough bots are there."""
+    chosen = {**config.games.get(game.name, {}), **settings}
+    plan = plan_of(
+        game,
+        competition_settings(game, chosen),
+        (),
+        matches=matches,
+        with_itself=game.name == "ace_king_queen",
+        limits=config.limits,
+    )
+    return Open(plan, players or game.seats)
 
 
 class _Evening(msgspec.Struct, frozen=True):
@@ -353,29 +268,13 @@ async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> boo
             # Modules stay, and so do most bots and matches: fewer looks for garbage.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
-            teller.say(f"arena at {arena.url} · Ctrl-C stops it")
-            if urls := elsewhere(arena.url):
-                teller.say(f"from other machines it is at {' or '.join(urls)}")
-            if door.page:
-                teller.say(f"the page is at {page_at(arena.url)}")
-            course = Course(
-                arena,
-                store,
-                evening.config,
-                on_start=lambda one: _started(one, board, teller),
-                on_report=lambda one: _over(one, board, evening.as_json),
-                tell=teller.say,
-                teams=roster.teams,
-                names=lambda: [
-                    one.name for one in roster.members() if one.revoked_at is None
-                ],
-                once=evening.once,
-            )
+            _say_where(arena.url, door, teller)
+            course = _course(arena, store, roster, evening, board, teller)
             if isinstance(arena.web, Web):
                 arena.web.upcoming = lambda: course.upcoming
                 arena.web.startable = lambda: course.startable
             _warn(roster.access(), door, evening, teller)
-            instructor = Instructor(
+            arena.on_instruct = Instructor(
                 arena,
                 store,
                 course.play,
@@ -383,11 +282,40 @@ async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> boo
                 roster=roster,
                 lines=teller.lines,
             )
-            arena.on_instruct = instructor
             async with launched(arena, evening.ours, teller):
                 await course.run(evening.runs, evening.games)
             await store.flushed()
             return course.has_failed
+
+
+def _say_where(url: str, door: Door, teller: Teller) -> None:
+    """Tell at which addresses bots and browsers find the arena."""
+    teller.say(f"arena at {url} · Ctrl-C stops it")
+    if urls := elsewhere(url):
+        teller.say(f"from other machines it is at {' or '.join(urls)}")
+    if door.page:
+        teller.say(f"the page is at {page_at(url)}")
+
+
+def _course(
+    arena: Host,
+    store: Store,
+    roster: Roster,
+    evening: _Evening,
+    board: report.Board,
+    teller: Teller,
+) -> Course:
+    return Course(
+        arena,
+        store,
+        evening.config,
+        on_start=lambda one: _started(one, board, teller),
+        on_report=lambda one: _over(one, board, evening.as_json),
+        tell=teller.say,
+        teams=roster.teams,
+        names=lambda: [one.name for one in roster.members() if one.revoked_at is None],
+        once=evening.once,
+    )
 
 
 def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None:
@@ -410,7 +338,7 @@ def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None
 
 def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
     board.follow(competition.title, competition)
-    count = shared.plural(len(competition.plan.players), "bot")
+    count = output.plural(len(competition.plan.players), "bot")
     verb = "competes" if len(competition.plan.players) == 1 else "compete"
     teller.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
@@ -418,6 +346,6 @@ def _started(competition: Competition, board: report.Board, teller: Teller) -> N
 def _over(done: Report, board: report.Board, as_json: bool) -> None:
     board.forget(done.competition)
     if as_json:
-        shared.print_json(report.documents([done])[0])
+        output.print_json(report.documents([done])[0])
     else:
         report.show(done)

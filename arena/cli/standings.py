@@ -12,8 +12,9 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
-from arena.cli import _shared as shared
+from arena.cli import _competition_report as report
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.competitions.ledger import Report
 from arena.storage.live_results import Results
 from arena.storage.store import Competition, Store
@@ -30,13 +31,13 @@ INTERVAL_S = 1.0
 
 @click.command(name="standings")
 @click.argument("competition", required=False)
-@shared.db_option("The database.")
+@options.db_option("The database.")
 @click.option(
     "--follow",
     is_flag=True,
     help="Show them again as they change, until the competition is over.",
 )
-@shared.json_option
+@options.json_option
 def command(competition: str | None, db: str, follow: bool, as_json: bool) -> None:
     """Print how a competition stands: its table, and who was eliminated by what.
 
@@ -45,7 +46,7 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
 
     --json prints the fields that `arena demo --json` has, and `progress`.
     """
-    with Store(shared.database(db), create=False) as store:
+    with Store(options.database(db), create=False) as store:
         if competition is None:
             competitions = store.competitions()
             if len(competitions) != 1:
@@ -66,9 +67,9 @@ def _print(results: Results, as_json: bool) -> None:
     if as_json:
         (document,) = report.documents([done])
         progress = msgspec.to_builtins(results.progress)
-        shared.print_json({**document, "progress": progress})
+        output.print_json({**document, "progress": progress})
         return
-    shared.print_table(_title(done, results.progress), report.table_of(done))
+    output.print_table(_title(done, results.progress), report.table_of(done))
     for verdict in done.verdicts:
         click.echo(_evidence(verdict))
 
@@ -103,7 +104,7 @@ def _how_far(progress: Progress) -> str:
     if progress.form != "ladder":
         words.append(f"{progress.settled:,} of {progress.scheduled:,}")
     if progress.left_s is not None:
-        words.append(f"about {shared.duration(progress.left_s)} left")
+        words.append(f"about {output.duration(progress.left_s)} left")
     return ", ".join(words)
 
 
@@ -126,7 +127,7 @@ def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> N
 
     rows = [(one, Results(store, one.id).progress) for one in competitions]
     if as_json:
-        shared.print_json([msgspec.to_builtins(progress) for _, progress in rows])
+        output.print_json([msgspec.to_builtins(progress) for _, progress in rows])
         return
     table = Table()
     for name in ("competition", "run", "game", "form", "began", "how far"):
@@ -138,7 +139,7 @@ def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> N
         table.add_row(
             one.id, one.plan.run, progress.game, form, began, _how_far(progress)
         )
-    shared.print_table(shared.plural(len(rows), "competition"), table)
+    output.print_table(output.plural(len(rows), "competition"), table)
 
 
 # ---- Following one

@@ -12,11 +12,12 @@ import click
 import msgspec
 
 from arena.cli import Interrupted
-from arena.cli import _report as report
-from arena.cli import _shared as shared
-from arena.cli._limits import Command, limits_options
-from arena.cli._ours import Teller
-from arena.cli._stop import stops_at_sigterm
+from arena.cli import _competition_report as report
+from arena.cli import _options as options
+from arena.cli import _output as output
+from arena.cli._launched_bots import Teller
+from arena.cli._limit_options import Command, limits_options
+from arena.cli._signals import stops_at_sigterm
 from arena.competitions.arena_host import Host
 from arena.competitions.bot_supervisor import program_of
 from arena.competitions.competition import Competition
@@ -26,7 +27,7 @@ from arena.engine.rules import Game
 from arena.formats.formats import check_form
 from arena.formats.spec import HOUSE_TABLES, Bot, Form, Plan
 from arena.sandbox.bot_spec import Entry, named, unused
-from arena.sandbox.command import Program, bot_command, views
+from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from protocol.messages import Limits
@@ -40,9 +41,9 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
 
 @click.command(name=_NAME, cls=Command)
 @click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
-@shared.game_argument
+@options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
-@shared.bot_option
+@options.bot_option
 @click.option(
     "--matches",
     type=click.IntRange(1, 100_000),
@@ -81,15 +82,9 @@ _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has n
     metavar="FILE|URL",
     help="Keep the results there; the same command goes on with what was interrupted. Without it they are thrown away.",
 )
-@click.option(
-    "--log",
-    "log_file",
-    type=click.Path(dir_okay=False, allow_dash=True),
-    metavar="FILE",
-    help="Add a line for every match to FILE; - is stderr.",
-)
-@shared.set_option
-@shared.json_option
+@options.log_option
+@options.set_option
+@options.json_option
 @limits_options
 def command(
     form: str,
@@ -129,32 +124,43 @@ def command(
     )
     players = tuple(bot.name for bot in entrants)
     plan = plan_for(run, limits, {}, players, _teams(teams, players), bots=entrants)
+    done = _run(plan, entrants, db, log_file)
+    if as_json:
+        output.print_json(report.documents([done])[0])
+    else:
+        report.show(done)
+    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
+    if out:
+        raise output.Eliminated(f"eliminated: {', '.join(out)}")
+
+
+def _run(
+    plan: Plan, entrants: Sequence[Bot], db: str | None, log_file: str | None
+) -> Report:
+    """Play it with its results in `db`, or in a database that is thrown away.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM; all bots are stopped by then.
+    """
     with contextlib.ExitStack() as stack:
         if db is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             where: str | Path = folder / "tournament.db"
         else:
-            where = shared.database(db)
+            where = options.database(db)
         own = (where,) if isinstance(where, Path) else ()
         for bot in entrants:
             views(program_of(bot), own)
         store = stack.enter_context(Store(where, exclusive=True))
         try:
-            done = asyncio.run(_play(store, plan, log_file))
+            return asyncio.run(_play(store, plan, log_file))
         except (KeyboardInterrupt, asyncio.CancelledError):
             kept = (
                 "; with --db it could be gone on with"
                 if db is None
-                else f"; the same command goes on from there, {shared.shown(where)}"
+                else f"; the same command goes on from there, {options.shown(where)}"
             )
             raise Interrupted(f"interrupted, all bots are stopped{kept}") from None
-    if as_json:
-        shared.print_json(report.documents([done])[0])
-    else:
-        report.show(done)
-    out = [f"{one.bot} ({one.kind})" for one in done.verdicts if not one.forgiven]
-    if out:
-        raise shared.Eliminated(f"eliminated: {', '.join(out)}")
 
 
 def _entrants(
@@ -175,11 +181,8 @@ def _entrants(
         name = unused(Path(bot).stem if is_file else bot, taken)
         taken.add(name)
         if is_file:
-            path = Path(bot).resolve() if ".." in Path(bot).parts else Path(bot)
-            words = bot_command((str(path),), name=name, tables=tables)
-            entrants.append(
-                _written(name, Program(tuple(words), folder=Path().resolve()))
-            )
+            program = strategy_program(bot, name=name, tables=tables)
+            entrants.append(_written(name, program))
         else:
             entrants.append(Bot(name=name, house=bot, tables=tables))
     for entry in named(commands):

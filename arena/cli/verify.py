@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from arena.records import check_transcript, transcript, verify
 from arena.records import document as sheet
 from arena.results import audit_database
@@ -45,17 +46,17 @@ class _Outcome(msgspec.Struct):
     @property
     def summary(self) -> str:
         """All of it in a line."""
-        what = shared.plural(self.matches, "match")
+        what = output.plural(self.matches, "match")
         if self.competitions:
-            what += f" of {shared.plural(self.competitions, 'competition')}"
+            what += f" of {output.plural(self.competitions, 'competition')}"
         if not self.failed:
             fits = "fits" if self.matches == 1 else "fit"
             return f"{what}: {fits}" if self.matches == 1 else f"{what}: all {fits}"
         matches = len({flaw.match for flaw in self.failed if flaw.match is not None})
         others = sum(flaw.match is None for flaw in self.failed)
-        parts = [shared.plural(matches, "match")] if matches or not others else []
+        parts = [output.plural(matches, "match")] if matches or not others else []
         if others:
-            parts.append(shared.plural(others, "other flaw"))
+            parts.append(output.plural(others, "other flaw"))
         return f"{what}: {' and '.join(parts)} not as recorded"
 
 
@@ -68,7 +69,7 @@ class _Outcome(msgspec.Struct):
     metavar="ID",
     help="Check this competition of a database alone: its id, how it begins, or the name of its run.",
 )
-@shared.json_option
+@options.json_option
 def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> None:
     """Recompute every deal and every result, and say which match is not what its record says, and why.
 
@@ -95,7 +96,7 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
         else:
             _database(place, competition, outcome, tell=not as_json)
     if as_json:
-        shared.print_json(msgspec.to_builtins(outcome))
+        output.print_json(msgspec.to_builtins(outcome))
     if outcome.failed:
         raise ArenaError(outcome.summary)
     if not as_json:
@@ -118,7 +119,7 @@ def _database(
             None if competition is None else audit_database.named(store, competition)
         )
         total = audit_database.count(store, which)
-        with shared.ticking("checking", total) as tick:
+        with output.ticking("checking", total) as tick:
             for found in audit_database.examine(store, which, tick):
                 outcome.competitions += 1
                 outcome.matches += found.matches
@@ -163,7 +164,7 @@ def _export(folder: Path, outcome: _Outcome, *, tell: bool) -> None:
             _documents(path, outcome, tell=tell)
         found = outcome.matches - before
         if found != one.matches:
-            text = f"expected {shared.plural(one.matches, 'match')} in {path}, found {found}"
+            text = f"expected {output.plural(one.matches, 'match')} in {path}, found {found}"
             outcome.flaw(Flaw(one.id, None, text), tell=tell)
 
 

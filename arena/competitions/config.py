@@ -167,7 +167,11 @@ def read_config(path: Path) -> Config:
 
 def example() -> str:
     """The text of a file for a whole course, to be read and changed by people."""
-    return files("arena").joinpath("class.example.toml").read_text(encoding="utf-8")
+    return (
+        files("arena.competitions")
+        .joinpath("class.example.toml")
+        .read_text(encoding="utf-8")
+    )
 
 
 def _load(path: Path) -> dict[str, Any]:

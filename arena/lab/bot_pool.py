@@ -23,7 +23,7 @@ from arena.formats.spec import HOUSE_TABLES
 from arena.referee.live_match import Table
 from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
-from arena.sandbox.launcher import Program, bot_command
+from arena.sandbox.command import Program, strategy_program
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
@@ -168,7 +168,9 @@ class Field:
                 house = self._game.name, guest.name
                 await self._host.launch(house, name, tables=tables)
             else:
-                program = guest.program or _of_file(guest.name, self._host.url, name)
+                program = guest.program or strategy_program(
+                    guest.name, url=self._host.url, name=name
+                )
                 await self._host.launch_program(program, name)
         except UsageError as error:
             raise UsageError(f"{guest.name}: {error}") from None
@@ -221,12 +223,3 @@ class Field:
             return await over
         finally:
             self._host.conduct.void(table, "it was stopped")
-
-
-def _of_file(file: str, url: str, name: str) -> Program:
-    """The command line for a strategy's file; its folder is shown to it, wherever it is."""
-    path = Path(file)
-    if ".." in path.parts:  # which is not to be seen from here
-        path = path.resolve()
-    words = bot_command((str(path),), url=url, name=name)
-    return Program(tuple(words), folder=Path().resolve())

@@ -1,55 +1,23 @@
-"""Every bot against every bot, in this process: who sits with whom, what they score, and how sure that is (A10, G16).
+"""Every bot against every bot: who sits with whom, and what all their sittings say of each bot, and how surely (A10, G16).
 
-A *sitting* is all that the same bots play at one table: one match or several, the seats rotating so that after
-`seats!` matches everyone has sat everywhere and behind everyone equally often (K1). What it adds up to is counted by
-`arena/lab/series.py`; the spread of the samples there gives the standard errors.
-
-A bot that offends is out: its sittings stay in the table and count for nobody (J3).
-
-`arena/lab/launched.py` plays the same sittings with bots that are processes.
+A bot that offends is out: its sittings stay in the table and count for nobody (J3). The sittings are played by
+`arena/lab/in_process.py` or `arena/lab/launched.py`; the spread of the samples in them gives the standard errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations_with_replacement, islice, permutations
-from math import factorial
-from random import Random
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement
 
 import msgspec
 
-from arena.engine.drive import drive
-from arena.engine.match import Match
-from arena.engine.rules import Game
-from arena.engine.shuffle import seed_from_int
 from arena.engine.statistics import error_of_sum
-from arena.lab.series import Offence, Sitting, Tally, unit
-from protocol.strategy import Strategy
-from protocol.vocabulary import Settings
+from arena.lab.series import Offence, Sitting
 
-__all__ = [
-    "CrossTable",
-    "Entrant",
-    "Offence",
-    "Sitting",
-    "Standing",
-    "cross",
-    "derived_seed",
-    "play_sitting",
-    "seatings",
-    "tables",
-    "unit",
-]
+__all__ = ["AGAINST_ITSELF", "CrossTable", "Standing", "tables"]
 
 AGAINST_ITSELF = frozenset({"ace_king_queen"})
 """The games in which a bot also meets another instance of itself (A10)."""
-
-
-class Entrant(msgspec.Struct, frozen=True):
-    """A bot that takes part: what people call it, and what makes an instance from a seed."""
-
-    name: str
-    make: Callable[[str], Strategy]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -107,46 +75,6 @@ class CrossTable(msgspec.Struct, frozen=True):
         return sorted(standings, key=lambda s: (s.offence is not None, -s.total))
 
 
-def cross(
-    game: Game,
-    entrants: Sequence[Entrant],
-    *,
-    matches: int,
-    settings: Settings,
-    seed: int,
-    tick: Callable[[], None],
-) -> CrossTable:
-    """Play the whole table, without those that have offended from then on.
-
-    Args:
-        game: what is played.
-        entrants: the bots, all of different names.
-        matches: per sitting.
-        settings: of every match.
-        seed: what all cards and all instances' seeds are derived from.
-        tick: called after every unit.
-    """
-    sittings: list[Sitting] = []
-    out: set[int] = set()
-    itself = game.name in AGAINST_ITSELF
-    for table in tables(game.seats, len(entrants), itself=itself):
-        if out & set(table):
-            continue
-        sitting = play_sitting(
-            game,
-            entrants,
-            table,
-            matches=matches,
-            settings=settings,
-            seed=derived_seed(seed, "table", *table),
-            tick=tick,
-        )
-        sittings.append(sitting)
-        if sitting.offence is not None:
-            out.add(sitting.offence.bot)
-    return CrossTable(tuple(entrant.name for entrant in entrants), tuple(sittings))
-
-
 def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
     """Who sits with whom: all different tables of as many different bots as there are seats or bots.
 
@@ -158,52 +86,6 @@ def tables(seats: int, bots: int, *, itself: bool) -> list[tuple[int, ...]]:
         for table in combinations_with_replacement(range(bots), seats)
         if len(set(table)) >= fewest
     ]
-
-
-def play_sitting(
-    game: Game,
-    entrants: Sequence[Entrant],
-    bots: tuple[int, ...],
-    *,
-    matches: int,
-    settings: Settings,
-    seed: int,
-    tick: Callable[[], None],
-) -> Sitting:
-    """Play what the same bots play at one table; the first offence ends it.
-
-    One instance per chair plays all the matches. `bots` are numbers in `entrants`, the other arguments as in `cross`.
-    """
-    strategies = [
-        entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(bots)
-    ]
-    tally = Tally(game, bots, tick)
-    for number, chairs in enumerate(islice(seatings(len(bots)), matches)):
-        match = Match(
-            tally.sit_down(chairs),
-            settings,
-            seed=seed_from_int(derived_seed(seed, "match", number) if number else seed),
-        )
-        drive(match, [strategies[place] for place in chairs])
-        tally.match_over(match.result())
-        if tally.offence is not None:
-            break
-    return tally.sitting()
-
-
-def seatings(seats: int) -> Iterator[tuple[int, ...]]:
-    """Who sits where in match after match, as places by seat: `seats` rotations of one order, then of the next."""
-    orders = [(0, *rest) for rest in permutations(range(1, seats))]
-    assert len(orders) == factorial(seats - 1), "the rotations of these are all orders"
-    while True:
-        for order in orders:
-            for turn in range(seats):
-                yield order[turn:] + order[:turn]
-
-
-def derived_seed(seed: int, *parts: object) -> int:
-    """A seed of its own for a part of what one seed stands for."""
-    return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
 
 
 def _standing(

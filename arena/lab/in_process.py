@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
 from typing import Any
+
+import msgspec
 
 from arena.engine.drive import drive
 from arena.engine.match import Match, MatchResult
+from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
+from arena.lab.series import Series, Sitting
 from protocol.errors import UsageError
-from protocol.strategy import Strategy
+from protocol.strategy import Strategy, blaming, find
+from protocol.vocabulary import Settings
 
-__all__ = ["play"]
+__all__ = ["Entrant", "derived_seed", "entrant", "play", "sittings"]
 
 
 def play(
@@ -61,3 +67,89 @@ def play(
         raise UsageError(f"expected a list of decks, got {decks!r}")
     drive(match, strategies)
     return match.result()
+
+
+class Entrant(msgspec.Struct, frozen=True):
+    """A bot that takes part: what people call it, and what makes an instance from a seed."""
+
+    name: str
+    make: Callable[[str], Strategy]
+
+
+def entrant(
+    game: Game, bot: str, arguments: Mapping[str, object] | None = None
+) -> Entrant:
+    """A bot by house name or file, whose class is constructed with these arguments.
+
+    Raises:
+        UnknownBot: there is none, or it cannot be loaded; also from `make` if its class cannot be constructed.
+    """
+    cls = find(game.name, bot)
+
+    def make(seed: str) -> Strategy:
+        with blaming(f"{bot} cannot be started"):
+            strategy: Strategy = cls(**(arguments or {}))
+            if callable(seeding := getattr(strategy, "seed", None)):
+                seeding(seed)
+        return strategy
+
+    return Entrant(bot, make)
+
+
+def sittings(
+    game: Game,
+    entrants: Sequence[Entrant],
+    tables: Sequence[tuple[int, ...]],
+    *,
+    seeds: Iterable[int],
+    matches: int,
+    settings: Settings,
+    tick: Callable[[], None],
+) -> tuple[Sitting, ...]:
+    """Play all tables one after another, without those that have offended from then on (J3).
+
+    Args:
+        game: what is played.
+        entrants: the bots, all of different names.
+        tables: who sits with whom, as numbers in `entrants`.
+        seeds: by table, what its cards and its instances' seeds are derived from.
+        matches: per table.
+        settings: of every match.
+        tick: called after every unit.
+    """
+    played: list[Sitting] = []
+    out: set[int] = set()
+    for table, seed in zip(tables, seeds, strict=True):
+        if out.isdisjoint(table):
+            sitting = _play_table(game, entrants, table, seed, matches, settings, tick)
+            played.append(sitting)
+            if sitting.offence is not None:
+                out.add(sitting.offence.bot)
+    return tuple(played)
+
+
+def derived_seed(seed: int, *parts: object) -> int:
+    """A seed of its own for a part of what one seed stands for."""
+    return Random(":".join(map(str, (seed, *parts)))).getrandbits(63)
+
+
+def _play_table(
+    game: Game,
+    entrants: Sequence[Entrant],
+    table: tuple[int, ...],
+    seed: int,
+    matches: int,
+    settings: Settings,
+    tick: Callable[[], None],
+) -> Sitting:
+    """All matches of one table; one instance per place plays them all."""
+    strategies = [
+        entrants[bot].make(f"{seed}:{place}") for place, bot in enumerate(table)
+    ]
+    series = Series(game, table, matches, tick)
+    for number, seats in enumerate(series):
+        match_seed = derived_seed(seed, "match", number) if number else seed
+        match = Match(series.begin(), settings, seed=seed_from_int(match_seed))
+        drive(match, [strategies[place] for place in seats])
+        series.add(match.result())
+    return series.sitting()

@@ -1,7 +1,7 @@
 """Sittings and trials of bots that are processes: programs in any language, launched, limited and refereed as in a competition.
 
-What `arena/lab/crosstable.py` and `arena/lab/ruin.py` do with objects in this process is done here with an arena of its own, which
-nobody else knows and whose database is thrown away. What it adds up to is counted by the same `Tally` and the same `Trials`. What differs:
+What `arena/lab/in_process.py` and `arena/lab/ruin.py` do with objects is done here with an arena of its own, which nobody else knows
+and whose database is thrown away. The matches are those of the same `Series`, the trials those of the same `Trials`. What differs:
 
 - cards come from fresh seeds and the seats' nonces (J6), and cannot be drawn again;
 - the limits hold, of time and of space, and an offence puts a bot out by a verdict with its evidence (J4);
@@ -13,14 +13,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import islice
 
 from arena.engine.rules import Game
 from arena.lab.bot_pool import Field, Guest, gathered
-from arena.lab.crosstable import seatings
 from arena.lab.ruin import Attempt, Ruin, Trials
-from arena.lab.series import Offence, Sitting, Tally
+from arena.lab.series import Offence, Series, Sitting
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
@@ -161,16 +158,13 @@ class _Tables:
                     other.cancel()
 
     async def _sitting(self, table: tuple[int, ...], names: Sequence[str]) -> Sitting:
-        tally = Tally(self._game, table, self._tick)
+        series = Series(self._game, table, self._matches, self._tick)
         try:
-            for chairs in islice(seatings(len(table)), self._matches):
-                seated = [names[place] for place in chairs]
-                result, verdict = await self._field.play(
-                    partial(tally.sit_down, chairs), self._settings, seated
+            for seats in series:
+                seated = [names[place] for place in seats]
+                series.add(
+                    *await self._field.play(series.begin, self._settings, seated)
                 )
-                tally.match_over(result, verdict)
-                if tally.offence is not None:
-                    break
         finally:
             self._field.stand_up(names)
-        return tally.sitting()
+        return series.sitting()

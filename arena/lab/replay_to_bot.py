@@ -27,7 +27,7 @@ from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
 from arena.referee.live_match import Table
 from arena.referee.seat import Chair
-from arena.sandbox.launcher import Program, bot_command
+from arena.sandbox.command import Program, bot_command, strategy_program
 from arena.storage.store import Store
 from protocol import messages
 from protocol.errors import ArenaError, IllegalAnswer, UsageError
@@ -126,15 +126,12 @@ def program_of(
     """How a bot of ours, or a FILE.py, is started: by its name among the house bots, or by its file."""
 
     def start(url: str, name: str) -> Program:
-        is_file = bot.endswith(".py")
-        path = Path(bot)
-        if ".." in path.parts:  # which is not to be seen from a scratch directory
-            path = path.resolve()
-        what = (str(path),) if is_file else (game, bot)
-        words = bot_command(what, url=url, name=name)
-        if seed is not None:
-            words += ["--seed", seed]
-        return Program(tuple(words), folder=Path().resolve() if is_file else None)
+        if bot.endswith(".py"):
+            program = strategy_program(bot, url=url, name=name)
+        else:
+            program = Program(tuple(bot_command((game, bot), url=url, name=name)))
+        seeded = () if seed is None else ("--seed", seed)
+        return msgspec.structs.replace(program, words=(*program.words, *seeded))
 
     return start
 

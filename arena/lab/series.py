@@ -1,14 +1,15 @@
-"""What a sitting adds up to: all that the same bots play at one table, wherever they are.
+"""A series: all the matches that the same bots play at one table, and what they add up to.
 
-A `Tally` hears what the rules tell and takes the results; who plays the matches, and how, is the business of `arena/lab/crosstable.py` (objects in
-this process) and `arena/lab/launched.py` (processes). Scores are also taken as a sample of what the game's *unit* brings, the smallest thing that is
-played over and over under the same conditions: a hand of Ace-King-Queen, a game of gin, a whole match of the others.
+Whoever has the bots plays the matches: `arena/lab/in_process.py` with objects, `arena/lab/launched.py` with processes. Scores are also taken
+as a sample of what the game's *unit* brings, the smallest thing that is played over and over under the same conditions: a hand of
+Ace-King-Queen, a game of gin, a whole match of the others.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, permutations
 from typing import Any
 
 import msgspec
@@ -19,8 +20,7 @@ from arena.engine.statistics import Sample
 from protocol.errors import one_line
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Offence", "Sitting", "Tally", "unit"]
-
+__all__ = ["Offence", "Series", "Sitting", "seatings", "unit"]
 
 _ERROR = re.compile(r"(Error|Exception)\b")
 
@@ -118,53 +118,84 @@ def unit(game: Game) -> str:
     return _UNITS[game.name].name if game.name in _UNITS else "match"
 
 
-class Tally:
-    """What a sitting comes to while it is played, by place.
+def seatings(seats: int) -> Iterator[tuple[int, ...]]:
+    """Who sits where in match after match, as places by seat: `seats` rotations of one order, then of the next.
 
-    For every match `sit_down`, and `match_over` with its result. Whoever sits down again without a result plays the match again
-    (J5): nothing of the former one counts.
+    After `seats!` matches everyone has sat everywhere, and behind everyone equally often (K1).
+    """
+    orders = [(0, *rest) for rest in permutations(range(1, seats))]
+    while True:
+        for order in orders:
+            for turn in range(seats):
+                yield order[turn:] + order[:turn]
+
+
+class Series:
+    """The matches of one table, and what they come to while they are played; the first offence ends them (J3).
+
+    ::
+
+        for seats in series:
+            series.add(play(series.begin(), seats))
+
+    It yields who sits where, as places in `bots` by seat. Where the bots are, and whether `play` has to wait for them, is up to the caller.
 
     Args:
         game: what is played.
         bots: who sits there, as in `Sitting`.
+        matches: how many there are.
         tick: called after every unit.
     """
 
     def __init__(
-        self, game: Game, bots: tuple[int, ...], tick: Callable[[], None]
+        self,
+        game: Game,
+        bots: tuple[int, ...],
+        matches: int,
+        tick: Callable[[], None],
     ) -> None:
-        self.offence: Offence | None = None
         self._game, self._bots, self._tick = game, bots, tick
+        self._most = matches
         self._unit = _UNITS.get(game.name)
         self._over = self._unit and game.vocabulary.news[self._unit.over]
-        self._chairs = tuple(range(len(bots)))
+        self._seats: tuple[int, ...] = ()
         self._matches = 0
+        self._offence: Offence | None = None
         self._scores, self._points, self._won = ([0] * len(bots) for _ in range(3))
         self._samples = tuple(Sample() for _ in bots)
         self._payoffs: list[Sequence[float]] = []
 
-    def sit_down(self, chairs: tuple[int, ...]) -> Game:
-        """The next match begins, with these places by seat: the game to play it by, which lets us hear what is told."""
-        self._chairs = chairs
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        for seats in islice(seatings(len(self._bots)), self._most):
+            self._seats = seats
+            yield seats
+            if self._offence is not None:
+                return
+
+    def begin(self) -> Game:
+        """The game to play the next match by, which lets us hear what is told.
+
+        Asked for once more, that match is played again (J5): nothing of the former one counts.
+        """
         self._payoffs = []
         return self._game if self._unit is None else _overheard(self._game, self._hear)
 
-    def match_over(self, result: MatchResult, verdict: Verdict | None = None) -> None:
+    def add(self, result: MatchResult, verdict: Verdict | None = None) -> None:
         """Add what a match came to, with the evidence if there is any."""
         self._matches += 1
-        for seat, place in enumerate(self._chairs):
+        for seat, place in enumerate(self._seats):
             self._scores[place] += result.scores[seat]
             self._points[place] += result.points[seat]
             self._won[place] += _won(self._game, result, seat)
         if result.offender is not None:
-            place = self._chairs[result.offender]
-            self.offence = Offence.of(
+            place = self._seats[result.offender]
+            self._offence = Offence.of(
                 result.termination, verdict, self._bots[place], place, self._matches
             )
         elif self._unit is None:
             self._unit_over(result.scores)
         for payoffs in self._payoffs:
-            for place, payoff in zip(self._chairs, payoffs, strict=True):
+            for place, payoff in zip(self._seats, payoffs, strict=True):
                 self._samples[place].add(payoff)
 
     def sitting(self) -> Sitting:
@@ -176,7 +207,7 @@ class Tally:
             tuple(self._points),
             tuple(self._won),
             self._samples,
-            self.offence,
+            self._offence,
         )
 
     def _hear(self, tell: Tell) -> None:

@@ -178,6 +178,17 @@ def bot_command(
     return [sys.executable, "-P", "-m", "bots", *bot, *words, *flags]
 
 
+def strategy_program(
+    file: str, *, name: str, url: str | None = None, tables: int = 1
+) -> Program:
+    """The command line that connects the strategy in a FILE.py; its folder is shown to it, wherever it is."""
+    path = Path(file)
+    if ".." in path.parts:  # which is not to be seen from a scratch directory
+        path = path.resolve()
+    words = bot_command((str(path),), url=url, name=name, tables=tables)
+    return Program(tuple(words), folder=Path().resolve())
+
+
 # ---- What it sees
 
 

@@ -26,7 +26,8 @@ import msgspec
 from arena.engine.verdict import Finding
 from arena.sandbox.command import Program, bot_command, read_program
 from arena.sandbox.process import Process
-from arena.sandbox.sampler import Peak, Sampler
+from arena.sandbox.process_usage import Peak
+from arena.sandbox.sampler import Sampler
 from arena.sandbox.windows import PlainProcess
 from arena.sandbox.workdir import (
     Prepared,

@@ -17,11 +17,11 @@ import sqlalchemy as sa
 from arena.records.visibility import Viewer
 from arena.storage.reader import Archive
 from arena.storage.schema import open_database
-from arena.web import bot, competition_pages, match_pages
+from arena.web import bot_pages, competition_pages, match_pages
 from arena.web.competition_cache import Followed
 from arena.web.documents import Refusal, error
+from arena.web.match_rounds import Tellings
 from arena.web.questions import QUERY, Query, Question, Reply, route
-from arena.web.recorded import Tellings
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
 __all__ = ["Answering"]
@@ -56,7 +56,7 @@ class Answering:
         self._is_server = "://" in where and not where.startswith("sqlite")
         self._followed: OrderedDict[str, Followed] = OrderedDict()
         self._tellings = Tellings()
-        self._stopwatch: bot.Stopwatch | None = None
+        self._stopwatch: bot_pages.Stopwatch | None = None
         self._logged = ""
 
     def answer(self, question: Question) -> Reply:
@@ -111,8 +111,10 @@ class Answering:
                 )
             case "bot":
                 if self._stopwatch is None:
-                    self._stopwatch = bot.Stopwatch(followed.archive)
-                return bot.bot(followed, self._stopwatch, query.text("name"), viewer)
+                    self._stopwatch = bot_pages.Stopwatch(followed.archive)
+                return bot_pages.bot(
+                    followed, self._stopwatch, query.text("name"), viewer
+                )
             case _:
                 limit = query.number(
                     "limit", _LIMIT, most=competition_pages.MOST_MATCHES

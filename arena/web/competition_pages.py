@@ -1,4 +1,4 @@
-"""The documents of competitions: the list, the overview, the cross table, pairings, matches.
+"""The documents of competitions: the list, the overview with its bracket, the cross table, pairings, matches.
 
 Pure but for the database that they are read from. Why a bot is out, in words, is told while a competition goes on to its owner and the
 instructor only (J8): these words may tell cards. What a bot did against whom is everybody's.
@@ -11,14 +11,16 @@ from typing import Any
 
 import msgspec
 
+from arena.engine.match import Result
+from arena.formats.bracket import BracketStage, advanced
 from arena.formats.formats import expected_matches
+from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.formats.standings import measure_for
 from arena.records.visibility import Kind, Viewer
 from arena.storage.models import Competition, Played, State
 from arena.storage.reader import Archive
 from arena.web import documents
-from arena.web.bracket import bracket
 from arena.web.competition_cache import Followed, is_open_to, ruling
 from arena.web.documents import Refusal, Ruled, Ruling
 from protocol.errors import UsageError
@@ -80,7 +82,7 @@ def overview(followed: Followed, viewer: Viewer) -> documents.Overview:
             documents.Place(one.rank, one.names, one.stage, one.score, one.offence)
             for one in ranking
         ),
-        bracket=bracket(followed),
+        bracket=_bracket(followed),
         verdicts=rulings(followed, viewer),
         teams=plan.teams,
         actions=followed.archive.actions(followed.id) if instructs else None,
@@ -219,6 +221,54 @@ def _title(one: Competition) -> str:
 
 def _measure(game: str) -> documents.League:
     return documents.League(measure_for(game).title, game in _SHARES)
+
+
+def _bracket(followed: Followed) -> tuple[documents.Stage, ...]:
+    """All stages of an elimination that were drawn, who went on and who did not (K2); empty for other forms."""
+    return tuple(_bracket_stage(followed, stage) for stage in followed.results.stages)
+
+
+def _bracket_stage(followed: Followed, stage: BracketStage) -> documents.Stage:
+    return documents.Stage(
+        stage=stage.number,
+        final=stage.is_final,
+        tables=tuple(
+            _bracket_table(followed, stage, pairing, result)
+            for pairing, result in stage.tables
+        ),
+        byes=stage.byes,
+    )
+
+
+def _bracket_table(
+    followed: Followed, stage: BracketStage, pairing: Pairing, result: Result | None
+) -> documents.Table:
+    players, entered = pairing.players, followed.results.plan.players
+    through = out = frozenset[int]()
+    state = "playing"
+    if result is not None:
+        through, state = advanced(result), "over"
+        out = frozenset(range(len(players))) - through
+        if stage.is_final:
+            out = frozenset(result.out)
+    elif followed.is_over or followed.results.competition.state is State.PAUSED:
+        state = "waits"
+    has_advanced = result is not None and not stage.is_final
+    return documents.Table(
+        pairing=pairing.number,
+        match=followed.results.match_of(pairing.number),
+        players=players,
+        house=tuple(name for name in players if name not in entered),
+        scores=None if result is None else result.scores,
+        advanced=_names_at(players, through) if has_advanced else None,
+        out=_names_at(players, out),
+        state=state,
+        offender=None if result is None else result.offender,
+    )
+
+
+def _names_at(players: Sequence[str], seats: frozenset[int]) -> tuple[str, ...]:
+    return tuple(name for seat, name in enumerate(players) if seat in seats)
 
 
 def _cells(

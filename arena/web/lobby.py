@@ -24,7 +24,7 @@ from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.referee.bot_session import Player
 from arena.referee.live_match import Table
-from arena.web.now import Arena, Bot, Game, Going, Latest, Lobby, Playing, Queued
+from arena.web.spectators import Gallery
 from protocol.strategy import house_bots
 from protocol.version import __version__
 
@@ -34,7 +34,18 @@ if TYPE_CHECKING:
     from arena.competitions.ledger import Ledger
     from arena.web.spectators import Gallery
 
-__all__ = ["Chronicle", "lobby"]
+__all__ = [
+    "Arena",
+    "Bot",
+    "Chronicle",
+    "Game",
+    "Going",
+    "Latest",
+    "Lobby",
+    "Playing",
+    "Queued",
+    "lobby",
+]
 
 _BOTS = 500
 _MATCHES = 100
@@ -43,6 +54,103 @@ _LATEST = 20
 _YOUNG_S = 2.0  # for a match's pace to be known
 
 _SINCE = time.time()  # a page that has seen another one is of an earlier arena
+
+
+class Game(msgspec.Struct, frozen=True):
+    """A game, with the house bots that play it."""
+
+    name: str
+    title: str
+    seats: int
+    house: tuple[str, ...]
+
+
+class Arena(msgspec.Struct, frozen=True, kw_only=True):
+    """The arena itself; `page_since` is another one after it was started again."""
+
+    version: str
+    practice: bool
+    page_since: float
+    games: tuple[Game, ...]
+    requires_token: bool
+
+
+class Going(msgspec.Struct, frozen=True, kw_only=True):
+    """A competition that goes on; `waits_for` are bots that are away, or whose match waits for the instructor."""
+
+    id: str
+    run: str
+    game: str
+    title: str
+    form: str
+    state: str
+    settled: int
+    scheduled: int | None
+    left_s: float | None
+    waits_for: tuple[str, ...]
+    bots: int
+    started_at: float
+
+
+class Bot(msgspec.Struct, frozen=True, kw_only=True):
+    """A bot that is here, or may come back; `playing` are its matches now, `tables` the most that it takes."""
+
+    name: str
+    games: tuple[str, ...]
+    tables: int
+    playing: int
+    state: str
+    rtt_ms: float | None
+    launched: bool
+
+
+class Playing(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that is being played."""
+
+    match: str
+    game: str
+    competition: str | None
+    players: tuple[str, ...]
+    scores: tuple[int, ...]
+    decisions: int
+    since_s: float
+    viewers: int
+
+
+class Queued(msgspec.Struct, frozen=True, kw_only=True):
+    """A pairing that waits, and for which of its bots."""
+
+    competition: str
+    players: tuple[str, ...]
+    waits_for: tuple[str, ...]
+
+
+class Latest(msgspec.Struct, frozen=True, kw_only=True):
+    """A match that is over; `termination` is the word, `seat` whose offence it was."""
+
+    id: str
+    competition: str
+    game: str
+    players: tuple[str, ...]
+    scores: tuple[int, ...]
+    termination: str
+    seat: int | None
+    finished_at: float
+
+
+class Lobby(msgspec.Struct, frozen=True, kw_only=True):
+    """`/api/lobby.json`; `…_more` is how many are not listed."""
+
+    arena: Arena
+    competitions: tuple[Going, ...]
+    bots: tuple[Bot, ...]
+    bots_more: int
+    matches: tuple[Playing, ...]
+    matches_more: int
+    queue: tuple[Queued, ...]
+    queue_more: int
+    runs: tuple[Upcoming, ...]
+    latest: tuple[Latest, ...]
 
 
 class Chronicle:
@@ -76,7 +184,7 @@ class Chronicle:
 
 def lobby(
     host: Host,
-    audience: Gallery,
+    gallery: Gallery,
     latest: Iterable[Latest] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
@@ -84,7 +192,7 @@ def lobby(
 
     Args:
         host: the arena.
-        audience: knows how many watch a match.
+        gallery: knows how many watch a match.
         latest: what was played lately, the newest first.
         upcoming: what is to be played.
     """
@@ -108,7 +216,7 @@ def lobby(
         bots=tuple(map(_bot, islice(bots, _BOTS))),
         bots_more=max(0, count - _BOTS),
         matches=tuple(
-            _playing(table, where.get(table.id), now, audience) for table in matches
+            _playing(table, where.get(table.id), now, gallery) for table in matches
         ),
         matches_more=len(tables) - len(matches),
         queue=tuple(queue[:_QUEUE]),
@@ -187,7 +295,7 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
 
 
 def _playing(
-    table: Table, competition: str | None, now: float, audience: Gallery
+    table: Table, competition: str | None, now: float, gallery: Gallery
 ) -> Playing:
     scores = (0,) * len(table.chairs)
     return Playing(
@@ -198,7 +306,7 @@ def _playing(
         scores=scores if table.match is None else table.match.scores,
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
-        viewers=audience.viewers(table.id),
+        viewers=gallery.viewers(table.id),
     )
 
 

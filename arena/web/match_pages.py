@@ -1,7 +1,7 @@
 """What can be asked about a match, and who may see how much of it (J8): the page of a match, its rounds, its record.
 
 It is in the database, or it was one that somebody sat down to: then its record comes with the question. What is told of either is told by
-`arena/web/recorded.py`.
+`arena/web/match_rounds.py`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from arena.storage.reader import Archive, sheet_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
 from arena.web.documents import Refusal, Ruled, Ruling
+from arena.web.match_rounds import MOST_ROUNDS, Tellings, Told
 from arena.web.play.recent import SatDown
-from arena.web.recorded import MOST_ROUNDS, Tellings, Told
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 from protocol.watching import View

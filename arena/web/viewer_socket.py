@@ -117,16 +117,16 @@ class Viewers:
 
     Args:
         backstage: the rest of the arena.
-        show: what is shown.
+        gallery: shows them what they watch.
         parlour: where people play.
         now: a time of the loop's monotonic clock, in seconds; `tick` brings later ones.
     """
 
     def __init__(
-        self, backstage: Backstage, show: Gallery, parlour: Parlour, now: float
+        self, backstage: Backstage, gallery: Gallery, parlour: Parlour, now: float
     ) -> None:
         self._backstage = backstage
-        self._show = show
+        self._gallery = gallery
         self._parlour = parlour
         self._watchers: dict[Wire, Watcher] = {}
         self._near = Counter[str]()
@@ -243,7 +243,7 @@ class Viewers:
             self._near[connection.address] -= 1
             if not self._near[connection.address]:
                 del self._near[connection.address]
-            self._show.left(watcher)
+            self._gallery.left(watcher)
             self._parlour.left(watcher)
             self._browsers[watcher.browser] -= 1
             if not self._browsers[watcher.browser]:
@@ -263,9 +263,9 @@ class Viewers:
             case Watch():
                 viewer = self._backstage.viewer(message.token)
                 watcher.token, watcher.viewer = message.token, viewer
-                self._show.watch(watcher, message, viewer)
+                self._gallery.watch(watcher, message, viewer)
             case Unwatch():
-                self._show.unwatch(watcher)
+                self._gallery.unwatch(watcher)
             case Sit():
                 self._sit(watcher, message, self._backstage.viewer(message.token))
             case Stand():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.cli._elsewhere import elsewhere
+from arena.cli._addresses import elsewhere
 from arena.storage.store import State, Store
 
 if TYPE_CHECKING:

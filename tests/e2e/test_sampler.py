@@ -22,7 +22,8 @@ import pytest
 from arena.engine.verdict import Finding
 from arena.sandbox import bubblewrap, process_table
 from arena.sandbox.process_table import LinuxProcesses, Processes, PsutilProcesses
-from arena.sandbox.sampler import MIB, Sampler, tree_of
+from arena.sandbox.process_usage import MIB, tree_of
+from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
 
 pytestmark = [

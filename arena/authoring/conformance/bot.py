@@ -22,7 +22,7 @@ from arena.authoring.conformance.diagnose import (
 )
 from arena.authoring.conformance.fake_transport import Broke, Came, Ended, Gone
 from arena.sandbox.launcher import Launched, Launcher, Program
-from arena.sandbox.sampler import Peak
+from arena.sandbox.process_usage import Peak
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ArenaError, ProtocolError, UsageError
 from protocol.messages import (

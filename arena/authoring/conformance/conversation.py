@@ -51,13 +51,7 @@ Dress = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Talk(Link):
-    """One end of the wire, the arena's.
-
-    Args:
-        limits: what the bot is held to.
-        is_ours: whether its process is started here.
-        is_stdio: whether it speaks in lines.
-        on_frame: told of every frame: who sent it, `arena`, `bot` or `--`, and the text.
+    """The arena's end of the connection; its arguments are those of `Link`.
 
     Attributes:
         pongs: how many pings it has answered since it was started.

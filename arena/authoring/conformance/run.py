@@ -64,6 +64,7 @@ _OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
 """Steps that start the bot themselves, or do not need it."""
 _AT_THE_END = (*_OF_ITSELF, Step.CLOSE)
 _NEEDS_NO_PLAY = (*_FIRST, *_AT_THE_END, Step.PLAY, Step.LEGAL)
+_NOT_PASSED = (Status.FAILED, Status.INCOMPLETE)
 
 
 class _Planned(NamedTuple):
@@ -121,13 +122,10 @@ async def run(
                 sitting.until = sitting.now + _TOTAL_S
             done.append(outcome)
             on_step(outcome)
-            if bot.hello is not None:
-                name = bot.hello.name
+            name = bot.hello.name if bot.hello else name
     finally:
         await bot.close()
-    is_short = any(
-        outcome.status in (Status.FAILED, Status.INCOMPLETE) for outcome in done
-    )
+    is_short = any(outcome.status in _NOT_PASSED for outcome in done)
     return Checked(
         passed=not is_short and bool(sitting.played),
         name=name,

@@ -1,4 +1,4 @@
-"""How `arena bench` shows what was measured; the measuring itself takes minutes, and its idle part is in tests/e2e/test_bench.py."""
+"""How `arena bench` shows what was measured; the measuring itself takes minutes, and its idle part is in tests/e2e/test_idle_connections.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.lab.bench import Bench, Idle, InProcess, Network
+from arena.lab.bench import Bench, InProcess, Network
+from arena.lab.idle_connections import Idle
 
 Run = Callable[..., Any]
 

@@ -12,7 +12,8 @@ import click
 import pytest
 
 from arena.cli import COMMANDS, command_named, main
-from arena.cli import _shared as shared
+from arena.cli import _options as options
+from arena.cli import _output as output
 from protocol.version import __version__
 
 Run = Callable[..., Any]
@@ -181,7 +182,7 @@ def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shared, "fresh_seed", interrupted)
+    monkeypatch.setattr(options, "fresh_seed", interrupted)
 
     assert run("play", "akq", "nash", "nash").refusal(status=130) == "interrupted"
 
@@ -190,7 +191,7 @@ def test_a_full_disk(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shared, "print_json", full)
+    monkeypatch.setattr(output, "print_json", full)
     line = run("odds", "tcp", "--trials", "1", "--json").refusal(status=1)
 
     assert line == "No space left on device"
@@ -270,7 +271,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with shared.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
+    with output.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
         progress.tick()
 
     assert progress.done == 1
@@ -278,7 +279,7 @@ def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_progress_is_quiet_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    with shared.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
+    with output.progress("Gin rummy", 2, "game", seed=1, less="--games") as progress:
         progress.tick()
 
     assert progress.done == 1

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from arena.cli import serve
-from arena.cli._ours import Teller
+from arena.cli._launched_bots import Teller
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Verdict
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from collections import Counter
-from itertools import islice
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
@@ -9,17 +8,9 @@ import pytest
 
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.crosstable import (
-    CrossTable,
-    Entrant,
-    Sitting,
-    cross,
-    derived_seed,
-    play_sitting,
-    seatings,
-    tables,
-    unit,
-)
+from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
+from arena.lab.in_process import Entrant, derived_seed, sittings
+from arena.lab.series import Sitting
 from protocol.messages import Ending
 from protocol.strategy import find
 from protocol.vocabulary import News, Question
@@ -75,28 +66,36 @@ def made() -> Made:
 
 
 def sit(
-    game: Game, entrants: list[Entrant], matches: int = 1, **settings: object
+    game: Game,
+    entrants: list[Entrant],
+    matches: int = 1,
+    tick: Callable[[], None] = lambda: None,
+    **settings: object,
 ) -> Sitting:
-    return play_sitting(
+    [sitting] = sittings(
         game,
         entrants,
-        tuple(range(len(entrants))),
+        [tuple(range(len(entrants)))],
+        seeds=[7],
         matches=matches,
         settings=game.vocabulary.read_settings(settings),
-        seed=7,
-        tick=lambda: None,
+        tick=tick,
     )
+    return sitting
 
 
 def crossed(game: Game, entrants: list[Entrant], **settings: object) -> CrossTable:
-    return cross(
+    pairings = tables(game.seats, len(entrants), itself=game.name in AGAINST_ITSELF)
+    played = sittings(
         game,
         entrants,
+        pairings,
+        seeds=[derived_seed(7, *table) for table in pairings],
         matches=1,
         settings=game.vocabulary.read_settings(settings),
-        seed=7,
         tick=lambda: None,
     )
+    return CrossTable(tuple(entrant.name for entrant in entrants), played)
 
 
 def house(game: Game, *names: str) -> list[Entrant]:
@@ -140,36 +139,6 @@ def test_fewer_bots_than_seats_sit_twice_in_every_way() -> None:
 
 def test_against_the_dealer_everybody_plays_alone() -> None:
     assert tables(1, 3, itself=False) == [(0,), (1,), (2,)]
-
-
-def test_K1_two_seats_alternate() -> None:
-    assert list(islice(seatings(2), 4)) == [(0, 1), (1, 0), (0, 1), (1, 0)]
-
-
-def test_K1_four_matches_put_everyone_in_every_seat() -> None:
-    first = list(islice(seatings(4), 4))
-
-    assert Counter(zip(*first, strict=True)) == Counter(
-        {(0, 1, 2, 3): 1, (1, 2, 3, 0): 1, (2, 3, 0, 1): 1, (3, 0, 1, 2): 1}
-    )
-
-
-def test_K1_twenty_four_matches_are_all_orders() -> None:
-    assert len(set(islice(seatings(4), 24))) == 24
-
-
-def test_one_seat_is_always_the_same() -> None:
-    assert list(islice(seatings(1), 2)) == [(0,), (0,)]
-
-
-def test_the_units_are_hand_game_and_match() -> None:
-    assert [unit(game) for game in GAMES.values()] == [
-        "hand",
-        "game",
-        "match",
-        "match",
-        "match",
-    ]
 
 
 def test_derived_seeds_differ_by_part_and_stay() -> None:
@@ -259,15 +228,8 @@ def test_matches_have_different_cards(made: Made) -> None:
 
 def test_a_tick_for_every_hand(made: Made) -> None:
     ticks: list[None] = []
-    play_sitting(
-        AKQ,
-        [made.entrant("a"), made.entrant("b")],
-        (0, 1),
-        matches=2,
-        settings=AKQ.vocabulary.read_settings({"hands": 3}),
-        seed=1,
-        tick=lambda: ticks.append(None),
-    )
+    both = [made.entrant("a"), made.entrant("b")]
+    sit(AKQ, both, matches=2, tick=lambda: ticks.append(None), hands=3)
 
     assert len(ticks) == 6
 

@@ -15,7 +15,7 @@ from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES
 from arena.lab import launched
 from arena.lab.bot_pool import Field
-from arena.lab.crosstable import Entrant, derived_seed, play_sitting
+from arena.lab.in_process import Entrant, derived_seed, sittings
 from arena.lab.series import Sitting
 from protocol.messages import Ending, Verdict
 from protocol.strategy import Strategy, find
@@ -74,7 +74,7 @@ def entrants(game: Game, offence: Callable[[], object] | None) -> list[Entrant]:
 
 
 class Table(Field):
-    """Has the bots of one table, which play at once, with the cards of `play_sitting`."""
+    """Has the bots of one table, which play at once, with the cards that bots in this process have."""
 
     def __init__(self, strategies: dict[str, Strategy]) -> None:
         self.strategies = strategies
@@ -112,13 +112,13 @@ def test_the_same_sitting_adds_up_to_the_same(
     settings = game.vocabulary.read_settings(SHORT[name])
     places = tuple(range(game.seats))
     ticks: list[str] = []
-    local = play_sitting(
+    [local] = sittings(
         game,
         entrants(game, offence),
-        places,
+        [places],
+        seeds=[SEED],
         matches=3,
         settings=settings,
-        seed=SEED,
         tick=lambda: ticks.append("local"),
     )
     made = {

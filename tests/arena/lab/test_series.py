@@ -1,7 +1,9 @@
-"""What a sitting adds up to. That it is the same wherever bots play is in test_outside, the rest of it in test_crosstable."""
+"""Who sits where, and what a series adds up to. That it is the same wherever bots play is in test_launched, the rest in test_crosstable."""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from arena.engine.drive import drive
 from arena.engine.match import Match
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.lab.series import Offence, Tally
+from arena.lab.series import Offence, Series, seatings, unit
 from protocol.messages import Ending, Limits, Termination, Verdict
 from protocol.strategy import find
 
@@ -27,15 +29,50 @@ def played(game: Game, seed: bytes = bytes(32)) -> Match:
     return match
 
 
-def tally(ticks: list[None] | None = None) -> Tally:
-    return Tally(AKQ, (0, 1), lambda: None if ticks is None else ticks.append(None))
+def test_K1_two_seats_alternate() -> None:
+    assert list(islice(seatings(2), 4)) == [(0, 1), (1, 0), (0, 1), (1, 0)]
+
+
+def test_K1_four_matches_put_everyone_in_every_seat() -> None:
+    first = list(islice(seatings(4), 4))
+
+    assert Counter(zip(*first, strict=True)) == Counter(
+        {(0, 1, 2, 3): 1, (1, 2, 3, 0): 1, (2, 3, 0, 1): 1, (3, 0, 1, 2): 1}
+    )
+
+
+def test_K1_twenty_four_matches_are_all_orders() -> None:
+    assert len(set(islice(seatings(4), 24))) == 24
+
+
+def test_one_seat_is_always_the_same() -> None:
+    assert list(islice(seatings(1), 2)) == [(0,), (0,)]
+
+
+def test_the_units_are_hand_game_and_match() -> None:
+    assert [unit(game) for game in GAMES.values()] == [
+        "hand",
+        "game",
+        "match",
+        "match",
+        "match",
+    ]
+
+
+def series(ticks: list[None] | None = None) -> Series:
+    """A series of one match, which has begun."""
+    begun = Series(
+        AKQ, (0, 1), 1, lambda: None if ticks is None else ticks.append(None)
+    )
+    next(iter(begun))
+    return begun
 
 
 def test_J5_a_match_that_is_played_again_counts_once() -> None:
-    twice, once = tally(), tally()
-    played(twice.sit_down((0, 1)), seed=bytes(32))
-    twice.match_over(played(twice.sit_down((0, 1)), seed=b"again").result())
-    once.match_over(played(once.sit_down((0, 1)), seed=b"again").result())
+    twice, once = series(), series()
+    played(twice.begin(), seed=bytes(32))
+    twice.add(played(twice.begin(), seed=b"again").result())
+    once.add(played(once.begin(), seed=b"again").result())
 
     assert twice.sitting().matches == 1
     assert twice.sitting().scores == once.sitting().scores
@@ -46,10 +83,10 @@ def test_J5_a_match_that_is_played_again_counts_once() -> None:
 
 def test_what_is_told_again_to_a_bot_that_comes_back_counts_once() -> None:
     ticks: list[None] = []
-    counting = tally(ticks)
-    match = played(counting.sit_down((0, 1)))
+    counting = series(ticks)
+    match = played(counting.begin())
     again = list(match.past(0))
-    counting.match_over(match.result())
+    counting.add(match.result())
 
     assert again
     assert len(ticks) == 10
@@ -57,7 +94,7 @@ def test_what_is_told_again_to_a_bot_that_comes_back_counts_once() -> None:
 
 
 def test_the_rules_are_none_the_worse_for_being_heard() -> None:
-    match, alone = played(tally().sit_down((0, 1))), played(AKQ)
+    match, alone = played(series().begin()), played(AKQ)
 
     assert match.result().record.to_json() == alone.result().record.to_json()
 

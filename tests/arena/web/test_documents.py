@@ -17,8 +17,8 @@ from arena.records.visibility import seen
 from arena.storage.live_results import Results
 from arena.storage.reader import sheet_of
 from arena.storage.store import Act, State, Store
-from arena.web import recorded
-from arena.web.bot import thinned
+from arena.web import match_rounds
+from arena.web.bot_pages import thinned
 from arena.web.competition_cache import Followed
 from arena.web.competition_pages import MOST_MATCHES
 from arena.web.play.recent import SatDown
@@ -594,7 +594,7 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> N
 def test_what_was_told_is_forgotten_when_it_is_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "_BYTES", 1)
+    monkeypatch.setattr(match_rounds, "_BYTES", 1)
     with running(tmp_path / "arena.db", offends=None) as store:
         matches = [played.id for played in store.results("c")]
     library = Library(tmp_path / "arena.db")
@@ -606,9 +606,9 @@ def test_what_was_asked_for_last_is_forgotten_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     record = play("ace_king_queen").record
-    size = recorded.Told(record, ALL).size
-    monkeypatch.setattr(recorded, "_BYTES", 2 * size)
-    tellings = recorded.Tellings()
+    size = match_rounds.Told(record, ALL).size
+    monkeypatch.setattr(match_rounds, "_BYTES", 2 * size)
+    tellings = match_rounds.Tellings()
     for match in ("a", "b"):
         tellings.tell(match, ALL, record)
     assert tellings.known("a", ALL)
@@ -627,7 +627,7 @@ def test_what_was_asked_for_last_is_forgotten_last(
 def test_a_match_that_is_too_long_is_for_arena_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(match_rounds, "MOST_ANSWERS", 3)
     running(tmp_path / "arena.db").close()
     status, line = Library(tmp_path / "arena.db").refused(
         "matches/ace_king_queen-1.json"
@@ -717,7 +717,7 @@ def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(
 ) -> None:
     settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
     record = play(game, settings=settings).record
-    told = recorded.Told(record, ALL)
+    told = match_rounds.Told(record, ALL)
 
     if game == "gin_rummy":
         assert len(told.points) == len(told.scores)

@@ -16,8 +16,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.web import lobby as module
-from arena.web.lobby import Chronicle, lobby
-from arena.web.now import Latest
+from arena.web.lobby import Chronicle, Latest, lobby
 from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
 from tests.arena.conftest import House

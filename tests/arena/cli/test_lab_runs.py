@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from arena.cli import Interrupted
-from arena.cli import _outside as outside
-from arena.cli import _shared as shared
+from arena.cli import _lab_runs as lab_runs
+from arena.cli import _output as output
 from arena.games import GAMES
 from arena.lab.series import Offence
 from arena.sandbox.bot_spec import read_entry
@@ -53,7 +53,7 @@ def test_what_is_called_wrong_launches_nothing(
     def launched(*_: object) -> None:
         raise AssertionError("nothing may be launched")
 
-    monkeypatch.setattr(outside, "run", launched)
+    monkeypatch.setattr(lab_runs, "run", launched)
 
     assert said in run(*argv).refusal()
 
@@ -72,7 +72,7 @@ def test_commands_come_after_the_bots_that_are_named(
 ) -> None:
     mine = bot_file()
     entries = [read_entry("sh"), read_entry("ann=sh"), read_entry("sh -c mine")]
-    guests = outside.guests(AKQ, ["nash", mine, "nash"], entries)
+    guests = lab_runs.guests(AKQ, ["nash", mine, "nash"], entries)
 
     # The default of the last would be the name of a file that plays, too.
     names = [guest.name for guest in guests]
@@ -86,12 +86,12 @@ def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
     path = bot_file(game="gin_rummy")
 
     with pytest.raises(UnknownBot, match="plays gin_rummy, expected a bot for ace"):
-        outside.guests(AKQ, [path], [read_entry("sh")])
+        lab_runs.guests(AKQ, [path], [read_entry("sh")])
 
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt, "cancelled"])
 def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
-    def playing(progress: shared.Progress) -> Coroutine[Any, Any, None]:
+    def playing(progress: output.Progress) -> Coroutine[Any, Any, None]:
         async def play() -> None:
             progress.tick()
             progress.tick()
@@ -102,7 +102,7 @@ def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
         return play()
 
     with pytest.raises(Interrupted) as caught:
-        outside.run(playing, "Blackjack", 5000, "trial", "--trials")
+        lab_runs.run(playing, "Blackjack", 5000, "trial", "--trials")
 
     assert str(caught.value) == (
         "interrupted after 2 of 5,000 trials, all bots are stopped; fewer --trials take less time"
@@ -116,7 +116,7 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
     offence = Offence(
         1, 1, Ending.ILLEGAL, "answered 4", 7, advice="do not", stderr=stderr
     )
-    line = outside.out("ann", offence)
+    line = lab_runs.out("ann", offence)
     told = capsys.readouterr().err.splitlines()
 
     assert line == "ann is eliminated in match 7: illegal: answered 4; do not"
@@ -127,13 +127,13 @@ def test_who_is_out_is_told_in_a_line_after_the_end_of_its_stderr(
 def test_an_offence_in_this_process_is_told_as_ever() -> None:
     offence = Offence(0, 0, Ending.CRASH, "seat 1 raised ValueError", 1)
 
-    assert outside.out("ann", offence) == shared.eliminated("ann", offence)
+    assert lab_runs.out("ann", offence) == lab_runs.eliminated("ann", offence)
 
 
 def test_only_seeds_that_there_are_are_shown() -> None:
-    assert (outside.seed_shown(None), outside.seed_shown(3)) == ("", ", seed 3")
+    assert (lab_runs.seed_shown(None), lab_runs.seed_shown(3)) == ("", ", seed 3")
 
 
 def test_limits_are_only_for_processes() -> None:
-    outside.check([read_entry("sh")], None, Limits(bank_ms=0))
-    outside.check([], 3, Limits())
+    lab_runs.check([read_entry("sh")], None, Limits(bank_ms=0))
+    lab_runs.check([], 3, Limits())

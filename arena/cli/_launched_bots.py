@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from itertools import count
 
-from arena.cli._report import Board
+from arena.cli._competition_report import Board
 from arena.competitions.arena_host import Host
 from arena.sandbox.bot_spec import Entry
 from protocol.errors import ArenaError, UsageError, one_line

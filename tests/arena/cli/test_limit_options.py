@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from arena.cli._limits import Command, described, limits_options
+from arena.cli._limit_options import Command, described, limits_options
 from protocol.messages import Limits
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from arena.cli import _elsewhere
-from arena.cli._elsewhere import Door, elsewhere, page_at
+from arena.cli import _addresses
+from arena.cli._addresses import Door, elsewhere, page_at
 from protocol.errors import UsageError
 
 Called = Callable[..., None]
@@ -21,7 +21,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Called:
     def call(name: str = "desk", v4: str = "", v6: str = "") -> None:
         addresses = {socket.AF_INET: v4, socket.AF_INET6: v6}
         monkeypatch.setattr(socket, "gethostname", lambda: name)
-        monkeypatch.setattr(_elsewhere, "_outward", addresses.__getitem__)
+        monkeypatch.setattr(_addresses, "_outward", addresses.__getitem__)
 
     return call
 
@@ -67,7 +67,7 @@ def test_without_a_network_or_a_name_only_what_there_is(called: Called) -> None:
 
 
 def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
-    address = _elsewhere._outward(socket.AF_INET)
+    address = _addresses._outward(socket.AF_INET)
 
     with socket.socket() as here:
         here.bind((address, 0))  # "" is any: a machine without a network

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from arena.cli import _shared as shared
+from arena.cli import _output as output
 from arena.competitions.arbiter import Listener
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger, Report
@@ -97,7 +97,7 @@ def _left(progress: messages.Progress) -> str:
         return "paused"
     if progress.left_s is None:
         return ""
-    return f"about {shared.duration(progress.left_s)} left"
+    return f"about {output.duration(progress.left_s)} left"
 
 
 class Watcher(Listener):
@@ -117,7 +117,7 @@ class Watcher(Listener):
     ) -> None:
         """A match is over."""
         names = zip(pairing.players, result.scores, strict=True)
-        scores = ", ".join(f"{name} {shared.signed(score)}" for name, score in names)
+        scores = ", ".join(f"{name} {output.signed(score)}" for name, score in names)
         ended = result.termination
         why = ended.kind.value
         if ended.seat is not None:
@@ -205,7 +205,7 @@ def documents(reports: Sequence[Report]) -> list[Any]:
 def show(report: Report) -> None:
     """One competition's result on stdout, for people."""
     click.echo()
-    shared.print_table(title_of(report), table_of(report))
+    output.print_table(title_of(report), table_of(report))
     for verdict in report.verdicts:
         click.echo(f"{verdict.bot} {verdict.headline} ({verdict.kind.value})")
         if verdict.advice:  # there is none for who was taken out by the instructor
@@ -216,7 +216,7 @@ def title_of(report: Report) -> str:
     """What was played, in a line."""
     game = game_named(report.game).vocabulary.title
     form = report.form.value.replace("_", " ")
-    matches = shared.plural(report.played, "match")
+    matches = output.plural(report.played, "match")
     title = f"{game}: {form}, {matches}, {report.seconds:.1f} s"
     return f"{report.run} · {title}" if report.run else title
 
@@ -257,8 +257,8 @@ def _round_robin(table: Table, report: Report) -> None:
             table.add_row("–", row.name, why)
         else:
             counts = (str(getattr(row, name)) for name in counted)
-            score = shared.signed(row.score)
-            mean = shared.with_error(shared.signed(row.mean, 1), row.error, 1)
+            score = output.signed(row.score)
+            mean = output.with_error(output.signed(row.mean, 1), row.error, 1)
             table.add_row(_rank(row), row.name, *counts, score, mean, *against)
 
 
@@ -286,14 +286,14 @@ def _league(table: Table, report: Report) -> None:
             *(str(getattr(row, name)) for name in counted),
             value,
             error,
-            shared.signed(row.score),
+            output.signed(row.score),
         )
 
 
 def _elimination(table: Table, report: Report) -> None:
     _columns(table, "rank", "bot", "reached stage", "score in the final", "offence")
     for placed, stage in reached(report.ranking):
-        score = "" if placed.score is None else shared.signed(placed.score)
+        score = "" if placed.score is None else output.signed(placed.score)
         out = "out" if placed.offence else ""
         for name in placed.names:
             table.add_row(str(placed.rank), name, stage, score, out)
@@ -347,4 +347,4 @@ def _columns(table: Table, *names: str) -> None:
 
 
 def _score(cell: Any) -> str:
-    return "" if cell is None else shared.signed(cell.score)
+    return "" if cell is None else output.signed(cell.score)

@@ -6,20 +6,27 @@ known in its network or not, so the address that it has there is said as well. N
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import socket
 import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import click
 import msgspec
 
-from arena.server.origin import is_loopback
+from arena.competitions.config import Serve
+from arena.server.origin import Origins, is_loopback, read_base_path
+from arena.server.proxies import Proxies
 from protocol.errors import UsageError
 
-__all__ = ["Door", "elsewhere", "page_at", "tls_of"]
+__all__ = ["Door", "door_options", "elsewhere", "page_at"]
+
+_DEFAULTS = Serve()
 
 _ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the default route leads to
     socket.AF_INET: "192.0.2.1",
@@ -33,6 +40,7 @@ class Door(msgspec.Struct, frozen=True):
 
     Attributes:
         open_to_all: nobody needs a token.
+        hidden: files that no bot may see, such as the key.
         proxies: those that are trusted; with one loopback is no proof of being on this machine.
     """
 
@@ -115,7 +123,7 @@ def _outward(family: socket.AddressFamily) -> str:
     return ""
 
 
-def tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] | None:
+def _tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] | None:
     """What new connections are encrypted with, by `--tls-cert` and `--tls-key`; None without them.
 
     Raises:
@@ -128,3 +136,111 @@ def tls_of(cert: Path | None, key: Path | None) -> Callable[[], ssl.SSLContext] 
     from arena.server.listener import Certificate
 
     return Certificate(cert, key).current
+
+
+def _read_origins(
+    _ctx: click.Context, _param: object, texts: Sequence[str]
+) -> Sequence[str]:
+    Origins().allow(texts)
+    return texts
+
+
+def _read_proxies(
+    _ctx: click.Context, _param: object, texts: Sequence[str]
+) -> Sequence[str]:
+    Proxies().trust(texts)
+    return texts
+
+
+def _read_base_path(_ctx: click.Context, _param: object, text: str) -> str:
+    return read_base_path(text)
+
+
+_OPTIONS = (
+    click.option(
+        "--host", default=_DEFAULTS.host, show_default=True, help="The interface."
+    ),
+    click.option(
+        "--port",
+        type=click.IntRange(0, 65535),
+        default=_DEFAULTS.port,
+        envvar="ARENA_PORT",
+        show_default=True,
+        show_envvar=True,
+        help="The port; 0 takes a free one.",
+    ),
+    click.option(
+        "--practice/--no-practice",
+        default=_DEFAULTS.practice,
+        help="Refuse an illegal answer with the reason and what is legal, and put nobody out for it; the clock runs on.",
+    ),
+    click.option(
+        "--open/--no-open",
+        "open_to_all",
+        default=_DEFAULTS.open,
+        help="Let anybody in who can reach this machine; without it everybody from elsewhere needs a token.",
+    ),
+    click.option(
+        "--page/--no-page",
+        default=_DEFAULTS.page,
+        show_default=True,
+        help="Show browsers at the arena's address what is played, and let people play.",
+    ),
+    click.option(
+        "--origin",
+        "origins",
+        multiple=True,
+        metavar="URL",
+        callback=_read_origins,
+        help="Where browsers find the arena if a proxy is in front of it, as https://arena.example.org. May be repeated.",
+    ),
+    click.option(
+        "--trusted-proxy",
+        "proxies",
+        multiple=True,
+        metavar="ADDRESS|NETWORK",
+        callback=_read_proxies,
+        help="A proxy in front of the arena, whose X-Forwarded-For says who connects; everybody needs a token then. May be repeated.",
+    ),
+    click.option(
+        "--base-path",
+        default=_DEFAULTS.base_path,
+        metavar="PATH",
+        callback=_read_base_path,
+        help="Below which path browsers find the arena, as /arena/, if a proxy in front has other pages too and passes it on unchanged.",
+    ),
+    click.option(
+        "--tls-cert",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Speak wss:// with this certificate, and those that vouch for it.",
+    ),
+    click.option(
+        "--tls-key",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="The key of that certificate.",
+    ),
+)
+
+
+def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say where the arena listens and to whom; the command gets them as one argument, `door`."""
+
+    @functools.wraps(command)
+    def gathered(
+        *args: Any, tls_cert: Path | None, tls_key: Path | None, **given: Any
+    ) -> Any:
+        fields = [name for name in Door.__struct_fields__ if name in given]
+        chosen = {name: given.pop(name) for name in fields}
+        door = Door(
+            **chosen,
+            tls=_tls_of(tls_cert, tls_key),
+            hidden=() if tls_key is None else (tls_key,),
+        )
+        return command(*args, door=door, **given)
+
+    decorated: Callable[..., Any] = gathered
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated

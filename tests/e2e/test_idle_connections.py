@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from arena.lab.bench import Idle, idle
+from arena.lab.idle_connections import Idle, idle
 from arena.sandbox.process_table import probe
 
 pytestmark = pytest.mark.e2e
@@ -29,6 +29,6 @@ def test_what_idle_bots_cost_is_measured() -> None:
 def test_where_processes_cannot_be_looked_at_nothing_is_made_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("arena.lab.bench.probe", lambda: "there is no /proc")
+    monkeypatch.setattr("arena.lab.idle_connections.probe", lambda: "there is no /proc")
 
     assert asyncio.run(idle()) is None

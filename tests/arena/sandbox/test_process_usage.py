@@ -1,0 +1,276 @@
+"""What is found in a tree of processes, and what its CPU time adds up to; the systems' own tables are in tests/e2e."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from arena.engine.verdict import Finding
+from arena.sandbox.process_table import Cpu, Entry
+from arena.sandbox.process_usage import (
+    MIB,
+    ROUNDING_MS,
+    Meter,
+    Peak,
+    ProcessReading,
+    judge,
+    tree_of,
+)
+from protocol.messages import Ending, Limits, Mechanism
+
+LIMITS = Limits(memory_mib=256, processes=4)
+TIMEOUT_S = 20.0
+
+
+def reading(
+    pid: int, mib: float, *, peak: float = 0, pss: float | None = None
+) -> ProcessReading:
+    return ProcessReading(
+        pid,
+        int(mib * MIB),
+        int(max(mib, peak) * MIB),
+        None if pss is None else int(pss * MIB),
+    )
+
+
+def text_of(finding: Finding | None) -> str:
+    return "" if finding is None else finding.text
+
+
+# ---- judge
+
+
+def test_a_process_at_the_limit_is_within_it() -> None:
+    assert judge([reading(1, 256)], LIMITS) is None
+
+
+def test_a_process_over_the_limit_is_found_by_its_peak_though_it_is_small_again() -> (
+    None
+):
+    finding = judge([reading(1, 20, peak=312)], LIMITS)
+
+    assert finding == Finding(
+        kind=Ending.MEMORY,
+        text="memory 312 MiB > 256 MiB (sampled)",
+        mechanism=Mechanism.SAMPLED,
+    )
+
+
+def test_a_page_over_the_limit_is_not_told_as_equal_to_it() -> None:
+    finding = judge([reading(1, 256 + 1 / 256)], LIMITS)
+
+    assert text_of(finding) == "memory 257 MiB > 256 MiB (sampled)"
+
+
+def test_the_largest_process_is_the_one_that_is_told() -> None:
+    finding = judge([reading(1, 300), reading(2, 310)], LIMITS)
+
+    assert text_of(finding) == "memory 310 MiB > 256 MiB (sampled)"
+
+
+def test_a_tree_is_not_judged_by_pages_that_may_be_shared() -> None:
+    assert judge([reading(1, 200), reading(2, 200)], LIMITS) is None
+
+
+def test_a_tree_that_shares_its_pages_is_within_the_limit() -> None:
+    tree = [reading(1, 200, pss=105), reading(2, 200, pss=105)]
+
+    assert judge(tree, LIMITS) is None
+
+
+def test_a_tree_that_holds_too_much_together_is_found() -> None:
+    tree = [reading(1, 140, pss=130), reading(2, 140, pss=130)]
+
+    assert text_of(judge(tree, LIMITS)) == "memory 260 MiB > 256 MiB (sampled)"
+
+
+def test_a_share_that_is_not_known_finds_nothing() -> None:
+    tree = [reading(1, 250, pss=250), reading(2, 140)]
+
+    assert judge(tree, LIMITS) is None
+
+
+def test_one_process_too_many_is_found() -> None:
+    tree = [reading(pid, 1) for pid in range(5)]
+
+    assert judge(tree[:4], LIMITS) is None
+    assert judge(tree, LIMITS) == Finding(
+        kind=Ending.PROCESSES,
+        text="processes 5 > 4 (sampled)",
+        mechanism=Mechanism.SAMPLED,
+    )
+
+
+def test_the_sandbox_is_no_process_of_the_bot_but_its_memory_is() -> None:
+    tree = [reading(pid, 1)._replace(is_structure=pid < 2) for pid in range(6)]
+    fat = reading(1, 300)._replace(is_structure=True)
+
+    assert judge(tree, LIMITS) is None
+    assert text_of(judge([*tree, fat], LIMITS)) == "memory 300 MiB > 256 MiB (sampled)"
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    assert judge([], LIMITS) is None
+
+
+# ---- Peak
+
+
+def test_a_peak_is_the_most_of_a_process_or_of_all_at_one_moment() -> None:
+    one = Peak().and_now([reading(1, 20, peak=300)])
+    two = Peak().and_now([reading(1, 200), reading(2, 150)])
+
+    assert (one.memory_bytes, one.processes) == (300 * MIB, 1)
+    assert (two.memory_bytes, two.processes) == (350 * MIB, 2)
+
+
+def test_a_peak_stays_when_the_processes_have_gone() -> None:
+    peak = Peak().and_now([reading(1, 20), reading(2, 20)])
+
+    assert peak.and_now([]) == peak
+    assert peak.and_now([reading(1, 50)]) == Peak(50 * MIB, 2)
+
+
+def test_the_sandbox_is_none_of_the_processes_at_the_peak() -> None:
+    bwrap = reading(1, 1)._replace(is_structure=True)
+
+    assert Peak().and_now([bwrap, reading(2, 20)]).processes == 1
+
+
+# ---- tree_of
+
+
+def table(*lines: str) -> list[Entry]:
+    """Lines like `11 < 10 name`, with a Z behind for a zombie."""
+    entries = []
+    for line in lines:
+        pid, _, parent, name, *zombie = line.split()
+        entries.append(Entry(int(pid), int(parent), name, 0.0, bool(zombie)))
+    return entries
+
+
+def pids(keeper: int, *lines: str) -> tuple[list[int], set[int]]:
+    tree, structure = tree_of(keeper, table(*lines))
+    return [entry.pid for entry in tree], structure
+
+
+def test_a_tree_is_all_that_is_below_the_keeper_with_parents_first() -> None:
+    lines = ("5 < 30 grandchild", "10 < 1 keeper", "30 < 10 bot", "31 < 10 orphan")
+
+    assert pids(10, *lines, "99 < 1 other", "98 < 99 others") == ([30, 31, 5], set())
+
+
+def test_a_keeper_that_is_gone_has_no_tree() -> None:
+    assert pids(10, "30 < 1 bot") == ([], set())
+
+
+def test_a_table_that_was_read_while_numbers_were_used_again_is_no_loop() -> None:
+    assert pids(10, "10 < 12 keeper", "11 < 10 a", "12 < 11 b", "7 < 7 c") == (
+        [11, 12],
+        set(),
+    )
+
+
+def test_the_sandbox_is_two_processes_between_keeper_and_bot() -> None:
+    lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bot", "14 < 12 orphan")
+
+    assert pids(10, *lines) == ([11, 12, 13, 14], {11, 12})
+
+
+def test_a_bot_that_calls_itself_like_the_sandbox_hides_nobody_else() -> None:
+    lines = ("11 < 10 bwrap", "12 < 11 bwrap", "13 < 12 bwrap", "14 < 13 bwrap")
+
+    assert pids(10, *lines)[1] == {11, 12}
+    assert pids(10, "11 < 10 bot", "12 < 11 bwrap")[1] == set()
+    assert pids(10, "11 < 10 bwrap", "12 < 10 bwrap")[1] == set()
+    assert pids(10, "11 < 10 bwrap", "12 < 11 bwrap", "13 < 11 bwrap")[1] == {11}
+
+
+def test_a_zombie_beside_the_sandbox_does_not_hide_it() -> None:
+    assert pids(10, "9 < 10 true Z", "11 < 10 bwrap", "12 < 11 bwrap")[1] == {11, 12}
+
+
+# ---- Meter
+
+
+def metered(*samples: Mapping[int, tuple[float, float]]) -> list[float]:
+    """What a meter shows after each sample of {pid: (own, reaped)}."""
+    meter = Meter()
+    shown = []
+    for sample in samples:
+        meter.read(Cpu(pid, 0, *times) for pid, times in sample.items())
+        meter.forgive()
+        shown.append(meter.total_ms)
+    return shown
+
+
+def test_processes_add_up() -> None:
+    assert metered({1: (10, 0)}, {1: (15, 0), 2: (5, 0)}) == [10, 20]
+
+
+def test_a_child_that_was_waited_for_is_not_counted_twice() -> None:
+    assert metered(
+        {1: (10, 0), 2: (500, 0)},
+        {1: (10, 540)},  # it took 40 ms more before its end
+        {1: (10, 540)},
+    ) == [510, 550, 550]
+
+
+def test_a_child_that_its_parent_has_not_waited_for_yet_is_not_counted_twice() -> None:
+    assert metered({1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 500)}) == [500] * 3
+
+
+def test_a_child_that_nobody_waits_for_is_not_forgotten() -> None:
+    assert metered({1: (0, 0), 2: (500, 0)}, {1: (0, 0)}, {1: (0, 0)}) == [500] * 3
+
+
+def test_a_child_that_nobody_waited_for_does_not_pay_for_later_ones() -> None:
+    shown = metered(
+        {1: (0, 0), 2: (500, 0)},
+        *[{1: (0, 0)}] * 5,
+        {1: (0, 400)},  # another one, which was never seen
+    )
+
+    assert shown[-2] == 500
+    assert shown[-1] == pytest.approx(900, abs=ROUNDING_MS)
+
+
+def test_a_child_that_no_sample_has_seen_counts_when_it_was_waited_for() -> None:
+    assert metered({1: (10, 0)}, {1: (10, 80)}) == [10, 90]
+
+
+def test_a_grandchild_is_counted_once_on_its_way_up() -> None:
+    assert (
+        metered(
+            {1: (0, 0), 2: (100, 0), 3: (200, 0)},
+            {1: (0, 0), 2: (100, 200)},
+            {1: (0, 300)},
+        )
+        == [300] * 3
+    )
+
+
+def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
+    meter = Meter()
+    for number in range(1, 101):  # each takes 15 ms, of which the kernel shows ticks
+        seen = 15.0 * (number - 1) // 10 * 10
+        meter.read([Cpu(1, 0, 0, seen), Cpu(100 + number, 0, 15, 0)])
+        meter.forgive()
+        for _ in range(3):
+            meter.read([Cpu(1, 0, 0, 15.0 * number // 10 * 10)])
+            meter.forgive()
+
+    assert meter.total_ms == pytest.approx(1500, abs=2 * ROUNDING_MS)
+
+
+def test_a_number_that_is_used_again_is_another_process() -> None:
+    meter = Meter()
+    meter.read([Cpu(1, 100, 50, 0)])
+    meter.read([Cpu(1, 200, 10, 0)])
+
+    assert meter.total_ms == 60
+
+
+def test_a_clock_that_is_read_coarser_for_once_does_not_count_twice() -> None:
+    assert metered({1: (57, 0)}, {1: (50, 0)}, {1: (58, 0)}) == [57, 57, 58]
