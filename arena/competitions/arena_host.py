@@ -17,9 +17,8 @@ from arena.competitions.bot_supervisor import Crew
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.ledger import Ledger, Report
-from arena.competitions.page import Page, People
 from arena.competitions.presence import Presence
-from arena.competitions.relay import Relay
+from arena.competitions.relay import Page, People, Relay
 from arena.competitions.table_sharing import in_turn
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of

@@ -4,19 +4,56 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
 
 from arena.competitions.arbiter import Listener
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.ledger import Ledger
-from arena.competitions.page import Page
 from arena.competitions.table_sharing import beside, in_turn, share
 from arena.engine.match import Result
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
+from arena.server.entrance import Page as EntrancePage
 from protocol.messages import Verdict
 
-__all__ = ["Relay"]
+__all__ = ["Page", "People", "Relay"]
+
+
+class People(Protocol):
+    """Those who play at the page, and the house bots that play with them."""
+
+    @property
+    def aside(self) -> Collection[str]:
+        """Their names: no competition takes these."""
+
+    def is_aside(self, name: str) -> bool:
+        """Whether no competition takes who is called so."""
+
+    def record(self, match: str) -> object | None:
+        """A match that was played there lately."""
+
+    def changed(self) -> None:
+        """A bot or a person has come or gone."""
+
+    def needed(self, competition: Competition) -> None:
+        """A competition begins: who has to play in it does not play there."""
+
+
+class Page(EntrancePage, Protocol):
+    """What there is for browsers, as the host drives it."""
+
+    @property
+    def people(self) -> People:
+        """Those who play at it."""
+
+    def matched(
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        """A match is over and written down."""
+
+    async def close(self) -> None:
+        """Stop what has been started for it."""
 
 
 class Relay(Listener):

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from arena.engine.match import Result
-from arena.formats.forgiveness import Forgiveness
+from arena.engine.verdict import FORGIVABLE
 from arena.formats.formats import schedule_of, standings_of
 from arena.formats.ladder import Ladder
 from arena.formats.pauses import Pauses
@@ -51,8 +53,12 @@ class Scorebook:
         self.removed: dict[str, Termination] = {}
         self.pauses = Pauses()
         self._form = plan.form
-        self._offences: set[str] = set()
-        self._forgiveness = Forgiveness(plan.forgive, verdicts)
+        self._forgive = plan.forgive
+        self._ruled: dict[tuple[str, str], tuple[Ending, str]] = {}
+        self._events: dict[str, set[str]] = {}  # of each bot, so far
+        self._offences: set[str] = set()  # the matches that they ended
+        self._forgiven: set[tuple[str, str]] = set()
+        self.ruled(verdicts)
         self._standings = standings_of(plan) if is_ranked else None
         for name, ended in removed.items():
             self.remove(name, ended)
@@ -84,22 +90,22 @@ class Scorebook:
             Whom it puts out: those who offended and are not forgiven; nobody on a ladder, where an offence is a loss and a pause (J3).
         """
         self.played += 1
-        players, seats = pairing.players, range(len(pairing.players))
-        if result.out:
+        players = pairing.players
+        # A damaged database may name seats that are not there.
+        out = [seat for seat in result.out if 0 <= seat < len(players)]
+        if out:
             self._offences.add(match)
-        forgiven = self._forgiveness.forgiven(match, players, result)
+        forgiven = tuple(seat for seat in out if self._forgives(match, players[seat]))
         if self._standings is not None:  # which leave out whoever has been struck
             self._standings.add(Outcome(pairing, result, forgiven))
         if isinstance(self._standings, Ladder):
             self.pauses.add(players, result, finished_at)
         if self._form is Form.LADDER:
             return ()
-        # A damaged database may name seats that are not there.
-        struck = (seat for seat in result.out if seat in seats and seat not in forgiven)
-        out = tuple(players[seat] for seat in struck)
-        for name in out:
+        struck = tuple(players[seat] for seat in out if seat not in forgiven)
+        for name in struck:
             self.out.setdefault(name, result.termination)
-        return out
+        return struck
 
     def remove(self, name: str, ended: Termination) -> None:
         """The instructor takes a bot out; of a ladder its matches stay in the others' ratings."""
@@ -111,21 +117,47 @@ class Scorebook:
 
     def ruled(self, verdicts: Iterable[Verdict]) -> None:
         """There are verdicts; they have to be known before their matches are added."""
-        self._forgiveness.ruled(verdicts)
+        if self._forgive:
+            self._ruled |= {
+                (one.match, one.bot): (one.kind, one.event or one.match)
+                for one in verdicts
+            }
 
     def standing(self, verdicts: Iterable[Verdict]) -> list[Verdict]:
         """Those of matches that count, each with whether it is forgiven by now: that can change when a match is taken back."""
-        counting = (one for one in verdicts if one.match in self._offences)
-        return list(self._forgiveness.told(counting))
+        return [
+            msgspec.structs.replace(
+                one, forgiven=(one.match, one.bot) in self._forgiven
+            )
+            for one in verdicts
+            if one.match in self._offences
+        ]
 
     def forgives(self, name: str, kind: Ending, event: str) -> bool:
         """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
-        forgives = self._forgiveness.would_forgive(name, kind, event)
-        return name not in self.out and forgives
+        return name not in self.out and self._would_forgive(name, kind, event)
 
     def knows(self, name: str, event: str) -> bool:
         """Whether that event has ended a match already."""
-        return self._forgiveness.knows(name, event)
+        return event in self._events.get(name, ())
+
+    # --- what a run forgives (J3): the first so many events of a bot cost it the matches that they end, and no more ---
+
+    def _would_forgive(self, name: str, kind: Ending, event: str) -> bool:
+        events = self._events.get(name, set()) | {event}
+        return kind in FORGIVABLE and len(events) <= self._forgive
+
+    def _forgives(self, match: str, name: str) -> bool:
+        """Count the event that ended a match, if there is a verdict that says which; whether it is forgiven."""
+        found = self._ruled.get((match, name))
+        if found is None or found[0] not in FORGIVABLE:
+            return False
+        kind, event = found
+        is_forgiven = self._would_forgive(name, kind, event)
+        self._events.setdefault(name, set()).add(event)
+        if is_forgiven:
+            self._forgiven.add((match, name))
+        return is_forgiven
 
 
 class ScheduleRun:

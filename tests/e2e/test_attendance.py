@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from arena.competitions import scheduler as course_module
+from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
 from arena.competitions.config import Config, read_config
 from arena.competitions.scheduler import Course
@@ -263,9 +263,10 @@ class Monday:
         self.names = tuple(f"student-{n:02}" for n in range(12))
         self._folder = folder
         self._bots: list[asyncio.Task[None]] = []
-        monkeypatch.setattr(course_module, "_now", lambda: self.now)
-        monkeypatch.setattr(course_module, "_LOOK_S", 0.02)
-        monkeypatch.setattr(course_module, "_GATHER_S", 0.2)
+        for module in (gathering, scheduler):
+            monkeypatch.setattr(module, "local_now", lambda: self.now)
+            monkeypatch.setattr(module, "LOOK_S", 0.02)
+            monkeypatch.setattr(module, "GATHER_S", 0.2)
 
     @property
     def config(self) -> Config:

@@ -11,7 +11,10 @@ import pytest
 from arena.competitions.ledger import Report
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
-from arena.formats.forgiveness import Forgiveness
+from arena.formats.schedule import Pairing
+from arena.formats.scorebook import Scorebook
+from arena.formats.spec import Plan, plan_of
+from arena.games import GAMES
 from protocol.messages import (
     Ending,
     Limits,
@@ -45,18 +48,23 @@ def verdict(match: str, event: str, kind: Ending = Ending.CRASH) -> Verdict:
     )
 
 
+def plan(forgive: int) -> Plan:
+    """A round robin of two."""
+    rules = GAMES["ace_king_queen"]
+    settings = rules.vocabulary.read_settings({})
+    return plan_of(rules, settings, ("ann", "ben"), forgive=forgive)
+
+
+def added(book: Scorebook, match: str, kind: Ending) -> tuple[str, ...]:
+    """Who is out by a match that an offence of ann's ended."""
+    result = Result((0, 0), (0, 0), Termination(kind, 0))
+    return book.add(match, Pairing(1, ("ann", "ben")), result, 0.0)
+
+
 def counted(most: int, verdicts: Sequence[Verdict]) -> list[bool]:
     """Of each in turn whether it is forgiven."""
-    forgiveness = Forgiveness(most, verdicts)
-    return [
-        forgiveness.forgiven(
-            one.match,
-            ("ann", "ben"),
-            Result((0, 0), (0, 0), Termination(one.kind, one.seat)),
-        )
-        == (0,)
-        for one in verdicts
-    ]
+    book = Scorebook(plan(most), verdicts=verdicts)
+    return [not added(book, one.match, one.kind) for one in verdicts]
 
 
 # --- counting ---
@@ -90,19 +98,16 @@ def test_J3_only_what_can_happen_to_anybody_is_forgiven(kind: Ending) -> None:
 
 
 def test_J3_an_offence_without_a_verdict_is_not_forgiven() -> None:
-    result = Result((0, 0), (0, 0), Termination(Ending.CRASH, 0))
-
-    assert Forgiveness(9).forgiven("m-1", ("ann", "ben"), result) == ()
+    assert added(Scorebook(plan(9)), "m-1", Ending.CRASH) == ("ann",)
 
 
 def test_J3_verdicts_are_told_as_they_stand_after_counting() -> None:
     verdicts = [verdict("m-1", "a"), verdict("m-2", "b")]
-    forgiveness = Forgiveness(1, verdicts)
+    book = Scorebook(plan(1), verdicts=verdicts)
     for one in verdicts:
-        ended = Termination(one.kind, one.seat)
-        forgiveness.forgiven(one.match, ("ann", "ben"), Result((0, 0), (0, 0), ended))
+        added(book, one.match, one.kind)
 
-    told = list(forgiveness.told(verdicts))
+    told = book.standing(verdicts)
     assert [one.forgiven for one in told] == [True, False]
     assert told[0].headline.startswith("lost this match and plays on: ")
 
