@@ -1,7 +1,8 @@
 """The messages of a session: what travels between a bot and the arena around the game's own questions and news.
 
-One struct per message, `type` on the wire; a union per direction. The arena refuses fields that it does not know; bots ignore
-them. Strings that a bot sends have a limit here, in the type, so that nothing longer gets past the codec.
+One struct per message, `type` on the wire; a union per direction. What only an instructor says is in `protocol/instructions.py`, what is said
+of limits and offences in `protocol/verdicts.py`; all of it can be imported from here. The arena refuses fields that it does not know; bots
+ignore them. Strings that a bot sends have a limit in the type, so that nothing longer gets past the codec.
 
 What stands under `Attributes:` here and in the games is written for people with any language, in the wire's words (`null`, not
 None): `python -m protocol.schema` puts it into protocol/README.md and into the schemas. There `see "Time"` becomes a link.
@@ -9,12 +10,21 @@ None): `python -m protocol.schema` puts it into protocol/README.md and into the 
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, field
 
 from protocol.errors import UsageError
+from protocol.field_types import Id, Name, Nonce, Note, Value
+from protocol.instructions import Action, Done, Instruct, Progress
+from protocol.verdicts import (
+    LAUNCHED_LIMITS,
+    Ending,
+    Limits,
+    Mechanism,
+    Termination,
+    Verdict,
+)
 from protocol.vocabulary import News, Question
 
 __all__ = [
@@ -70,242 +80,6 @@ CLOSE_REPLACED = 4000
 """The arena: the session goes on over another connection."""
 CLOSE_REFUSED = 4001
 """The arena: `hello` was not accepted; `refused` has said why."""
-
-Name = Annotated[str, Meta(min_length=1, max_length=64)]
-Id = Annotated[str, Meta(min_length=1, max_length=64)]
-Nonce = Annotated[str, Meta(min_length=1, max_length=64)]
-Note = Annotated[str, Meta(max_length=1024)]
-
-_LIST = 262_144  # letters: a university
-_Plain: TypeAlias = bool | int | float | str | None
-_Value1: TypeAlias = _Plain | list[_Plain] | dict[str, _Plain]
-_Value2: TypeAlias = _Plain | list[_Value1] | dict[str, _Value1]
-_Value3: TypeAlias = _Plain | list[_Value2] | dict[str, _Value2]
-Value: TypeAlias = _Plain | list[_Value3] | dict[str, _Value3]
-"""What an answer may be made of: what JSON has, one level deeper than any legal answer. Not `Any`: msgpack's maps may have
-arrays as keys, and a frame of those whose hashes collide would hold up the arena for a minute."""
-
-
-class Ending(StrEnum):
-    """Why a match stopped: `completed`, `void`, or the one word of an offence (J2).
-
-    Attributes:
-        completed: the match ran its course.
-        void: nobody's fault; it does not count.
-        illegal: an answer that was not legal.
-        malformed: a message that cannot be read or was out of turn.
-        timeout: did not answer in time.
-        oversize: a frame that was too large.
-        overflow: read too slowly.
-        memory: its processes hold more than `memory_mib`; only a bot that the arena has started, as the next two.
-        processes: it has more than `processes`.
-        cpu: a decision took too much CPU time; too long by the clock on the wall is `timeout`.
-        crash: its process ended, with whatever status, or it closed with 1011, unless its library says that a keepalive failed.
-        absent: did not come, or was not `ready` in time.
-        disconnect: left with `goodbye` in the middle of a match, or lost its connection for longer than `grace_ms` in all.
-        removed: the instructor took it out, or revoked its token; it counts like an offence.
-    """
-
-    COMPLETED = "completed"
-    VOID = "void"
-    ILLEGAL = "illegal"
-    MALFORMED = "malformed"
-    TIMEOUT = "timeout"
-    OVERSIZE = "oversize"
-    OVERFLOW = "overflow"
-    MEMORY = "memory"
-    PROCESSES = "processes"
-    CPU = "cpu"
-    CRASH = "crash"
-    ABSENT = "absent"
-    DISCONNECT = "disconnect"
-    REMOVED = "removed"
-
-
-class Termination(Struct, frozen=True):
-    """Why a match stopped.
-
-    Attributes:
-        kind: the word for it, see "What goes wrong".
-        seat: the seat to blame, or `null`.
-        text: a sentence for people; empty if another seat is to blame.
-    """
-
-    kind: Ending
-    seat: int | None = None
-    text: str = ""
-
-    @property
-    def is_offence(self) -> bool:
-        """Whether a seat is to blame, and so out (J3)."""
-        return self.kind not in (Ending.COMPLETED, Ending.VOID)
-
-
-_DAY_MS = 86_400_000  # nobody waits longer; and it travels in every encoding
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """What a bot may take. A limit of `launched` bots is for those that the arena has started itself.
-
-    Attributes:
-        decision_ms: a decision that takes no longer costs nothing.
-        bank_ms: what decisions may take beyond that, in all, per match and seat.
-        hard_ms: no single decision may take longer.
-        wall_ms: no single decision of a launched bot may take longer by the clock on the wall; its other times are CPU time.
-        start_ms: from `match` to `ready`, the credit apart.
-        grace_ms: a connection may be lost for so long, per match and seat in all; the clock stands meanwhile.
-        hello_ms: from the connection to `hello`.
-        frame_bytes: the largest frame a bot may send.
-        buffer_bytes: how much may wait for a bot that reads slowly before it is an offender.
-        unanswered: how many messages a second may come to nothing, such as answers that are repeated, before a bot is not read until the next second.
-        tables: the most matches at once over one connection; who says more in `hello` gets that many.
-        memory_mib: what all processes of a launched bot may hold together.
-        processes: how many processes a launched bot may have.
-        strangers: how many connections from one address may be open that have not said `hello`.
-        per_token: how many connections may be open with one `token`.
-        per_address: how many connections without a `token` may be open from one address.
-    """
-
-    # The one place where the defaults stand (design §5).
-    decision_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 1_000
-    bank_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 20_000
-    hard_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 15_000
-    wall_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 30_000
-    start_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
-    grace_ms: Annotated[int, Meta(ge=0, le=_DAY_MS)] = 30_000
-    hello_ms: Annotated[int, Meta(ge=1, le=_DAY_MS)] = 10_000
-    frame_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 1 << 20
-    buffer_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 8 << 20
-    unanswered: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_000
-    tables: Annotated[int, Meta(ge=1, le=4096)] = 512
-    memory_mib: Annotated[int, Meta(ge=16, le=1 << 30)] = 512
-    processes: Annotated[int, Meta(ge=1, le=1 << 30)] = 32
-    strangers: Annotated[int, Meta(ge=1, le=1 << 30)] = 512
-    per_token: Annotated[int, Meta(ge=1, le=1 << 30)] = 8
-    per_address: Annotated[int, Meta(ge=1, le=1 << 30)] = 1_024
-
-
-LAUNCHED_LIMITS = ("wall_ms", "memory_mib", "processes")
-"""Those that only a bot which the arena has started is held to."""
-
-
-class Mechanism(StrEnum):
-    """What found an offence out.
-
-    Attributes:
-        rules: the rules of the game: the answer was not legal.
-        wire: the rules of the wire: what came cannot be read, was out of turn, too large or too much.
-        wall clock: the arena's clock.
-        wall cap: the arena's clock, for a launched bot that neither computes nor answers.
-        CPU clock: the CPU time of a launched bot's processes.
-        sampled: a look at a launched bot's processes, ten times a second.
-        cgroup: the kernel, which counts for a launched bot's control group.
-        exit: the end of a launched bot's process.
-        session: the session: the bot did not come, left, or stayed away too long.
-        instructor: the instructor.
-    """
-
-    RULES = "rules"
-    WIRE = "wire"
-    WALL_CLOCK = "wall clock"
-    WALL_CAP = "wall cap"
-    CPU_CLOCK = "CPU clock"
-    SAMPLED = "sampled"
-    CGROUP = "cgroup"
-    EXIT = "exit"
-    SESSION = "session"
-    INSTRUCTOR = "instructor"
-
-
-class Action(StrEnum):
-    """What an instructor can have done.
-
-    Attributes:
-        status: nothing; `done` says how far the competitions are.
-        pause: no new matches begin.
-        resume: they begin again.
-        stop: the competition ends for good; what is being played is void.
-        void: a match does not count and is played again.
-        remove: a bot is out, like an offender.
-        start: a competition begins now.
-        import: a class is put on the roster.
-        rename: somebody on the roster gets another name.
-        unlist: somebody is taken off the roster.
-        log: nothing; `done` has what the arena has told lately.
-    """
-
-    STATUS = "status"
-    PAUSE = "pause"
-    RESUME = "resume"
-    STOP = "stop"
-    VOID = "void"
-    REMOVE = "remove"
-    START = "start"
-    IMPORT = "import"
-    RENAME = "rename"
-    UNLIST = "unlist"
-    LOG = "log"
-
-
-class Verdict(Struct, frozen=True, kw_only=True):
-    """One offence and its evidence (J4). `null` is what does not apply.
-
-    Attributes:
-        kind: the word for it, see "What goes wrong".
-        match: the id of the match, not of the chair.
-        game: what was played.
-        bot: who it was, by the name it is called here.
-        seat: where it sat, from 0.
-        text: what it did, with figures, in one line.
-        advice: what its author can do about it, in one line.
-        mechanism: what found out.
-        asked: the question, as a text of JSON; `null` if none waited.
-        legal: what would have been legal, in words.
-        got: what came instead, cut to a line; `null` if nothing did.
-        taken_ms: what the decision took as it is charged, the credit not yet taken off.
-        waited_ms: how long the question had been waiting by the clock on the wall.
-        credit_ms: the credit: what was taken off for the link and for the arena's own delays.
-        min_rtt_ms: the least round trip that the kernel has seen on the connection, to compare; it decides nothing.
-        bank_ms: what was left in the seat's bank.
-        exit_status: of a launched bot's process, negative for a signal; `null` if it still runs.
-        stderr: the end of what a launched bot has written there.
-        enforced: which limits this bot was held to, and by what, see "The record of a match".
-        limits: all limits in force.
-        event: the id of the event, the same in all verdicts that one lost connection, one crash or one freeze brought about: that of the chair whose match it ended first.
-        forgiven: whether it cost the bot this match only, as the run forgives so many events (J3).
-    """
-
-    kind: Ending
-    match: str
-    game: str
-    bot: str
-    seat: int
-    text: str
-    advice: str = ""
-    mechanism: Mechanism = Mechanism.RULES
-    asked: str | None = None
-    legal: str | None = None
-    got: str | None = None
-    taken_ms: float | None = None
-    waited_ms: float | None = None
-    credit_ms: float | None = None
-    min_rtt_ms: float | None = None
-    bank_ms: int
-    exit_status: int | None = None
-    stderr: str | None = None
-    enforced: str = "time"
-    limits: Limits
-    event: str = ""
-    forgiven: bool = False
-
-    @property
-    def headline(self) -> str:
-        """What happened, in the line that people are shown."""
-        if self.forgiven:
-            return f"lost this match and plays on: {self.text}"
-        if self.kind is Ending.CRASH:
-            return self.text
-        return f"eliminated: {self.text}"
 
 
 class Hello(
@@ -393,80 +167,6 @@ class Goodbye(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="goodbye"
 ):
     """The bot leaves for good: it wants no more matches."""
-
-
-class Instruct(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"
-):
-    """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
-
-    Attributes:
-        protocol: the version of the protocol: 1.
-        token: the instructor's.
-        action: what is to be done, a word of the table below.
-        competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are about all that go on, and
-            `remove` about all that the bot is in. For `start`: the name of a run, which begins whatever its time is, or of a game,
-            which is played by whoever is connected.
-        match: for `void`: the id of a match, not of a chair.
-        bot: for `remove`: its name; for `rename` and `unlist`: a name on the roster.
-        form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it the usual one of the game.
-        matches: for `start` of a game: how often each two meet, or each bot the dealer.
-        settings: for `start` of a game: settings of its own.
-        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`; for `rename`: the new name.
-    """
-
-    protocol: int
-    token: Annotated[str, Meta(max_length=256)]
-    action: Action
-    competition: Id | None = None
-    match: Id | None = None
-    bot: Name | None = None
-    form: Id | None = None
-    matches: Annotated[int, Meta(ge=1, le=100_000)] | None = None
-    settings: dict[str, _Plain] | None = None
-    text: Annotated[str, Meta(max_length=_LIST)] | None = None
-
-
-class Progress(Struct, frozen=True):
-    """How far a competition is.
-
-    Attributes:
-        competition: its id.
-        run: the name of its run.
-        game: what is played.
-        form: its form.
-        state: `running` or `paused`.
-        settled: how many of its matches are done.
-        scheduled: how many matches it has.
-        left_s: an estimate in seconds, `null` while there is nothing to base one on.
-        waits_for: names of bots that are away.
-    """
-
-    competition: str
-    run: str
-    game: str
-    form: str
-    state: str
-    settled: int
-    scheduled: int
-    left_s: float | None
-    waits_for: tuple[str, ...] = ()
-
-
-class Done(Struct, frozen=True, tag_field="type", tag="done"):
-    """What came of an `instruct`.
-
-    Attributes:
-        text: what has been done.
-        competitions: how far each is then.
-        tokens: after `import`: the name and the token of everybody who is new; they are said this once.
-        lines: after `log`: what the arena has told, oldest first; after `status`: for whom runs wait.
-    """
-
-    text: str
-    competitions: tuple[Progress, ...] = ()
-    tokens: tuple[tuple[str, str], ...] = ()
-    lines: tuple[str, ...] = ()
 
 
 class Welcome(Struct, frozen=True, tag_field="type", tag="welcome"):

@@ -13,7 +13,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from protocol.errors import Malformed, Oversize, UsageError, one_line
-from protocol.messages import Done, Id, Instruct, Limits, Name, Refused, Value
+from protocol.field_types import Id, Name, Value
+from protocol.messages import Done, Instruct, Limits, Refused
 
 __all__ = [
     "FRAME_BYTES",

@@ -16,7 +16,7 @@ from typing import Any, ForwardRef, Literal, TypeAlias, get_args, get_origin
 
 import msgspec
 
-from protocol import messages
+from protocol import field_types
 from protocol.cards import Card
 from protocol.codec import shapes
 from protocol.games import VOCABULARIES
@@ -315,7 +315,7 @@ def _values() -> dict[str, Schema]:
 @cache
 def _said_at_length() -> tuple[tuple[str, Schema], ...]:
     """What msgspec has no names for and says again wherever it comes."""
-    nested = vars(messages)
+    nested = vars(field_types)
     values = {
         "value": nested["Value"],
         **{f"value_{depth}": nested[f"_Value{depth}"] for depth in (3, 2, 1)},

@@ -1,0 +1,118 @@
+"""What an instructor asks of a running arena, and what the arena answers."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from protocol.field_types import Id, Name, Plain
+
+__all__ = ["Action", "Done", "Instruct", "Progress"]
+
+_LIST = 262_144  # letters: a university
+
+
+class Action(StrEnum):
+    """What an instructor can have done.
+
+    Attributes:
+        status: nothing; `done` says how far the competitions are.
+        pause: no new matches begin.
+        resume: they begin again.
+        stop: the competition ends for good; what is being played is void.
+        void: a match does not count and is played again.
+        remove: a bot is out, like an offender.
+        start: a competition begins now.
+        import: a class is put on the roster.
+        rename: somebody on the roster gets another name.
+        unlist: somebody is taken off the roster.
+        log: nothing; `done` has what the arena has told lately.
+    """
+
+    STATUS = "status"
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    VOID = "void"
+    REMOVE = "remove"
+    START = "start"
+    IMPORT = "import"
+    RENAME = "rename"
+    UNLIST = "unlist"
+    LOG = "log"
+
+
+class Instruct(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="type", tag="instruct"
+):
+    """An instructor's word, in the place of `hello`; answered with `done` or `refused`.
+
+    Attributes:
+        protocol: the version of the protocol: 1.
+        token: the instructor's.
+        action: what is to be done, a word of the table below.
+        competition: its id, or the name of its run; without it `pause`, `resume` and `stop` are about all that go on, and
+            `remove` about all that the bot is in. For `start`: the name of a run, which begins whatever its time is, or of a game,
+            which is played by whoever is connected.
+        match: for `void`: the id of a match, not of a chair.
+        bot: for `remove`: its name; for `rename` and `unlist`: a name on the roster.
+        form: for `start` of a game: `round_robin`, `elimination`, `league` or `ladder`; without it the usual one of the game.
+        matches: for `start` of a game: how often each two meet, or each bot the dealer.
+        settings: for `start` of a game: settings of its own.
+        text: for `import`: a CSV with the columns `name` and, if you like, `email` and `team`; for `rename`: the new name.
+    """
+
+    protocol: int
+    token: Annotated[str, Meta(max_length=256)]
+    action: Action
+    competition: Id | None = None
+    match: Id | None = None
+    bot: Name | None = None
+    form: Id | None = None
+    matches: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    settings: dict[str, Plain] | None = None
+    text: Annotated[str, Meta(max_length=_LIST)] | None = None
+
+
+class Progress(Struct, frozen=True):
+    """How far a competition is.
+
+    Attributes:
+        competition: its id.
+        run: the name of its run.
+        game: what is played.
+        form: its form.
+        state: `running` or `paused`.
+        settled: how many of its matches are done.
+        scheduled: how many matches it has.
+        left_s: an estimate in seconds, `null` while there is nothing to base one on.
+        waits_for: names of bots that are away.
+    """
+
+    competition: str
+    run: str
+    game: str
+    form: str
+    state: str
+    settled: int
+    scheduled: int
+    left_s: float | None
+    waits_for: tuple[str, ...] = ()
+
+
+class Done(Struct, frozen=True, tag_field="type", tag="done"):
+    """What came of an `instruct`.
+
+    Attributes:
+        text: what has been done.
+        competitions: how far each is then.
+        tokens: after `import`: the name and the token of everybody who is new; they are said this once.
+        lines: after `log`: what the arena has told, oldest first; after `status`: for whom runs wait.
+    """
+
+    text: str
+    competitions: tuple[Progress, ...] = ()
+    tokens: tuple[tuple[str, str], ...] = ()
+    lines: tuple[str, ...] = ()
