@@ -65,23 +65,13 @@ class Process:
         self._tail = self._said = b""
         self._rest: asyncio.TimerHandle | None = None
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-
-            def pipe(*, outward: bool) -> tuple[int, int]:
-                """Our end and theirs, each closed when its side is unwound."""
-                reader, writer = os.pipe()
-                mine, other = (writer, reader) if outward else (reader, writer)
-                os.set_blocking(mine, False)
-                ours.callback(os.close, mine)
-                theirs.callback(os.close, other)
-                return mine, other
-
-            self._control, control = pipe(outward=True)
-            self._status, status = pipe(outward=False)
-            self._stderr, stderr = pipe(outward=False)
+            self._control, control = _pipe(ours, theirs, outward=True)
+            self._status, status = _pipe(ours, theirs, outward=False)
+            self._stderr, stderr = _pipe(ours, theirs, outward=False)
             stdin = stdout = subprocess.DEVNULL
             if stdio:
-                self.stdin_fd, stdin = pipe(outward=True)
-                self.stdout_fd, stdout = pipe(outward=False)
+                self.stdin_fd, stdin = _pipe(ours, theirs, outward=True)
+                self.stdout_fd, stdout = _pipe(ours, theirs, outward=False)
             self._keeper = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-S", supervisor.__file__),
@@ -268,3 +258,15 @@ class Process:
         if not self.ended.done():
             self.ended.set_result(None)
         self.gone.set_result(None)
+
+
+def _pipe(
+    ours: contextlib.ExitStack, theirs: contextlib.ExitStack, *, outward: bool
+) -> tuple[int, int]:
+    """Our end of a new pipe and theirs, each closed when its side is unwound."""
+    reader, writer = os.pipe()
+    mine, other = (writer, reader) if outward else (reader, writer)
+    os.set_blocking(mine, False)
+    ours.callback(os.close, mine)
+    theirs.callback(os.close, other)
+    return mine, other
