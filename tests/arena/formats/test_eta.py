@@ -128,6 +128,17 @@ def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
                 assert left_s == pytest.approx(whole_s - now, rel=0.3, abs=0.4)
 
 
+def test_a_mark_is_due_a_second_after_the_last_one_however_much_was_decided() -> None:
+    workload = Workload()
+    assert workload.is_due(0.0)
+    workload.begin(100.0, 5_000)
+
+    assert not workload.is_due(100.9)
+    assert workload.is_due(101.0)
+    workload.mark(101.0, 0)
+    assert not workload.is_due(101.9)
+
+
 def test_no_match_takes_less_time_than_the_fastest_took() -> None:
     workload = Workload()
     workload.begin(0.0)
