@@ -24,6 +24,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -331,9 +332,11 @@ def main() -> int:
     survivors = [trial for trial in trials if trial.outcome == "survived"]
     for trial in survivors:
         print(f"{trial.diff}\n")
-    took = f"{time.monotonic() - began_s:.0f} s"
+    outcomes = Counter(trial.outcome for trial in trials)
     print(
-        f"{len(survivors)} of {len(trials)} mutants survived; {took}, seed {options.seed}"
+        f"{len(trials)} mutants: a test failed for {outcomes['failed']}, "
+        f"{outcomes['ended']} ended pytest, {len(survivors)} survived; "
+        f"{time.monotonic() - began_s:.0f} s, seed {options.seed}"
     )
     return status
 
