@@ -28,6 +28,7 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
+    "tests/e2e/test_docs.py",
     "tests/e2e/test_new.py",
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
