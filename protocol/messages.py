@@ -4,7 +4,7 @@ One struct per message, `type` on the wire; a union per direction. The arena ref
 them. Strings that a bot sends have a limit here, in the type, so that nothing longer gets past the codec.
 
 What stands under `Attributes:` here and in the games is written for people with any language, in the wire's words (`null`, not
-None): `python -m protocol.schema` puts it into protocol/README.md and into the schemas. There `see "Time"` becomes a link.
+None): `python -m protocol.schema` puts it into the pages beside it and into the schemas. There `see "Time"` becomes a link.
 """
 
 from __future__ import annotations

@@ -61,9 +61,10 @@ def test_a_readme_comes_first_in_its_folder(found: dict[str, Document]) -> None:
     paths = [*found]
 
     assert paths[0] == "README.md"
-    for folder in {path.rpartition("/")[0] for path in paths if "/" in path}:
+    for readme in (path for path in paths if path.endswith("/README.md")):
+        folder = readme.rpartition("/")[0]
         beside = [path for path in paths if path.rpartition("/")[0] == folder]
-        assert beside[0] == f"{folder}/README.md"
+        assert beside[0] == readme
 
 
 def test_a_title_is_the_first_heading(found: dict[str, Document]) -> None:
