@@ -35,14 +35,12 @@ from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.documents import FROM_ARENA, documents
 from protocol.schema.tables import PARTS, fill_in
 from tests import validating
+from tests.documents import PROTOCOL, ROOT
 from tests.protocol.test_codec import JSON_VALUES, damaged
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-ROOT = Path(__file__).parents[2]
-PAGES = {page.name: page.read_text("utf-8") for page in ROOT.glob("protocol/*.md")}
-SHOWN = "\n".join(PAGES.values())
 TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
 GAMES = tuple(VOCABULARIES)
 
@@ -105,8 +103,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copied = tmp_path / "protocol"
     shutil.copytree(ROOT / "protocol" / "schema", copied / "schema")
     shutil.copytree(ROOT / "protocol" / "vectors", copied / "vectors")
-    for name, text in PAGES.items():
-        (copied / name).write_text(text, encoding="utf-8")
+    for page in ROOT.glob("protocol/*.md"):
+        shutil.copy2(page, copied)
     monkeypatch.setattr(generated, "SCHEMAS", copied / "schema")
     monkeypatch.setattr(generated, "_PAGES", copied)
     monkeypatch.setattr(generated, "_TRANSCRIPTS", copied / "vectors" / "transcripts")
@@ -122,7 +120,9 @@ GENERATED = {
 
 
 def test_no_generated_part_has_gone() -> None:
-    assert {*re.findall("^<!-- generated: (.+) -->$", SHOWN, re.MULTILINE)} >= GENERATED
+    assert {
+        *re.findall("^<!-- generated: (.+) -->$", PROTOCOL, re.MULTILINE)
+    } >= GENERATED
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_what_stands_around_a_part_is_left_alone() -> None:
 
 
 def test_every_part_that_there_can_be_is_shown() -> None:
-    shown = set(re.findall(r"<!-- generated: (.+) -->", SHOWN))
+    shown = set(re.findall(r"<!-- generated: (.+) -->", PROTOCOL))
     of_games = {
         f"{part} {game}" for part in ("settings", "questions", "news") for game in GAMES
     }
@@ -241,7 +241,7 @@ def test_every_part_that_there_can_be_is_shown() -> None:
 
 
 def test_a_description_that_names_a_section_links_to_it() -> None:
-    parts = re.findall(r"<!-- generated: .+? -->.*?<!-- end -->", SHOWN, re.DOTALL)
+    parts = re.findall(r"<!-- generated: .+? -->.*?<!-- end -->", PROTOCOL, re.DOTALL)
     links = {link for part in parts for link in re.findall(r"\]\(([^)]+)\)", part)}
 
     assert "time_and_space.md#time" in links
@@ -447,7 +447,8 @@ def test_a_whole_number_with_a_fraction_is_what_schemas_cannot_refuse() -> None:
 def frames() -> list[dict[str, Any]]:
     """What the arena says in the conversations of the pages."""
     return [
-        json.loads(line) for line in re.findall(r"^arena> (.+)$", SHOWN, re.MULTILINE)
+        json.loads(line)
+        for line in re.findall(r"^arena> (.+)$", PROTOCOL, re.MULTILINE)
     ]
 
 
