@@ -42,6 +42,7 @@ IN_NO_HURRY = (
 LONG = (
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
+    "tests/e2e/test_docs.py",
     "tests/e2e/test_new.py",
     "tests/test_documents.py",
     "tests/bots/test_gin_rummy.py",
