@@ -22,10 +22,11 @@ from pathlib import Path
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from bots.frames import join, read_frame, write_message
 from bots.keeper import Keeper
 from bots.reach import Link, NotAdmitted, begins, check_address
 from bots.seat import Seat, StrategyFailed
-from protocol.codec import Encoding, decode_from_arena, encode, join
+from protocol.codec import Encoding
 from protocol.errors import one_line
 from protocol.messages import (
     CLOSE_CRASHED,
@@ -160,7 +161,7 @@ class Client:
 
     async def _leave(self, websocket: ClientConnection) -> None:
         try:
-            goodbye = encode(Goodbye(), self._encoding)
+            goodbye = write_message(Goodbye(), self._encoding)
             await websocket.send(goodbye, text=self._encoding is Encoding.JSON)
             self._keeper.drop()
             await websocket.close()
@@ -201,7 +202,7 @@ class Client:
         """Put a message into the outbox."""
         self._session.note(message)
         try:
-            self._outbox.append(encode(message, self._encoding))
+            self._outbox.append(write_message(message, self._encoding))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise StrategyFailed(f"its answer cannot be sent: {error}") from error
         if not self._filled.is_set():
@@ -210,7 +211,7 @@ class Client:
 
     async def _frame(self, frame: bytes) -> None:
         """Do all that a frame asks for; the arena writes frames as we do."""
-        for message in decode_from_arena(frame, self._encoding, self._game_of):
+        for message in read_frame(frame, self._encoding, self._game_of):
             if self._session.note(message):
                 reply = self._take(message)
                 if reply is not None:

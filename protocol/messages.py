@@ -5,7 +5,7 @@ of limits and offences in `protocol/verdicts.py`; all of it can be imported from
 ignore them. Strings that a bot sends have a limit in the type, so that nothing longer gets past the codec.
 
 What stands under `Attributes:` here and in the games is written for people with any language, in the wire's words (`null`, not
-None): `python -m protocol.schema` puts it into protocol/README.md and into the schemas. There `see "Time"` becomes a link.
+None): `python -m protocol.schema` puts it into the pages beside it and into the schemas. There `see "Time"` becomes a link.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class Session:
 
 
 def _when(kind: _Type, state: State) -> str:
-    """When a message was sent that may not be, in the words of protocol/README.md."""
+    """When a message was sent that may not be, in the words of protocol/session.md."""
     if kind is Hello and state in (State.GREETED, State.OPEN):
         return "twice: it is said once per connection"
     return _WHEN[state]

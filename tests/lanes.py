@@ -28,6 +28,7 @@ ELSEWHERE = ("tests/arena/authoring/conformance/test_run.py", "tests/test_soak.p
 """Files of the timed lane that are not in `tests/e2e`."""
 
 IN_NO_HURRY = (
+    "tests/e2e/test_docs.py",
     "tests/e2e/test_new.py",
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
@@ -41,6 +42,7 @@ IN_NO_HURRY = (
 LONG = (
     "tests/e2e/test_page.py",
     "tests/e2e/test_page_sizes.py",
+    "tests/e2e/test_docs.py",
     "tests/e2e/test_new.py",
     "tests/test_documents.py",
     "tests/bots/test_gin_rummy.py",

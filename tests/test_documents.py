@@ -1,4 +1,4 @@
-"""The four READMEs: the code that they show runs, the frames are real, and nothing that they list is missing."""
+"""The documents: the code that they show runs, the frames are real, nothing that they list is missing, and their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -54,25 +54,35 @@ from protocol.messages import (
 )
 from protocol.session import Session
 from protocol.strategy import house_bots
+from tests.documents import (
+    DOCUMENTS,
+    PROTOCOL,
+    ROOT,
+    anchor,
+    blocks,
+    headings,
+    section,
+    without_blocks,
+    words,
+)
 from tests.serving import free_port
 
-ROOT = Path(__file__).parent.parent
-READMES = {
-    name: (ROOT / name).read_text(encoding="utf-8")
-    for name in (
-        "README.md",
-        "protocol/README.md",
-        "bots/README.md",
-        "arena/README.md",
-        "arena/web/README.md",
-    )
-}
-WIRE = READMES["protocol/README.md"]
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 SETS_UP = "python3 -m venv"  # such a line makes an environment of its own
 LINE_S = 300  # any one command; on a slow machine, beside other work
 
-EACH_README = pytest.mark.parametrize("name", READMES)
+RUN_ELSEWHERE = "bots/examples/"  # by tests/e2e/test_examples.py, which builds them
+
+EACH_DOCUMENT = pytest.mark.parametrize("name", DOCUMENTS)
+EACH_WITH_CODE = pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, text in DOCUMENTS.items()
+        if re.search("^```(sh|python)", text, re.M)
+        and not name.startswith(RUN_ELSEWHERE)
+    ],
+)
 EACH_GAME = pytest.mark.parametrize("game", VOCABULARIES)
 
 NAMED = ("past", "practice", "verdict", "others")
@@ -83,76 +93,27 @@ EACH_TALK = pytest.mark.parametrize("name", [*VOCABULARIES, *NAMED])
 Said = TypeVar("Said")
 
 
-class Block(NamedTuple):
-    """A block of code, and the paragraph before it."""
-
-    before: str
-    language: str
-    text: str
-
-    @property
-    def file(self) -> str | None:
-        """Where the reader was told to save it."""
-        told = re.search(r"Save this as `(\w+\.(?:py|sh))`", self.before)
-        return told[1] if told else None
-
-    @property
-    def lines(self) -> list[str]:
-        """What there is to run, but for what makes an environment of its own."""
-        return [line for line in self.text.splitlines() if SETS_UP not in line]
-
-
-def blocks(document: str) -> list[Block]:
-    found = re.findall(
-        r"([^\n]*)\n\n```([^\n]+)\n(.*?)^```$", document, re.DOTALL | re.MULTILINE
-    )
-    return [Block(*parts) for parts in found]
-
-
-def sections(document: str) -> dict[str, str]:
-    """What stands under each heading of the third level."""
-    parts = re.split(r"^### (.+)$|^## .+$", document, flags=re.MULTILINE)
-    return {
-        heading: body
-        for heading, body in zip(parts[1::2], parts[2::2], strict=True)
-        if heading
-    }
-
-
-def words(text: str) -> set[str]:
-    """Everything in it that is set as code."""
-    return set(re.findall(r"`([^`\n]+)`", text))
-
-
-def headings(document: str) -> list[str]:
-    """All headings, in order, of any level."""
-    return re.findall(r"^#+ (.+)$", without_blocks(document), re.MULTILINE)
-
-
-def without_blocks(document: str) -> str:
-    return re.sub(r"^```.*?^```$", "", document, flags=re.DOTALL | re.MULTILINE)
-
-
-def anchor(heading: str) -> str:
-    """What a link to a heading is called, as every viewer of Markdown makes it."""
-    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+def commands(text: str) -> list[str]:
+    """What there is to run, but for what makes an environment of its own."""
+    return [line for line in text.splitlines() if SETS_UP not in line]
 
 
 # ---- What they show is run
 
 
-@EACH_README
+@EACH_DOCUMENT
 def test_no_block_is_left_out(name: str) -> None:
-    document = READMES[name]
+    document = DOCUMENTS[name]
 
     assert len(blocks(document)) * 2 == document.count("```")
     assert {block.language.split()[0] for block in blocks(document)} <= {
-        *("python", "sh", "text", "toml", "frames", "nginx"),
+        *("python", "sh", "text", "toml", "frames", "nginx", "ini", "dockerfile"),
+        *("java", "js", "javascript", "cpp", "go", "bash"),
     }
 
 
 @pytest.mark.e2e
-@EACH_README
+@EACH_WITH_CODE
 def test_the_code_runs(name: str, tmp_path: Path) -> None:
     needs_the_arena_command()
     port = free_port()
@@ -161,7 +122,7 @@ def test_the_code_runs(name: str, tmp_path: Path) -> None:
         "ARENA_PORT": str(port),
         "ARENA_URL": f"ws://127.0.0.1:{port}",
     }
-    for block in blocks(READMES[name]):
+    for block in blocks(DOCUMENTS[name]):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
             if block.language == "python":
@@ -170,9 +131,9 @@ def test_the_code_runs(name: str, tmp_path: Path) -> None:
             run([sys.executable, "-"], tmp_path, environment, block.text)
         elif block.language == "sh" and "one command per terminal" in block.before:
             assert block.text.startswith("arena serve")
-            run_in_terminals(block.lines, tmp_path, environment)
+            run_in_terminals(commands(block.text), tmp_path, environment)
         elif block.language == "sh":
-            for line in block.lines:
+            for line in commands(block.text):
                 shown = run(["sh", "-c", line], tmp_path, environment)
                 # The bots of the examples are honest ones.
                 assert " is out " not in shown or line == "arena demo", shown
@@ -256,7 +217,7 @@ def name_in(line: str) -> str:
 
 
 def setup_lines() -> list[str]:
-    return re.findall(rf"^{SETS_UP}.*$", READMES["README.md"], re.MULTILINE)
+    return re.findall(rf"^{SETS_UP}.*$", DOCUMENTS["README.md"], re.MULTILINE)
 
 
 def test_there_are_two_lines_that_set_it_up() -> None:
@@ -272,7 +233,7 @@ def test_ci_runs_the_line_that_runs_the_tests() -> None:
 
     assert pattern is not None
     assert 'eval "$command"' in ci
-    assert re.findall(pattern[1], READMES["README.md"], re.MULTILINE) == [
+    assert re.findall(pattern[1], DOCUMENTS["README.md"], re.MULTILINE) == [
         setup_lines()[1]
     ]
 
@@ -336,7 +297,7 @@ class Recorded(NamedTuple):
 def recorded(name: str | None = None) -> list[Recorded]:
     """All blocks of frames that show a game, or the one of that name; each must parse to what it was encoded from."""
     found = []
-    for block in blocks(WIRE):
+    for block in blocks(PROTOCOL):
         tag, *rest = block.language.split()
         if tag == "frames" and rest[1:] == ([] if name is None else [name]):
             talk = Recorded(rest[0], [])
@@ -366,12 +327,21 @@ def all_recorded() -> dict[str, Recorded]:
     return {talk.game: talk for talk in recorded()} | named
 
 
-def test_there_are_frames_of_every_game() -> None:
-    assert [talk.game for talk in recorded()] == list(VOCABULARIES)
+def conversation(game: str) -> Recorded:
+    """The whole conversation on the page of a game."""
+    [talk] = [talk for talk in recorded() if talk.game == game]
+    return talk
+
+
+@EACH_GAME
+def test_there_are_frames_of_every_game_on_its_page(game: str) -> None:
+    assert f"\n```frames {game}\n" in DOCUMENTS[f"protocol/{game}.md"]
 
 
 def test_no_frames_are_left_out() -> None:
-    shown = [block for block in blocks(WIRE) if block.language.startswith("frames ")]
+    shown = [
+        block for block in blocks(PROTOCOL) if block.language.startswith("frames ")
+    ]
 
     assert len(all_recorded()) == len(shown)
 
@@ -427,7 +397,7 @@ def begun(talk: Recorded) -> Session:
 
 
 def test_the_conversation_is_whole() -> None:
-    assert kinds_said(recorded()[0]) == [
+    assert kinds_said(conversation("ace_king_queen")) == [
         *("Hello", "Welcome", "Match", "Ready"),
         *("Ask", "Answer", "Ask", "Answer", "Over"),
     ]
@@ -435,7 +405,7 @@ def test_the_conversation_is_whole() -> None:
 
 @EACH_GAME
 def test_a_conversation_of_every_game_is_whole(game: str) -> None:
-    [talk] = [talk for talk in recorded() if talk.game == game]
+    talk = conversation(game)
     begin, *turns, end = [kinds_said(talk)[:4], *kinds_said(talk)[4:-1], talk.said[-1]]
 
     assert begin == ["Hello", "Welcome", "Match", "Ready"]
@@ -508,8 +478,8 @@ def test_the_others_learn_the_word_only() -> None:
 
 
 def test_the_texts_of_lateness_are_those_of_the_arena() -> None:
-    assert f"\n{out_of_time(2_140, 2_000, 12, 0)}\n" in WIRE
-    assert f"\n{out_of_time(5_003, 5_000, 0, 5_997, 'CPU')}\n" in WIRE
+    assert f"\n{out_of_time(2_140, 2_000, 12, 0)}\n" in PROTOCOL
+    assert f"\n{out_of_time(5_003, 5_000, 0, 5_997, 'CPU')}\n" in PROTOCOL
 
 
 def kinds_said(talk: Recorded) -> list[str]:
@@ -546,7 +516,7 @@ def test_the_cards_of_the_conversation_come_from_its_seed(name: str) -> None:
 
 
 def test_the_cards_of_the_gin_match_come_from_its_seed() -> None:
-    gin = recorded()[1]
+    gin = conversation("gin_rummy")
     drawn = next(deals("gin_rummy", revealed(gin)[1]))
     [dealt] = news(gin, "dealt")
 
@@ -558,7 +528,9 @@ def test_the_cards_of_the_gin_match_come_from_its_seed() -> None:
 def test_goodbye_in_msgpack() -> None:
     frame = encode(Goodbye(), Encoding.MSGPACK)
     shown = [
-        word.replace(" ", "") for word in words(WIRE) if word.startswith("81 a4 74797")
+        word.replace(" ", "")
+        for word in words(PROTOCOL)
+        if word.startswith("81 a4 74797")
     ]
 
     assert shown == [frame.hex()]
@@ -573,7 +545,7 @@ def deals(game: str, key: bytes, **settings: object) -> Iterator[Any]:
 
 
 def vectors() -> dict[str, str]:
-    key = revealed(recorded()[0])[1]
+    key = revealed(conversation("ace_king_queen"))[1]
     stream = Stream(key)
     hands = [" ".join(deck) for deck in islice(deals("ace_king_queen", key), 2)]
     gin = list(islice(deals("gin_rummy", key), 2))
@@ -600,7 +572,7 @@ def some(deck: list[str], count: int) -> str:
 
 
 def test_J6_the_vectors_are_those_of_the_conversation() -> None:
-    [block] = [block for block in blocks(WIRE) if block.text.startswith("key ")]
+    [block] = [block for block in blocks(PROTOCOL) if block.text.startswith("key ")]
     shown = dict(re.split(r"  +", line) for line in block.text.splitlines())
 
     assert shown == vectors()
@@ -609,7 +581,7 @@ def test_J6_the_vectors_are_those_of_the_conversation() -> None:
 # ---- What they list is complete
 
 
-def generated(what: str, document: str = WIRE) -> str:
+def generated(what: str, document: str) -> str:
     """What the generator of `protocol/schema` has written there; that it is not stale is its own test's to find."""
     [text] = re.findall(
         rf"^<!-- generated: {what} -->\n(.*?)^<!-- end -->$", document, re.M | re.S
@@ -630,22 +602,22 @@ def fields_told(table: str) -> dict[str, list[str]]:
 
 @EACH_GAME
 def test_every_word_of_a_game_is_explained(game: str) -> None:
-    section = sections(WIRE)[game]
+    page = DOCUMENTS[f"protocol/{game}.md"]
     vocabulary = VOCABULARIES[game]
-    told = words(section)
+    told = words(page)
 
     for what, kinds in (
         ("questions", vocabulary.questions),
         ("news", vocabulary.news),
     ):
-        assert fields_told(generated(f"{what} {game}", section)) == {
+        assert fields_told(generated(f"{what} {game}", page)) == {
             kind: [*cls.__struct_fields__] for kind, cls in kinds.items()
         }
     for field in msgspec.structs.fields(vocabulary.settings):
         default = msgspec.json.encode(field.default).decode()
-        assert re.search(rf"^\| `{field.name}` \| `?{default}`? \|", section, re.M)
+        assert re.search(rf"^\| `{field.name}` \| `?{default}`? \|", page, re.M)
     for choice in choices(game):
-        assert choice in told or json.dumps(choice) in section
+        assert choice in told or json.dumps(choice) in page
 
 
 def choices(game: str) -> Iterator[str]:
@@ -657,7 +629,7 @@ def choices(game: str) -> Iterator[str]:
 
 
 def test_every_message_and_field_is_explained() -> None:
-    told = words(WIRE)
+    told = words(DOCUMENTS["protocol/messages.md"])
 
     for union in (BotMessage, ArenaMessage):
         for cls in get_args(union):
@@ -667,7 +639,7 @@ def test_every_message_and_field_is_explained() -> None:
 
 
 def test_every_limit_is_there_with_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (all|launched) \|", WIRE, re.M)
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \| (all|launched) \|", PROTOCOL, re.M)
     limits = msgspec.structs.asdict(Limits())
 
     assert sorted((name, int(default)) for name, default, _ in rows) == sorted(
@@ -679,22 +651,22 @@ def test_every_limit_is_there_with_its_default() -> None:
 
 
 def test_every_field_of_a_verdict_is_there() -> None:
-    table = generated("verdict", sections(WIRE)["Verdicts"])
+    table = generated("verdict", section("Verdicts"))
     rows = re.findall(r"^\| `(\w+)` \| ", table, re.MULTILINE)
 
     assert rows == [*Verdict.__struct_fields__]
 
 
 def test_every_mechanism_is_there() -> None:
-    table = generated("mechanisms", sections(WIRE)["Verdicts"])
+    table = generated("mechanisms", section("Verdicts"))
     rows = re.findall(r"^\| `([^`]+)` \| .", table, re.MULTILINE)
 
     assert rows == ["mechanism", *Mechanism]
 
 
 def test_every_code_of_refused_is_there() -> None:
-    section = sections(WIRE)["What goes wrong"]
-    head, *rows = re.findall(r"^\| .+ \| `(\w+)` \| .+ \|$", section, re.MULTILINE)
+    table = section("What goes wrong")
+    head, *rows = re.findall(r"^\| .+ \| `(\w+)` \| .+ \|$", table, re.MULTILINE)
     codes = said_in_sources(r"(?:Unwelcome|Refused)\(\s*\"(\w+)\"")
 
     assert {"illegal", "token"} <= codes
@@ -720,7 +692,7 @@ def doc(cls: type) -> str:
 def test_every_variable_that_a_launched_bot_finds_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = words(WIRE.partition("## Bots that the arena starts")[2])
+    told = words(section("Bots that the arena starts"))
     for name in ("LANG", "LANGUAGE", "JAVA_HOME", "TZ", "ARENA_PORT", "SECRET"):
         monkeypatch.setenv(name, "x")
     theirs = environment("ann", Path(), "ws://127.0.0.1:1", "a token")
@@ -732,18 +704,18 @@ def test_every_variable_that_a_launched_bot_finds_is_there(
 
 
 def test_every_ending_and_close_code_is_there() -> None:
-    section = sections(WIRE)["What goes wrong"]
+    table = section("What goes wrong")
     codes = {
         value for name, value in vars(messages).items() if name.startswith("CLOSE_")
     }
 
-    assert {ending.value for ending in Ending} <= words(section)
+    assert {ending.value for ending in Ending} <= words(table)
     for code in codes:
-        assert f"\n| {code} | " in section
+        assert f"\n| {code} | " in table
 
 
 def test_every_field_of_a_record_is_there() -> None:
-    record = WIRE.partition("## The record of a match")[2]
+    record = section("The record of a match")
     fields = import_module("arena.engine.match").Record.__struct_fields__
 
     assert {*fields} <= words(record)
@@ -752,47 +724,42 @@ def test_every_field_of_a_record_is_there() -> None:
 @EACH_GAME
 def test_every_method_of_a_strategy_is_there_as_it_is(game: str) -> None:
     strategy = import_module(f"bots.{game}").PlayerStrategy
-    section = sections(READMES["bots/README.md"])[game]
+    methods = section(game, "bots/")
     signatures = {
         f"{name}({', '.join(inspect.signature(method).parameters)})"
         for name, method in inspect.getmembers(strategy, inspect.isfunction)
         if not name.startswith("_") and not hasattr(BaseStrategy, name)
     }
-    rows = re.findall(r"^\| `(\w+\([^`]*\))` \|", section, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+\([^`]*\))` \|", methods, re.MULTILINE)
 
     assert set(rows) == signatures
 
 
-def test_every_house_bot_is_there() -> None:
-    table = READMES["bots/README.md"].partition("## The house bots")[2]
-    rows = re.findall(r"^\| (\w*) ?\| `(\w+)` \| ", table, re.MULTILINE)
-    shown: dict[str, set[str]] = {}
-    game = ""
-    for first, bot in rows:
-        game = first or game
-        shown.setdefault(game, set()).add(bot)
-    ours = {
-        game: {
-            name
-            for name, point in house_bots(game).items()
-            if point.value.startswith("bots.")
-        }
-        for game in VOCABULARIES
-    }
+@EACH_GAME
+def test_every_house_bot_is_on_the_page_of_its_game(game: str) -> None:
+    [bots] = re.findall(
+        r"^## House bots\n(.*)", DOCUMENTS[f"protocol/{game}.md"], re.M | re.S
+    )
+    ours = [
+        name
+        for name, point in house_bots(game).items()
+        if point.value.startswith("bots.")
+    ]
 
-    assert shown == ours
+    assert sorted(re.findall(r"^\| `(\w+)` \| .", bots, re.M)) == sorted(ours)
+    assert re.findall(rf"`arena connect {game} (\w+)`", bots)[0] in ours
 
 
 def test_every_command_is_there() -> None:
-    section = sections(READMES["arena/README.md"])["The commands"]
+    manual = DOCUMENTS["arena/cli/commands.md"]
 
     for command in COMMANDS:
-        assert f"\n| `arena {command}" in section
+        assert f"\n| `arena {command}" in manual
 
 
 def test_bots_are_launched_by_the_commands_that_are_said_to() -> None:
-    section = sections(READMES["arena/README.md"])["The commands"]
-    [line] = re.findall(r"^(.+) take `--bot COMMAND` as well", section, re.MULTILINE)
+    manual = DOCUMENTS["arena/cli/commands.md"]
+    [line] = re.findall(r"^(.+) take `--bot COMMAND` as well", manual, re.MULTILINE)
 
     for name in COMMANDS:
         command = command_named(name)
@@ -801,36 +768,42 @@ def test_bots_are_launched_by_the_commands_that_are_said_to() -> None:
 
 
 def test_every_layer_of_the_doctor_is_there() -> None:
-    readme = sections(READMES["arena/README.md"])
-    section = readme["Launched bots: what is enforced, and what is not"]
+    manual = DOCUMENTS["arena/sandbox/launched_bots.md"]
 
-    assert {layer.name for layer in examine().layers} <= words(section)
+    assert {layer.name for layer in examine().layers} <= words(manual)
 
 
 def test_every_table_of_the_database_is_there() -> None:
-    section = sections(READMES["arena/README.md"])["The database"]
+    manual = DOCUMENTS["arena/storage/database.md"]
 
     for table in (COMPETITIONS, MATCHES, SEATS, VERDICTS):
-        assert f"\n| `{table.name}` | " in section
+        assert f"\n| `{table.name}` | " in manual
 
 
-def test_every_module_of_the_arena_has_its_place() -> None:
-    told = words(READMES["arena/README.md"].partition("## How it is built")[2])
-    told |= words(READMES["arena/web/README.md"])
-    modules = {
-        file.relative_to(ROOT).as_posix()
-        for pattern in ("[!_]*.py", "check/[!_]*.py", "web/[!_]*.py")
-        for file in (ROOT / "arena").glob(pattern)
-    }
+def test_every_package_of_the_arena_has_its_place() -> None:
+    [graph] = [
+        block.text
+        for block in blocks(DOCUMENTS["arena/README.md"])
+        if block.text.startswith("cli ")
+    ]
+    packages = {file.parent.name for file in (ROOT / "arena").glob("*/__init__.py")}
 
-    assert modules <= told
+    assert packages <= {*graph.split()}
+
+
+def test_every_page_of_the_arena_is_linked_from_the_first() -> None:
+    first = DOCUMENTS["arena/README.md"]
+    pages = {name for name in DOCUMENTS if name.startswith("arena/")}
+
+    linked = {f"arena/{path}" for path in re.findall(r"\]\(([^)#]+)\)", first)}
+    assert pages - {"arena/README.md", "arena/web/page/lib/LICENSES.md"} <= linked
 
 
 def test_the_settings_that_are_shown_can_be_read(tmp_path: Path) -> None:
     [block] = [
         block
-        for block in blocks(READMES["arena/README.md"])
-        if block.language == "toml" and "--config" in block.before
+        for block in blocks(DOCUMENTS["arena/competitions/configuration.md"])
+        if block.language == "toml"
     ]
     file = tmp_path / "class.toml"
     file.write_text(block.text, encoding="utf-8")
@@ -842,36 +815,45 @@ def test_the_settings_that_are_shown_can_be_read(tmp_path: Path) -> None:
 
 
 def test_what_is_to_be_changed_is_where_it_is_said_to_be() -> None:
-    table = READMES["arena/README.md"].partition("### Where to find")[2]
+    table = section("Where to change what")
 
     for row in re.findall(r"^\| .+ \| (.+) \|$", table, re.MULTILINE):
-        paths = {word for word in words(row) if "/" in word}
-        files = [
-            ROOT / path.replace("<game>", game) for path in paths for game in GAMES
-        ]
-        sources = "".join(file.read_text() for file in files if file.is_file())
+        sources = "".join(
+            file.read_text()
+            for path in words(row)
+            if "/" in path
+            for file in (
+                [ROOT / path] if path[-1] != "/" else (ROOT / path).rglob("*.py")
+            )
+        )
         for name in filter(str.isidentifier, words(row)):
             assert re.search(rf"\b{name}\b", sources), row
 
 
-@EACH_README
+@EACH_DOCUMENT
 def test_every_link_leads_somewhere(name: str) -> None:
-    document = READMES[name]
-    there = [anchor(heading) for heading in headings(document)]
-    linked = {*re.findall(r"\]\(#([^)]+)\)", without_blocks(document))}
+    text = without_blocks(DOCUMENTS[name])
 
-    assert linked <= {*there}
-    assert all(there.count(link) == 1 for link in linked)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not link.startswith("https://"):
+            path, _, target = link.partition("#")
+            there = (ROOT / name).parent / path if path else ROOT / name
+            assert there.exists(), link
+            if target:
+                document = there.resolve().relative_to(ROOT).as_posix()
+                anchors = map(anchor, headings(DOCUMENTS[document]))
+                assert [*anchors].count(target) == 1, link
 
 
-@EACH_README
+@EACH_DOCUMENT
 def test_every_path_that_is_named_exists(name: str) -> None:
     paths = {
         word
-        for word in words(READMES[name])
+        for word in words(DOCUMENTS[name])
         if re.fullmatch(r"(arena|bots|protocol|tests)/[\w/<>.]*", word)
     }
 
     for path in paths:
         for game in GAMES:
-            assert (ROOT / path.replace("<game>", game)).exists(), path
+            file = ROOT / path.replace("<game>", game).replace("GAME", game)
+            assert file.exists(), path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,9 @@ from arena.games import GAMES
 from bots.strategy import BaseStrategy
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
+from tests.documents import DOCUMENTS, ROOT
 
-ROOT = Path(__file__).parent.parent
-RECIPE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-PATHS = re.findall(r"^\d+\. `([^`]+)`", RECIPE, re.MULTILINE)
+PATHS = re.findall(r"^\d+\. `([^`]+)`", DOCUMENTS["CONTRIBUTING.md"], re.MULTILINE)
 SECTIONS = {
     "ace_king_queen": ("A", 10),
     "gin_rummy": ("G", 16),
@@ -28,7 +26,7 @@ SECTIONS = {
 
 
 def test_the_recipe_names_the_files() -> None:
-    assert len(PATHS) == 10
+    assert len(PATHS) == 11
 
 
 def test_the_five_games_are_these() -> None:

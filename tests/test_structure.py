@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "bots": {"bots", "protocol"},
 }
 FLOORS = (
-    ("engine",),
+    ("engine", "manual"),
     ("games",),
     ("formats", "records", "referee", "sandbox"),
     ("storage",),

@@ -1,7 +1,7 @@
-"""The wire's document, `protocol/README.md`: the rules have the rulebook's numbers, every topic is there, and what it says of JSON, of bytes and of
-versions is what the codec does.
+"""The pages of the protocol: the rules have the rulebook's numbers, every topic is there, and what they say of JSON, of bytes and of versions is
+what the codec does.
 
-That its code runs and its frames are real is for `tests/test_documents.py`, as for the other READMEs; that its tables are not stale,
+That their code runs and their frames are real is for `tests/test_documents.py`, as for all documents; that their tables are not stale,
 for `tests/protocol/test_schema.py`.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from arena.authoring.conformance import TITLES
 from arena.referee import bot_session
 from arena.referee.sessions import Players
 from arena.server.admission import Admission, Unwelcome
@@ -33,29 +32,29 @@ from protocol.messages import (
 )
 from protocol.strategy import house_bots
 from protocol.vocabulary import Range
-from tests.test_documents import (
-    WIRE,
-    anchor,
+from tests.documents import (
+    DOCUMENTS,
+    PROTOCOL,
     blocks,
     headings,
-    sections,
+    section,
     without_blocks,
 )
 
 RULES = {
-    "The referee": ("J", 8),
+    "referee": ("J", 8),
     "ace_king_queen": ("A", 10),
     "gin_rummy": ("G", 16),
     "high_low": ("H", 13),
     "three_card_poker": ("T", 10),
     "blackjack": ("B", 14),
 }
-"""How many rules the rulebook has under which letter; a rule there is one here, with its number."""
+"""How many rules the rulebook has under which letter, by the page that has them; a rule there is one here, with its number."""
 
 TOPICS = {
     "framing": "Framing",
     "encodings": "JSON, msgpack",
-    "session": "The session",
+    "session": "Sessions",
     "legal answers": "What is legal",
     "clocks": "Time",
     "batching": "Batching",
@@ -63,18 +62,19 @@ TOPICS = {
     "resume": "A lost connection, Lost memory",
     "errors and close codes": "What goes wrong, Verdicts",
     "versioning policy": "Versions",
-    "the check": "What `arena check` demands",
+    "the check": "How a bot behaves",
     "schemas and vectors": "Schemas and transcripts",
-    "rules": ", ".join(RULES),
-    "at once": "Contents, The first ten minutes, One conversation",
+    "rules": "Rules, Rulings, The referee",
+    "at once": "Ten minutes to a bot, The session in pseudocode, The games",
 }
-"""What the wire's document must speak of, and the sections that do."""
+"""What the pages must explain, and the sections that do."""
 
 
-@pytest.mark.parametrize("section", RULES)
-def test_every_rule_of_the_rulebook_is_there_with_its_number(section: str) -> None:
-    letter, count = RULES[section]
-    rules = re.findall(r"^- \*\*(\w+)\.\*\* \S", sections(WIRE)[section], re.MULTILINE)
+@pytest.mark.parametrize("page", RULES)
+def test_every_rule_of_the_rulebook_is_there_with_its_number(page: str) -> None:
+    letter, count = RULES[page]
+    text = DOCUMENTS[f"protocol/{page}.md"]
+    rules = re.findall(r"^- \*\*(\w+)\.\*\* \S", text, re.MULTILINE)
 
     assert rules == [f"{letter}{number}" for number in range(1, count + 1)]
 
@@ -85,43 +85,26 @@ def test_no_rule_is_cited_that_there_is_not() -> None:
         for letter, count in RULES.values()
         for number in range(1, count + 1)
     }
-    cited = re.findall(r"\b[AGHTBJ]\d+\b", without_blocks(WIRE))
+    cited = re.findall(r"\b[AGHTBJ]\d+\b", without_blocks(PROTOCOL))
 
     assert {*cited} == there
 
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_topic_has_its_sections(topic: str) -> None:
-    assert {*TOPICS[topic].split(", ")} <= {*headings(WIRE)}
+    assert {*TOPICS[topic].split(", ")} <= {*headings(PROTOCOL)}
 
 
-def test_every_heading_of_two_levels_is_among_the_contents() -> None:
-    contents = WIRE.partition("## Contents\n")[2].partition("\n## ")[0]
-    linked = re.findall(r"\]\(#([\w-]+)\)", contents)
-    upper = re.findall(r"^## (.+)$", without_blocks(WIRE), re.MULTILINE)
+def test_every_page_is_linked_from_the_first() -> None:
+    linked = re.findall(r"\]\((\w+\.md)\)", DOCUMENTS["protocol/README.md"])
+    pages = {name for name in DOCUMENTS if name.startswith("protocol/")}
 
-    assert [anchor(heading) for heading in upper if heading != "Contents"] == [
-        link for link in linked if link in {anchor(heading) for heading in upper}
-    ]
-    assert {anchor(game) for game in VOCABULARIES} <= {*linked}
-
-
-def test_every_game_says_what_its_house_bots_are_called() -> None:
-    for game in VOCABULARIES:
-        section = WIRE.partition(f"\n### {game}\n")[2].partition("\n#### ")[0]
-        [line] = re.findall(r"^House bots: (.+)$", section, re.MULTILINE)
-        named, _, command = line.partition("; ")
-
-        assert {*re.findall(r"`(\w+)`", named)} == {
-            name
-            for name, point in house_bots(game).items()
-            if point.value.startswith("bots.")
-        }
-        assert re.findall(rf"`arena connect {game} (\w+)`", command)[0] in named
+    assert pages == {f"protocol/{link}" for link in linked} | {"protocol/README.md"}
+    assert {f"{game}.md" for game in VOCABULARIES} <= {*linked}
 
 
 def test_every_house_bot_that_a_command_connects_is_there() -> None:
-    commands = re.findall(r"\barena connect (\w+) (\w+)\b", WIRE)
+    commands = re.findall(r"\barena connect (\w+) (\w+)\b", PROTOCOL)
 
     assert ("gin_rummy", "expert") in commands
     for game, bot in commands:
@@ -129,35 +112,26 @@ def test_every_house_bot_that_a_command_connects_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "section", ["What goes wrong", "What `arena check` demands", "pseudo-code"]
+    "place", ["What goes wrong", "How a bot behaves", "The session in pseudocode"]
 )
-def test_all_agree_on_the_close_codes_after_which_a_bot_ends(section: str) -> None:
+def test_all_agree_on_the_close_codes_after_which_a_bot_ends(place: str) -> None:
     """All others, those to come among them, mean: come back."""
     says = {
         "What goes wrong": r"^After 1000 a bot ends; after ([\d, or]+) it says so and ends",
-        "What `arena check` demands": r"^  Closed with ([\d, or]+) it prints a line on standard error",
-        "pseudo-code": r"^        if the session has not just been refused, and the code was ([\d, or]+):$",
+        "How a bot behaves": r"^  Closed with ([\d, or]+) it prints a line on standard error",
+        "The session in pseudocode": r"^        if the session has not just been refused, and the code was ([\d, or]+):$",
     }
-    [codes] = re.findall(says[section], WIRE, re.MULTILINE)
+    [codes] = re.findall(says[place], section(place), re.MULTILINE)
     final = {CLOSE_PROTOCOL, CLOSE_OVERSIZE, CLOSE_REPLACED, CLOSE_REFUSED}
 
     assert {*map(int, re.findall(r"\d+", codes))} == final
 
 
-@pytest.mark.parametrize("section", ["Framing", "Batching"])
-def test_arrays_are_as_long_as_the_arena_makes_them(section: str) -> None:
-    [kib] = re.findall(
-        r"at most (\d+) KiB,? unless one message", sections(WIRE)[section]
-    )
+@pytest.mark.parametrize("place", ["Framing", "Batching"])
+def test_arrays_are_as_long_as_the_arena_makes_them(place: str) -> None:
+    [kib] = re.findall(r"at most (\d+) KiB,? unless one message", section(place))
 
     assert int(kib) * 1024 == bot_session._FRAME_BYTES
-
-
-def test_the_steps_of_the_check_are_those_that_it_takes() -> None:
-    section = WIRE.partition("## What `arena check` demands\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \|$", section, re.MULTILINE)
-
-    assert rows == [(step.value, title) for step, title in TITLES.items()]
 
 
 # ---- What it says of JSON, of bytes and of versions
@@ -213,7 +187,7 @@ def arena_frames() -> list[tuple[str, str]]:
     """All frames of the arena that are shown, each with its game."""
     return [
         (block.language.split()[1], line.removeprefix("arena> "))
-        for block in blocks(WIRE)
+        for block in blocks(PROTOCOL)
         for line in block.text.splitlines()
         if line.startswith("arena> ")
     ]
@@ -274,7 +248,7 @@ def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> No
     with pytest.raises(Unwelcome) as refused:
         Admission(Players(), Limits()).admitted(hello)
     assert refused.value.code == "version"
-    assert f"`{refused.value}`" in WIRE
+    assert f"`{refused.value}`" in PROTOCOL
     with pytest.raises(Malformed, match="later"):
         decode_from_bot(
             HELLO.replace("protocol", 'later":1,"protocol').encode(), Encoding.JSON
@@ -282,7 +256,9 @@ def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> No
 
 
 def test_both_encodings_of_an_answer_are_those_of_the_codec() -> None:
-    [block] = [block for block in blocks(WIRE) if block.text.startswith('{"type":"an')]
+    [block] = [
+        block for block in blocks(PROTOCOL) if block.text.startswith('{"type":"an')
+    ]
     text, *lines = block.text.splitlines()
     shown: dict[str, str] = {}
     name = ""

@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "Interrupted", "arena", "command_named", "main"]
 
 COMMANDS: dict[str, str] = {
     "demo": "See the arena at work: all five games, between processes.",
+    "docs": "Read the manual in a browser.",
     "serve": "Run an arena that bots connect to.",
     "connect": "Connect a bot to an arena.",
     "roster": "Say who may play here, and hand out tokens.",

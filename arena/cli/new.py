@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from arena.authoring.other_language import other_language
 from arena.authoring.starter import Language, Starter, plain_name, starter
 from arena.cli import _options as options
 from arena.cli import _output as output
@@ -16,6 +17,8 @@ from protocol.errors import ArenaError, UsageError
 
 __all__ = ["command"]
 
+_OTHER = "other"
+
 
 @click.command(name="new")
 @options.game_argument
@@ -23,10 +26,10 @@ __all__ = ["command"]
 @click.option(
     "--lang",
     "language",
-    type=click.Choice([language.value for language in Language]),
+    type=click.Choice([*(language.value for language in Language), _OTHER]),
     default=Language.PYTHON.value,
     show_default=True,
-    help="What it is written in.",
+    help="What it is written in; other writes the game's page of the manual and the session in pseudocode.",
 )
 @options.json_option
 def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
@@ -34,13 +37,19 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
 
     DIR is made; if it is there, it must be empty. The bot is called like it.
 
-    The bot answers every question that the game asks, if not cleverly; it has a test of its own.
+    The bot answers every question that the game asks, if not cleverly; it has a test of its own. For a language that has no starter,
+    --lang other writes what such a bot is written from.
 
     --json prints {folder, game, language, files, commands: [{purpose, line}]}.
     """
-    made = starter(
-        game, Language(language), plain_name(os.path.basename(os.path.realpath(folder)))
-    )
+    name = plain_name(os.path.basename(os.path.realpath(folder)))
+    if language == _OTHER:
+        made = other_language(game, name)
+        told = f"what a bot for {game.vocabulary.title} is written from"
+    else:
+        made = starter(game, Language(language), name)
+        shown = Language(language).shown
+        told = f"a bot for {game.vocabulary.title} in {shown}"
     _write(folder, made)
     if as_json:
         output.print_json(
@@ -56,9 +65,7 @@ def command(game: Game, folder: Path, language: str, as_json: bool) -> None:
             }
         )
         return
-    click.echo(
-        f"{folder} has a bot for {game.vocabulary.title} in {Language(language).shown}: {', '.join(made.files)}"
-    )
+    click.echo(f"{folder} has {told}: {', '.join(made.files)}")
     click.echo("In that folder:\n")
     width = max(len(command.purpose) for command in made.commands)
     for command in made.commands:

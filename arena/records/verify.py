@@ -3,7 +3,7 @@
 Everything is reckoned again: the seed against the commitment, every deal from seed and nonces, every result from the deals and the
 answers. What does not fit is said in words that can stand behind `match 3f2a-17: `. A record is a stranger's here: whatever is wrong
 with it is a reason, and nothing is raised. Whether the matches of a competition are the right ones is `arena/results/audit.py`'s business;
-how another language does the same is in `protocol/README.md`. Pure.
+how another language does the same is in `protocol/cards_and_records.md`. Pure.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ __all__ = [
     "NO_CACHE",
     "NO_STORE",
     "PACKED",
+    "PAGE_POLICY",
     "Header",
     "Headers",
     "Reply",
@@ -34,18 +35,19 @@ NO_CACHE = ("Cache-Control", "no-cache")
 NO_STORE = ("Cache-Control", "no-store")
 PACKED = ("Content-Encoding", "gzip")
 """The body is what `pack` has made of it."""
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page's own scripts and styles need, and nothing else."""
 
 _TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 _WORTH = 0.9  # what packing must save, or it is not worth unpacking
 _TINY_BYTES = 1_000  # goes in one segment of TCP, packed or not
+_CSP = "Content-Security-Policy"
 _ALWAYS = (
-    (
-        "Content-Security-Policy",
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'",
-    ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
@@ -98,15 +100,18 @@ class Visitor(Protocol):
         """Close without a word."""
 
 
-def reply(status: int, body: bytes, kind: str, *more: Header) -> Reply:
-    """An answer of some kind of content."""
+def reply(
+    status: int, body: bytes, kind: str, *more: Header, policy: str = PAGE_POLICY
+) -> Reply:
+    """An answer of some kind of content; `policy` says what a browser may do with it."""
     size = ("Content-Length", str(len(body)))
-    return Reply(status, (("Content-Type", kind), size, *more, *_ALWAYS), body)
+    headers = (("Content-Type", kind), size, *more, (_CSP, policy), *_ALWAYS)
+    return Reply(status, headers, body)
 
 
-def unchanged(*more: Header) -> Reply:
+def unchanged(*more: Header, policy: str = PAGE_POLICY) -> Reply:
     """What the visitor has is still what it would get."""
-    return Reply(304, (*more, *_ALWAYS))
+    return Reply(304, (*more, (_CSP, policy), *_ALWAYS))
 
 
 def text(status: int, line: str, *more: Header) -> Reply:

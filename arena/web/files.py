@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from arena.server.reply import (
     NO_CACHE,
     PACKED,
+    PAGE_POLICY,
     Header,
     Headers,
     Reply,
@@ -26,7 +27,7 @@ from arena.server.reply import (
     unchanged,
 )
 
-__all__ = ["PLACEHOLDER", "Files", "page_files"]
+__all__ = ["PLACEHOLDER", "Files", "StaticFile", "page_files"]
 
 PLACEHOLDER = b"{version}"
 """What stands in `index.html` for the hash."""
@@ -52,19 +53,28 @@ _KINDS = {
 _KIND_ELSE = "application/octet-stream"
 
 
-class _File:
-    """One file in the forms in which it goes out; all is made beforehand."""
+class StaticFile:
+    """One file in the forms in which it goes out; all is made beforehand.
 
-    def __init__(self, name: str, body: bytes, cache: Header) -> None:
+    Args:
+        name: whose ending says what kind of content it is.
+        body: the content.
+        cache: how long a browser may keep it.
+        policy: what a browser lets it do.
+    """
+
+    def __init__(
+        self, name: str, body: bytes, cache: Header, policy: str = PAGE_POLICY
+    ) -> None:
         kind = _KINDS.get(PurePosixPath(name).suffix, _KIND_ELSE)
         # Weak: packed and plain are the same page, but not the same bytes.
         self.etag = f'W/"{hashlib.sha256(body).hexdigest()[:_VERSION_DIGITS]}"'
         more = (("ETag", self.etag), cache, _VARY)
-        self.plain = reply(200, body, kind, *more)
-        self.unchanged = unchanged(*more)
+        self.plain = reply(200, body, kind, *more, policy=policy)
+        self.unchanged = unchanged(*more, policy=policy)
         self.packed = self.plain
         if (packed := pack(body, 9)) is not None:
-            self.packed = reply(200, packed, kind, PACKED, *more)
+            self.packed = reply(200, packed, kind, PACKED, *more, policy=policy)
 
     def answer(self, headers: Headers) -> Reply:
         """As the visitor wants it."""
@@ -86,14 +96,14 @@ class Files:
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self.version = _version(contents)
         self._static = {
-            name: _File(name, body, _FOR_EVER)
+            name: StaticFile(name, body, _FOR_EVER)
             for name, body in contents.items()
             if name != _INDEX
         }
         index = contents[_INDEX].replace(PLACEHOLDER, self.version.encode())
-        self._fixed = {"/": _File(_INDEX, index, NO_CACHE)}
+        self._fixed = {"/": StaticFile(_INDEX, index, NO_CACHE)}
         if _ICON in contents:  # browsers ask for it by themselves
-            self._fixed[f"/{_ICON}"] = _File(_ICON, contents[_ICON], NO_CACHE)
+            self._fixed[f"/{_ICON}"] = StaticFile(_ICON, contents[_ICON], NO_CACHE)
 
     def answer(self, path: str, headers: Headers) -> Reply:
         """What a path stands for; a line if it stands for nothing."""

@@ -10,7 +10,8 @@ import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote
 
@@ -39,6 +40,7 @@ from arena.server.reply import (
 )
 from arena.server.visitors import Visitors
 from arena.web.files import Files
+from arena.web.manual_pages import MANUAL, ManualPages
 from arena.web.metrics import CONTENT_TYPE as METRICS
 from arena.web.play.human_limits import browser_of, remembering
 from arena.web.reader_client import Answer
@@ -92,13 +94,11 @@ class Sources(Protocol):
 
 
 class _Wanted(NamedTuple):
-    """A document that has to be waited for."""
+    """What has to be waited for, and how it is found."""
 
     visitor: Visitor
     path: str
-    fields: Mapping[str, str]
-    viewer: Viewer
-    headers: Headers
+    find: Callable[[], Awaitable[Reply]]
 
 
 class Site:
@@ -106,6 +106,7 @@ class Site:
 
     Args:
         files: of the page.
+        manual: the documents for people.
         sources: of all the rest.
         origins: know by which names the arena goes.
 
@@ -113,9 +114,12 @@ class Site:
         served: how often there was which status.
     """
 
-    def __init__(self, files: Files, sources: Sources, origins: Origins) -> None:
+    def __init__(
+        self, files: Files, manual: ManualPages, sources: Sources, origins: Origins
+    ) -> None:
         self.served = Counter[int]()
         self._files = files
+        self._manual = manual
         self._sources = sources
         self._origins = origins
         self._visitors = Visitors()
@@ -136,6 +140,9 @@ class Site:
         elif path == "/metrics":
             body = self._sources.metrics()
             self._send(visitor, reply(200, body, METRICS, NO_STORE))
+        elif f"{path}/".startswith(MANUAL):
+            find = partial(self._manual.answer, path, query, request.headers)
+            self._ask(_Wanted(visitor, path, partial(asyncio.to_thread, find)))
         else:
             self._file(visitor, path, request.headers)
 
@@ -192,7 +199,21 @@ class Site:
                 body = msgspec.json.encode(viewer)
                 self._send(visitor, document(200, body, NO_STORE))
             else:
-                self._ask(_Wanted(visitor, path, fields, viewer, headers))
+                address = visitor.address
+                find = partial(self._found, path, fields, viewer, address, headers)
+                self._ask(_Wanted(visitor, path, find))
+
+    async def _found(
+        self,
+        path: str,
+        fields: Mapping[str, str],
+        viewer: Viewer,
+        address: str,
+        headers: Headers,
+    ) -> Reply:
+        packs = takes_gzip(headers)
+        found = await self._sources.ask(path, fields, viewer, address, packs)
+        return _reply(found, headers)
 
     def _ask(self, wanted: _Wanted) -> None:
         visitor, address = wanted.visitor, wanted.visitor.address
@@ -211,13 +232,10 @@ class Site:
             del self._near[address]
 
     async def _later(self, wanted: _Wanted) -> None:
-        visitor, path, fields, viewer, headers = wanted
+        visitor, path, find = wanted
         try:
             async with asyncio.timeout(_ANSWER_S):
-                found = await self._sources.ask(
-                    path, fields, viewer, visitor.address, takes_gzip(headers)
-                )
-            answer = _reply(found, headers)
+                answer = await find()
         except TimeoutError:
             line = f"this was not ready within {_ANSWER_S:.0f} s; try again"
             answer = problem(503, line)

@@ -24,6 +24,7 @@ from arena.server.reply import Visitor, pack
 from arena.storage.store import Store
 from arena.web.files import page_files
 from arena.web.lobby import Chronicle, lobby
+from arena.web.manual_pages import ManualPages
 from arena.web.metrics import Figures, exposition
 from arena.web.play.tables import Parlour
 from arena.web.reader_client import Answer, Reading
@@ -76,7 +77,8 @@ class Web:
             host.conduct, self._competition_of, self.lobby, self._clock
         )
         self._viewers = Viewers(self, self._gallery, self.people, self._clock())
-        self._site = Site(page_files(), self, self._gateway.entrance.origins)
+        files, origins = page_files(), self._gateway.entrance.origins
+        self._site = Site(files, ManualPages(files.version), self, origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
         self._lobby = lobby(host, self._gallery)
 

@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 1 if `--check` finds something or something cannot be generated."""
     parser = argparse.ArgumentParser(
         prog="python -m protocol.schema",
-        description="Generate the schemas, and the tables and conversations in protocol/README.md, from the types.",
+        description="Generate the schemas, and the tables and conversations in the pages protocol/*.md, from the types.",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; say what is stale"

@@ -26,7 +26,7 @@ _REPLIES: dict[str, tuple[str, ...]] = {
 _ABOUT = (
     "What bots and the arena say to each other. A text frame is JSON, a binary frame is msgpack, of the same structure. "
     "A frame holds one message or an array of messages; the arena sends arrays only to a bot that said so in its `hello`. "
-    f"{WHOLE_NUMBERS} protocol/README.md has all the rest: the order of things, time, what goes wrong and the rules of the games."
+    f"{WHOLE_NUMBERS} protocol/README.md leads to all the rest: the order of things, time, what goes wrong and the rules of the games."
 )
 
 

@@ -1,4 +1,4 @@
-"""What the types' docstrings say of themselves and of their fields, word by word as they will be read in the README and the schemas.
+"""What the types' docstrings say of themselves and of their fields, word by word as they will be read in the pages and the schemas.
 
 A docstring is a summary, and an `Attributes:` section with a line for every field; a line that goes on is indented further. A constant
 has the string that stands beneath it. What has no description is an error: nothing goes on the wire that is not explained.

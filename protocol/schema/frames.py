@@ -1,6 +1,6 @@
 """A transcript as people read it: a block of frames in Markdown, one message in each line behind whoever said it.
 
-`protocol/README.md` shows its conversations so, between a line `<!-- generated: transcript NAME -->` and `<!-- end -->`. Behind NAME, a file in
+The pages protocol/*.md show conversations so, between a line `<!-- generated: transcript NAME -->` and `<!-- end -->`. Behind NAME, a file in
 `protocol/vectors/transcripts/`, may stand `from TYPE`, to begin with the first message of that type, and `as WORD`, which tells blocks of
 the same game apart. The frames are those of the file, to the byte. Pure.
 """

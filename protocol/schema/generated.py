@@ -1,6 +1,6 @@
 """All that `python -m protocol.schema` writes, as file contents; nothing is written or printed here.
 
-The transcripts that the README shows are read from protocol/vectors/transcripts/.
+The generated parts stand in the pages protocol/*.md; the transcripts that they show are read from protocol/vectors/transcripts/.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from protocol.schema.tables import fill_in
 __all__ = ["SCHEMAS", "files", "stale"]
 
 _PROTOCOL = Path(__file__).parent.parent
-_README = _PROTOCOL / "README.md"
+_PAGES = _PROTOCOL
 _TRANSCRIPTS = _PROTOCOL / "vectors" / "transcripts"
 
 SCHEMAS = _PROTOCOL / "schema"
@@ -30,11 +30,14 @@ def files() -> Mapping[Path, str]:
     """What every generated file should hold.
 
     Raises:
-        UsageError: the README asks for a part or a transcript that there is not.
+        UsageError: a page asks for a part or a transcript that does not exist.
     """
     found = {SCHEMAS / name: _written(schema) for name, schema in documents().items()}
     found[SCHEMAS / "asyncapi.json"] = _written(asyncapi())
-    found[_README] = fill_in(_README.read_text(encoding="utf-8"), _transcript)
+    pages = {page: page.read_text(encoding="utf-8") for page in _PAGES.glob("*.md")}
+    for page, text in pages.items():
+        links = _links({other.name: pages[other] for other in pages}, page.name)
+        found[page] = fill_in(text, _transcript, links)
     return found
 
 
@@ -49,6 +52,19 @@ def stale() -> Mapping[Path, str | None]:
         path: text for path, text in wanted.items() if _held(path) != text
     }
     return found | dict.fromkeys(sorted({*SCHEMAS.glob("*.json")} - {*wanted}))
+
+
+def _links(pages: Mapping[str, str], here: str) -> Mapping[str, str]:
+    """Where a link from one page leads, by the heading of the section."""
+    return {
+        heading: f"{'' if name == here else name}#{_anchor(heading)}"
+        for name, text in pages.items()
+        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _held(path: Path) -> str | None:

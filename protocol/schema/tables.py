@@ -1,4 +1,4 @@
-"""The generated parts of protocol/README.md: its tables, from the same definitions as the schemas.
+"""The generated parts of the pages protocol/*.md: their tables, from the same definitions as the schemas.
 
 A part stands between `<!-- generated: WHAT -->` and `<!-- end -->`, each on a line of its own; WHAT is a word of `PARTS` and what it is about:
 `messages bot`, `settings gin_rummy`, `transcript ace_king_queen-1`. Types are told in words, for readers who know no JSON Schema.
@@ -34,15 +34,18 @@ _MESSAGES = {
 _MAPS: Schema = {"type": "array", "items": {"type": "object"}}
 
 
-def fill_in(document: str, read: Callable[[str], bytes]) -> str:
+def fill_in(
+    document: str, read: Callable[[str], bytes], links: Mapping[str, str] | None = None
+) -> str:
     """The document with all its generated parts as they should be.
 
     Args:
-        document: a README.
+        document: the text of a page.
         read: gives the bytes of the transcript of that name.
+        links: where `see "SECTION"` leads, by the section's heading.
 
     Raises:
-        UsageError: a part that is not known, or is about something that there is not.
+        UsageError: a part that is not known, or is about something or refers to a section that does not exist.
     """
     parts = len(_PART.findall(document))
     marks = "<!-- generated: ", "<!-- end -->"
@@ -51,12 +54,12 @@ def fill_in(document: str, read: Callable[[str], bytes]) -> str:
 
     def filled(found: re.Match[str]) -> str:
         begin, what, end = found.groups()
-        return f"{begin}\n{_part(what, read)}\n\n{end}"
+        return f"{begin}\n{_part(what, read, links or {})}\n\n{end}"
 
     return _PART.sub(filled, document)
 
 
-def _part(what: str, read: Callable[[str], bytes]) -> str:
+def _part(what: str, read: Callable[[str], bytes], links: Mapping[str, str]) -> str:
     part, _, about = what.partition(" ")
     if part == "transcript":
         return transcript_block(about, read)
@@ -64,26 +67,29 @@ def _part(what: str, read: Callable[[str], bytes]) -> str:
         known = ", ".join([*PARTS, "transcript"])
         raise UsageError(f"expected a part that is one of: {known}; got {what!r}")
     try:
-        return "\n".join(PARTS[part](about))
+        table = "\n".join(PARTS[part](about))
     except KeyError as error:
         raise UsageError(f"{part!r} knows no {error}") from None
+    return _linked(table, links)
 
 
 def _table(*rows: Row) -> Iterator[str]:
     """Rows of Markdown; the first is the head."""
     head, *body = rows
     for row in (head, ("---",) * len(head), *body):
-        cells = (f" {_linked(cell)} " if cell else " " for cell in row)
+        cells = (f" {cell} " if cell else " " for cell in row)
         yield f"|{'|'.join(cells)}|".replace(" --- ", "---")
 
 
-def _linked(text: str) -> str:
+def _linked(text: str, links: Mapping[str, str]) -> str:
     """`see "Time" and "Space"` as links to these sections."""
 
     def linked(found: re.Match[str]) -> str:
         see, *names = filter(None, found.groups())
-        links = [f"[{name}](#{name.lower().replace(' ', '-')})" for name in names]
-        return f"{see} {' and '.join(links)}"
+        for name in names:
+            if name not in links:
+                raise UsageError(f"expected a section {name!r} in a page, got none")
+        return f"{see} {' and '.join(f'[{name}]({links[name]})' for name in names)}"
 
     return _SECTION.sub(linked, text)
 

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import ROOT, free_port
+from tests.documents import DOCUMENTS
+from tests.serving import free_port
 
 __all__ = ["Proxy", "nginx"]
 
@@ -80,8 +81,8 @@ def _configuration(
     folder: Path, port: int, arena: int, path: str, tls: tuple[Path, Path] | None
 ) -> str:
     """What the manual has to copy, with ports and a certificate of ours, or without TLS."""
-    readme = (ROOT / "arena" / "README.md").read_text("utf-8")
-    [ours] = re.findall(r"^```nginx\n(.*?)^```", readme, re.M | re.S)
+    manual = DOCUMENTS["arena/server/operations.md"]
+    [ours] = re.findall(r"^```nginx\n(.*?)^```", manual, re.M | re.S)
     if tls is None:
         ours = re.sub(r"^ *ssl_\w+ .*\n", "", ours, flags=re.M)
     else:

@@ -15,15 +15,25 @@ import pytest
 from arena.engine.drive import drive
 from arena.engine.match import Match, Record
 from arena.games import GAMES
+from bots.client import Client
 from bots.strategy import BaseStrategy
+from protocol.codec import Encoding
 from protocol.messages import Ending
-from protocol.strategy import find
+from protocol.strategy import find, house_bots
 from protocol.vocabulary import Question, Range
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Arena, Program, Raw
 
 pytestmark = pytest.mark.e2e
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 20},
+    "gin_rummy": {"target": 25, "max_rounds": 2},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 20},
+    "blackjack": {"hands": 20},
+}
 
 Run = Callable[..., None]
 Start = Callable[..., "Program"]
@@ -94,6 +104,34 @@ def test_a_house_bot_plays_until_the_arena_closes(
     assert "connected as simple" in err
     assert "blackjack match" in err
     assert err.endswith("the arena has closed\n")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_two_implementations_of_msgpack_meet_in_every_game(
+    in_arena: Run, game: str
+) -> None:
+    async def scenario(arena: Arena) -> None:
+        rivals = [*house_bots(game)]
+        names = [f"{bot} {seat}" for seat, bot in enumerate(rivals)]
+        clients = [
+            Client(arena.url, name, {game: find(game, bot)}, encoding=Encoding.MSGPACK)
+            for name, bot in zip(names, rivals, strict=True)
+        ]
+        async with asyncio.TaskGroup() as group:
+            playing = [group.create_task(client.run()) for client in clients]
+            for name in names:
+                await here(arena, name)
+            for first in range(len(names) - GAMES[game].seats + 1):
+                seated = names[first : first + GAMES[game].seats]
+                table = arena.open(game, *seated, **SHORT[game])
+                result, verdict = await arena.result(table)
+
+                assert result.termination.kind is Ending.COMPLETED
+                assert verdict is None
+            for client in playing:
+                client.cancel()
+
+    in_arena(scenario)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -304,6 +304,7 @@ async def play_all(store: Store, examples: Mapping[str, Example]) -> Season:
         for language, example in examples.items():
             for line in example.lines:
                 way = " in lines" * line.startswith("stdio:")
+                way += " in msgpack" * line.endswith("--encoding msgpack")
                 names.append(f"{language}{way}")
                 await host.launch_program(read_program(line, example.folder), names[-1])
         houses = {

@@ -1,4 +1,4 @@
-"""A real nginx in front of an arena on loopback, set up as `arena/README.md` says: who needs a token, and who is counted as whom."""
+"""A real nginx in front of an arena on loopback, set up as `arena/server/operations.md` says: who needs a token, and who is counted as whom."""
 
 from __future__ import annotations
 

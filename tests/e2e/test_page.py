@@ -195,6 +195,17 @@ def test_the_whole_page_is_small(windows: Open, views: dict[str, str]) -> None:
     assert any(path.endswith("blackjack.js") for path in sizes), "it saw all of it"
 
 
+def test_the_documents_are_a_click_away(look: Look) -> None:
+    page = look.to("#/")
+    page.get_by_role("link", name="Docs").click()
+    page.get_by_role("heading", name="Card Arena").first.wait_for()
+    look.sound("the documents")
+    page.get_by_role("link", name="arena", exact=True).click()
+    page.wait_for_function("() => document.querySelector('main h1')")
+
+    assert page.url == f"{look.url}/"
+
+
 # ---- The lobby and the competitions
 
 

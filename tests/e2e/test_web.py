@@ -234,6 +234,9 @@ def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
             "/healthz",
             "/metrics",
             "/nothing",
+            "/docs/",
+            "/docs/?q=bank",
+            "/docs/nothing",
         )
         for path in paths:
             answer = await house.get(path)
@@ -242,7 +245,7 @@ def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
             assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
             assert answer.headers["X-Content-Type-Options"] == "nosniff"
         assert [(await house.get(path)).status for path in paths] == (
-            [200, 200, 404, 404, 200, 404, 400, 200, 200, 404]
+            [200, 200, 404, 404, 200, 404, 400, 200, 200, 404, 200, 200, 404]
         )
 
     in_house(scenario)
@@ -699,7 +702,9 @@ async def floods(house: House, asks: Callable[[], Coroutine[Any, Any, object]]) 
     assert completed(house) == {"completed"}
 
 
-@pytest.mark.parametrize("path", ["/", "/api/lobby.json", "/api/competitions.json"])
+@pytest.mark.parametrize(
+    "path", ["/", "/api/lobby.json", "/api/competitions.json", "/docs/?q=card"]
+)
 def test_a_flood_of_requests_harms_no_match(in_house: Run, path: str) -> None:
     async def scenario(house: House) -> None:
         await floods(house, lambda: house.get(path))
@@ -875,7 +880,10 @@ def test_requests_that_come_at_once_are_answered_in_order(
 def test_head_is_answered_like_get_without_the_body(in_house: Run) -> None:
     async def scenario(house: House) -> None:
         async with peer(house) as one:
-            for path in ("/", "/api/lobby.json", "/api/competitions.json", "/healthz"):
+            for path in (
+                *("/", "/api/lobby.json", "/api/competitions.json", "/healthz"),
+                *("/docs/", "/docs/?q=bank"),
+            ):
                 head = await one.gets(path, "HEAD")
                 got = await one.gets(path)
                 head.headers.pop("Date")
@@ -1078,7 +1086,11 @@ def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None
     async def scenario(house: House) -> None:
         page = await house.get("/arena/")
         named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
-        for path in ("api/lobby.json", "api/competitions.json", "healthz", *named):
+        documents = ("docs/", "docs/bots/README.md", "docs/?q=bank")
+        for path in (
+            *("api/lobby.json", "api/competitions.json", "healthz"),
+            *(*named, *documents),
+        ):
             assert (await house.get(f"/arena/{path}")).status == 200, path
         for path in ("/", "/api/lobby.json", "/healthz", "/favicon.svg", "/arenas/"):
             answer = await house.get(path)
@@ -1090,6 +1102,8 @@ def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None
 
         moved = await house.get("/arena?a=1")
         assert (moved.status, moved.headers["Location"]) == (307, "/arena/?a=1")
+        moved = await house.get("/arena/docs")
+        assert (moved.status, moved.headers["Location"]) == (307, "docs/")
 
     in_house(scenario, base_path="/arena/")
 

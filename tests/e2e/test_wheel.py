@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arena.manual.documents import documents
 from tests.serving import ROOT
 
 HANDS = ("--set", "hands=2")
@@ -60,6 +61,20 @@ def test_the_process_that_reads_for_the_page_starts(installed: Path) -> None:
 
 def test_a_match_is_played(installed: Path) -> None:
     assert started(installed, "-m", "arena", "play", "akq", "nash", "bluffer", *HANDS)
+
+
+def test_the_documents_are_those_of_the_checkout(installed: Path) -> None:
+    code = (
+        "from arena.manual.documents import documents; print(*documents(), sep='\\n')"
+    )
+
+    assert started(installed, "-c", code).splitlines() == [*documents()]
+
+
+def test_what_a_bot_in_any_language_is_written_from_is_there(installed: Path) -> None:
+    started(installed, "-m", "arena", "new", "gin", "other", "--lang", "other")
+
+    assert "# " in (installed.parent / "other" / "gin_rummy.md").read_text("utf-8")
 
 
 def test_a_starter_and_the_configuration_of_a_class_are_written(

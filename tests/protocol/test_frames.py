@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import protocol
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.schema.frames import frames_block, transcript_block
+from tests.documents import PROTOCOL
 
 TRANSCRIPT = b"""{"transcript":1,"game":"blackjack"}
 {"bot":{"type":"hello"}}
@@ -70,8 +68,6 @@ def test_what_is_no_transcript(text: bytes) -> None:
 
 
 def test_all_frames_that_the_wire_shows_are_generated() -> None:
-    document = (Path(protocol.__file__).parent / "README.md").read_text("utf-8")
-
-    generated = document.count("<!-- generated: transcript ")
+    generated = PROTOCOL.count("<!-- generated: transcript ")
     assert generated >= len(VOCABULARIES)
-    assert document.count("```frames") == generated
+    assert PROTOCOL.count("```frames") == generated

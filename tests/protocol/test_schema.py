@@ -35,13 +35,12 @@ from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.documents import FROM_ARENA, documents
 from protocol.schema.tables import PARTS, fill_in
 from tests import validating
+from tests.documents import PROTOCOL, ROOT
 from tests.protocol.test_codec import JSON_VALUES, damaged
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-ROOT = Path(__file__).parents[2]
-README = ROOT / "protocol" / "README.md"
 TRANSCRIPTS = sorted((ROOT / "protocol/vectors/transcripts").glob("*.jsonl"))
 GAMES = tuple(VOCABULARIES)
 
@@ -104,9 +103,10 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copied = tmp_path / "protocol"
     shutil.copytree(ROOT / "protocol" / "schema", copied / "schema")
     shutil.copytree(ROOT / "protocol" / "vectors", copied / "vectors")
-    shutil.copy2(README, copied / "README.md")
+    for page in ROOT.glob("protocol/*.md"):
+        shutil.copy2(page, copied)
     monkeypatch.setattr(generated, "SCHEMAS", copied / "schema")
-    monkeypatch.setattr(generated, "_README", copied / "README.md")
+    monkeypatch.setattr(generated, "_PAGES", copied)
     monkeypatch.setattr(generated, "_TRANSCRIPTS", copied / "vectors" / "transcripts")
     return copied
 
@@ -120,21 +120,22 @@ GENERATED = {
 
 
 def test_no_generated_part_has_gone() -> None:
-    text = README.read_text(encoding="utf-8")
-
-    assert {*re.findall("^<!-- generated: (.+) -->$", text, re.MULTILINE)} >= GENERATED
+    assert {
+        *re.findall("^<!-- generated: (.+) -->$", PROTOCOL, re.MULTILINE)
+    } >= GENERATED
 
 
 @pytest.mark.parametrize(
     "damaged", [b"\xff", b"<!-- end -->", b"<!-- generated: endings -->", None]
 )
-def test_a_readme_that_cannot_be_filled_in_is_a_line(
+def test_a_page_that_cannot_be_filled_in_is_a_line(
     elsewhere: Path, capsys: pytest.CaptureFixture[str], damaged: bytes | None
 ) -> None:
-    readme = elsewhere / "README.md"
-    readme.unlink()
-    if damaged is not None:
-        readme.write_bytes(damaged)
+    page = elsewhere / "page.md"
+    if damaged is None:
+        page.mkdir()
+    else:
+        page.write_bytes(damaged)
 
     assert command.main([]) == 1
     [line] = capsys.readouterr().err.splitlines()
@@ -144,24 +145,24 @@ def test_a_readme_that_cannot_be_filled_in_is_a_line(
 def test_what_is_stale_is_named_and_then_written(
     elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file, extra, readme = (
+    file, extra, page = (
         elsewhere / place
-        for place in ("schema/hello.json", "schema/old.json", "README.md")
+        for place in ("schema/hello.json", "schema/old.json", "messages.md")
     )
-    text = readme.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     file.unlink()
     extra.write_text("{}")
-    readme.write_text(text.replace("| 1012 |", "| 1013 |"), encoding="utf-8")
+    page.write_text(text.replace("| 1012 |", "| 1013 |"), encoding="utf-8")
 
     assert command.main(["--check"]) == 1
     said = capsys.readouterr().err.splitlines()
     assert [line.split(";")[0] for line in said] == [
-        f"stale: {path}" for path in (file, readme, extra)
+        f"stale: {path}" for path in (file, page, extra)
     ]
     assert command.main([]) == 0
     assert command.main(["--check"]) == 0
     assert not extra.exists()
-    assert readme.read_text(encoding="utf-8") == text
+    assert page.read_text(encoding="utf-8") == text
     assert file.read_text() == (generated.SCHEMAS / "hello.json").read_text()
 
 
@@ -188,7 +189,7 @@ def test_what_is_stale_is_named_and_then_written(
 def test_a_part_that_there_is_not_is_told_in_one_line(
     part: str, said: str, elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (elsewhere / "README.md").write_text(f"<!-- generated: {part} -->\n<!-- end -->\n")
+    (elsewhere / "page.md").write_text(f"<!-- generated: {part} -->\n<!-- end -->\n")
 
     assert command.main([]) == 1
     [line] = capsys.readouterr().err.splitlines()
@@ -207,6 +208,14 @@ def test_a_part_without_an_end_is_none() -> None:
         fill_in("<!-- generated: endings -->\n\ntext\n", lambda name: b"")
 
 
+def test_a_section_that_no_page_has_is_told() -> None:
+    with pytest.raises(UsageError, match="expected a section 'What is legal' in a "):
+        fill_in(
+            "<!-- generated: questions blackjack -->\n<!-- end -->\n",
+            lambda name: b"",
+        )
+
+
 def test_what_stands_around_a_part_is_left_alone() -> None:
     text = "before\n<!-- generated: endings -->\nwas here\n<!-- end -->\nafter\n"
     filled = fill_in(text, lambda name: b"")
@@ -218,7 +227,7 @@ def test_what_stands_around_a_part_is_left_alone() -> None:
 
 
 def test_every_part_that_there_can_be_is_shown() -> None:
-    shown = set(re.findall(r"<!-- generated: (.+) -->", README.read_text("utf-8")))
+    shown = set(re.findall(r"<!-- generated: (.+) -->", PROTOCOL))
     of_games = {
         f"{part} {game}" for part in ("settings", "questions", "news") for game in GAMES
     }
@@ -231,17 +240,12 @@ def test_every_part_that_there_can_be_is_shown() -> None:
     assert {part.split()[0] for part in shown} == {*PARTS, "transcript"}
 
 
-def test_every_section_that_a_description_names_is_there() -> None:
-    text = README.read_text("utf-8")
-    headings = {
-        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    }
-    parts = re.findall(r"<!-- generated: .+? -->.*?<!-- end -->", text, re.DOTALL)
-    named = {link for part in parts for link in re.findall(r"\]\(#([^)]+)\)", part)}
+def test_a_description_that_names_a_section_links_to_it() -> None:
+    parts = re.findall(r"<!-- generated: .+? -->.*?<!-- end -->", PROTOCOL, re.DOTALL)
+    links = {link for part in parts for link in re.findall(r"\]\(([^)]+)\)", part)}
 
-    assert named
-    assert named <= headings
+    assert "time_and_space.md#time" in links
+    assert "#verdicts" in links
 
 
 # ---- Whole
@@ -441,10 +445,10 @@ def test_a_whole_number_with_a_fraction_is_what_schemas_cannot_refuse() -> None:
 
 @cache
 def frames() -> list[dict[str, Any]]:
-    """What the arena says in the README's conversations."""
-    text = README.read_text(encoding="utf-8")
+    """What the arena says in the conversations of the pages."""
     return [
-        json.loads(line) for line in re.findall(r"^arena> (.+)$", text, re.MULTILINE)
+        json.loads(line)
+        for line in re.findall(r"^arena> (.+)$", PROTOCOL, re.MULTILINE)
     ]
 
 

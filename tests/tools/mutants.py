@@ -15,6 +15,7 @@ import argparse
 import ast
 import asyncio
 import difflib
+import json
 import os
 import random
 import re
@@ -23,15 +24,14 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import msgspec
 
@@ -49,22 +49,15 @@ _NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", ".*_cache", "__pycache__", "node_modules"
 )
 _MEMORY_BYTES = 4 << 30  # of a test run: an endless loop may collect something, too
-_PATIENCE = 5.0  # times as long as the tests take without a mutant
-_START_S = 20.0  # for pytest to start, on a machine that is busy
+_RUN_S = 1_800.0  # for all tests of a stage, where not even pytest-timeout can end one
 _PYTEST = (
     "import resource, sys, pytest; "
     f"resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY_BYTES}, {_MEMORY_BYTES})); "
     "sys.exit(pytest.main(sys.argv[1:]))"
 )
 _OPTIONS = (
-    "-x",
-    "-q",
-    "-n",
-    "0",
-    "-p",
-    "no:cacheprovider",
-    "-m",
-    "not e2e and not stats",
+    *("-x", "-q", "-n", "0", "-m", "not e2e and not stats"),
+    *("--timeout", "120", "--timeout-method", "thread"),  # for a loop without an end
 )
 _PASSED = (0, 5)  # exit statuses of pytest: all passed, none was chosen
 
@@ -88,14 +81,14 @@ class Trial(msgspec.Struct, frozen=True):
 
     Attributes:
         path: of the module.
-        outcome: `failed` if a test failed, `timeout` if the tests did not end, `survived` if all passed.
-        stage: of the tests that failed or did not end: 1 is the module's own file; the number of stages if all passed.
+        outcome: `failed` if a test failed that passes without the mutant, `ended` if pytest did not come to its end, `survived` if all passed.
+        test: the one that failed.
         diff: what was changed.
     """
 
     path: str
     outcome: str
-    stage: int
+    test: str
     diff: str
 
 
@@ -216,41 +209,44 @@ class TreeCopy:
 
     Args:
         folder: where it is made.
-
-    Attributes:
-        output: the file with what the last run printed.
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.output = folder / "pytest.txt"
+        self._folder = folder
+        self._last_failed = folder / ".pytest_cache/v/cache/lastfailed"
         shutil.copytree(ROOT, folder, ignore=_NOT_COPIED)
 
-    async def run(self, words: Sequence[str], timeout_s: float | None) -> str:
-        """How pytest ends with these words: `passed`, `failed` or `timeout`."""
-        with self.output.open("wb") as output:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", _PYTEST, *_OPTIONS, *words),
-                cwd=self.folder,
-                env={**os.environ, "CI": "1", "PYTHONPATH": str(self.folder)},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+    async def passes(self, tests: Sequence[str]) -> bool:
+        """Whether pytest passes these files or tests."""
+        self._last_failed.unlink(missing_ok=True)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", _PYTEST, *_OPTIONS, *tests),
+            cwd=self._folder,
+            env={**os.environ, "CI": "1", "PYTHONPATH": str(self._folder)},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
         try:
-            async with asyncio.timeout(timeout_s):
-                return "passed" if await process.wait() in _PASSED else "failed"
+            async with asyncio.timeout(_RUN_S):
+                return await process.wait() in _PASSED
         except TimeoutError:
-            return "timeout"
+            return False
         finally:  # and after Ctrl-C
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
 
+    def failed(self) -> Sequence[str]:
+        """The tests that failed in the last run, by pytest's names; none if it did not come to its end."""
+        with suppress(FileNotFoundError):
+            return [*json.loads(self._last_failed.read_bytes())]
+        return []
+
     @contextmanager
     def holding(self, mutant: Mutant) -> Iterator[None]:
         """Have a mutant in the place of its module."""
-        file = self.folder / mutant.path
+        file = self._folder / mutant.path
         # Python knows what it has compiled by its size and second, which may be those of the last mutant.
         compiled = Path(cache_from_source(str(file)))
         code = file.read_text(encoding="utf-8")
@@ -263,52 +259,37 @@ class TreeCopy:
             compiled.unlink(missing_ok=True)
 
 
-async def _times_s(copy: TreeCopy, files: Sequence[str]) -> Mapping[str, float]:
-    """How long each test file takes without a mutant.
+async def _try_out(mutant: Mutant, copy: TreeCopy, reliable: set[str]) -> Trial:
+    """Run the tests that reach a mutant, until one fails that passes without it.
 
-    Raises:
-        SystemExit: a test fails.
+    Args:
+        mutant: to be tried.
+        copy: where.
+        reliable: the tests that are known to pass without a mutant; more are added.
     """
-    report = copy.folder / "junit.xml"
-    if await copy.run((*files, f"--junitxml={report}"), None) != "passed":
-        printed = copy.output.read_text(encoding="utf-8", errors="replace")
-        raise SystemExit(
-            f"expected tests that pass without a mutant, got:\n{printed[-2000:]}"
-        )
-    times_s = defaultdict[str, float](float)
-    for case in ElementTree.parse(report).iter("testcase"):
-        file = case.get("classname", "").replace(".", "/") + ".py"
-        times_s[file] += float(case.get("time", 0))
-    return times_s
-
-
-async def _try_out(
-    mutant: Mutant, copy: TreeCopy, times_s: Mapping[str, float]
-) -> Trial:
-    """Run the tests that reach a mutant, until one fails."""
-    stages = stages_of(mutant.path)
-    with copy.holding(mutant):
-        for number, stage in enumerate(stages, start=1):
-            expected_s = sum(times_s.get(file, 0.0) for file in stage)
-            outcome = await copy.run(stage, _START_S + _PATIENCE * expected_s)
-            if outcome != "passed":
-                return Trial(mutant.path, outcome, number, mutant.diff)
-    return Trial(mutant.path, "survived", len(stages), mutant.diff)
+    for stage in stages_of(mutant.path):
+        with copy.holding(mutant):
+            if await copy.passes(stage):
+                continue
+        failed = copy.failed()
+        if not failed:
+            return Trial(mutant.path, "ended", "", mutant.diff)
+        if reliable.issuperset(failed) or await copy.passes(failed):
+            reliable.update(failed)
+            return Trial(mutant.path, "failed", failed[0], mutant.diff)
+    return Trial(mutant.path, "survived", "", mutant.diff)
 
 
 async def _try_all(mutants: Sequence[Mutant], jobs: int, trials: list[Trial]) -> None:
     """Try mutants out, so many at once, and note each trial when it is over."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [TreeCopy(Path(folder) / str(number)) for number in range(jobs)]
-        _show("the tests without a mutant")
-        paths = {mutant.path for mutant in mutants}
-        files = {file for path in paths for stage in stages_of(path) for file in stage}
-        times_s = await _times_s(copies[0], sorted(files))
+        reliable: set[str] = set()
         left = iter(mutants)
 
         async def work(copy: TreeCopy) -> None:
             for mutant in left:
-                trials.append(await _try_out(mutant, copy, times_s))
+                trials.append(await _try_out(mutant, copy, reliable))
                 survived = sum(trial.outcome == "survived" for trial in trials)
                 _show(f"{len(trials)}/{len(mutants)} mutants, {survived} survived")
 
@@ -351,9 +332,11 @@ def main() -> int:
     survivors = [trial for trial in trials if trial.outcome == "survived"]
     for trial in survivors:
         print(f"{trial.diff}\n")
-    took = f"{time.monotonic() - began_s:.0f} s"
+    outcomes = Counter(trial.outcome for trial in trials)
     print(
-        f"{len(survivors)} of {len(trials)} mutants survived; {took}, seed {options.seed}"
+        f"{len(trials)} mutants: a test failed for {outcomes['failed']}, "
+        f"{outcomes['ended']} ended pytest, {len(survivors)} survived; "
+        f"{time.monotonic() - began_s:.0f} s, seed {options.seed}"
     )
     return status
 

@@ -22,6 +22,7 @@ const WAYS = [
   { title: "Competitions", href: href("competitions"), views: ["competitions", "competition", "bot", "pairing"] },
   { title: "Play", href: href("play"), views: ["play"] },
   { title: "Instructor", href: href("instructor"), views: ["instructor"] },
+  { title: "Docs", href: "docs/", views: [] },
 ];
 
 function App() {

@@ -1,4 +1,4 @@
-// Where the cards come from: the chapter of that name in protocol/README.md, in JavaScript.
+// Where the cards come from: the chapter of that name in protocol/cards_and_records.md, in JavaScript.
 
 import { createHash } from 'node:crypto';
 

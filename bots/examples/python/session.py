@@ -1,12 +1,14 @@
 """The plumbing of a bot: its connection to the arena, from `hello` to the last `over`. It knows no game.
 
 A bot calls `play` and brings a `Player` for every match. The address, the token and the name come from the environment:
-ARENA_URL, ARENA_TOKEN (left out if not set) and ARENA_NAME. What is said on the wire is described in protocol/README.md.
-Nothing of the arena's is imported, only `websockets` from PyPI.
+ARENA_URL, ARENA_TOKEN (left out if not set) and ARENA_NAME. With `--encoding msgpack` on the command line the frames are binary.
+What is said on the wire is described in protocol/README.md. Nothing of the arena's is imported, only `websockets` and `msgpack`
+from PyPI.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -19,6 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import msgpack  # type: ignore[import-untyped]
 from websockets.exceptions import ConnectionClosed, InvalidURI, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
@@ -68,8 +71,11 @@ def play(games: Sequence[str], make_player: Callable[[Message], Player]) -> None
     Raises:
         SystemExit: with status 1: the arena refuses the bot or cannot be reached, or a player raised.
     """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--encoding", choices=("json", "msgpack"), default="json")
+    is_binary = parser.parse_args().encoding == "msgpack"
     try:
-        Session(games, make_player).run()
+        Session(games, make_player, is_binary=is_binary).run()
     except Failed as failure:
         sys.exit(str(failure))  # prints it on stderr
     except KeyboardInterrupt:
@@ -120,7 +126,11 @@ class Session:
     """What outlives a connection: the secret that `resume` takes, and the chairs."""
 
     def __init__(
-        self, games: Sequence[str], make_player: Callable[[Message], Player]
+        self,
+        games: Sequence[str],
+        make_player: Callable[[Message], Player],
+        *,
+        is_binary: bool = False,
     ) -> None:
         self.url = os.environ.get("ARENA_URL", "ws://127.0.0.1:7700")
         self.hello: Message = {
@@ -135,6 +145,7 @@ class Session:
         if token := os.environ.get("ARENA_TOKEN"):
             self.hello["token"] = token
         self.make_player = make_player
+        self.is_binary = is_binary
         self.chairs: dict[str, Chair] = {}
         self.refusal = ""  # the code of a `refused` that ends this connection
         self.pause_s = FIRST_PAUSE_S
@@ -191,31 +202,37 @@ class Session:
     def talk(self, websocket: ClientConnection) -> int | None:
         """One connection, from `hello` on; the code that it was closed with, None if it was lost."""
         try:
-            websocket.send(json.dumps(self.hello))
+            websocket.send(self.written(self.hello))
             silence_s: float | None = SILENCE_S
             while True:
                 try:
-                    text = websocket.recv(silence_s)
+                    frame = read(websocket.recv(silence_s))
                 except TimeoutError:
                     return None
                 silence_s = None
-                frame = json.loads(text)
                 messages = frame if isinstance(frame, list) else [frame]
                 replies = [reply for reply in map(self.take, messages) if reply]
                 if replies:  # to one frame, in one frame
                     said = replies if len(replies) > 1 else replies[0]
-                    websocket.send(json.dumps(said))
+                    websocket.send(self.written(said))
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else None
         except KeyboardInterrupt:
             with suppress(ConnectionClosed):
-                websocket.send('{"type":"goodbye"}')
+                websocket.send(self.written({"type": "goodbye"}))
                 websocket.close()
             raise
         except Exception as error:
             traceback.print_exc()
             websocket.close(CRASHED, repr(error)[:40])  # there is room for 123 bytes
             raise Failed("the player has failed") from None
+
+    def written(self, said: Message | list[Message]) -> str | bytes:
+        """What goes into a frame, a text frame for `str` and a binary one for `bytes`; the arena answers in the same form."""
+        if self.is_binary:
+            packed: bytes = msgpack.packb(said)
+            return packed
+        return json.dumps(said)
 
     def take(self, message: Message) -> Message | None:
         """Do what one message asks for; the reply, if it wants one."""
@@ -249,6 +266,11 @@ class Session:
             return chair.answer(message["ask"], any_legal(message["legal"]))
         self.refusal = message["code"]
         return None
+
+
+def read(frame: str | bytes) -> Any:
+    """The message or the list of messages in a frame."""
+    return json.loads(frame) if isinstance(frame, str) else msgpack.unpackb(frame)
 
 
 def notice_dead_link(link: socket.socket) -> None:

@@ -27,19 +27,33 @@ def test_it_says_what_to_do_next(run: Run, tmp_path: Path) -> None:
     assert (folder / "bot.py").is_file()
 
 
-@pytest.mark.parametrize("language", Language)
-def test_as_json(run: Run, tmp_path: Path, language: Language) -> None:
+@pytest.mark.parametrize("language", [*(one.value for one in Language), "other"])
+def test_as_json(run: Run, tmp_path: Path, language: str) -> None:
     folder = tmp_path / "mine"
-    argv = ["new", "high_low", "--lang", language.value, "--json", str(folder)]
+    argv = ["new", "high_low", "--lang", language, "--json", str(folder)]
     document = run(*argv).document
 
     assert [document[key] for key in ("folder", "game", "language")] == [
         *(str(folder), "high_low", language),
     ]
     assert sorted(document["files"]) == sorted(file.name for file in folder.iterdir())
-    assert {"test", "try", "check", "connect"} <= {
-        command["purpose"] for command in document["commands"]
-    }
+    purposes = {command["purpose"] for command in document["commands"]}
+    assert {"try", "check", "connect"} <= purposes
+    assert ("test" in purposes) == (language != "other")
+
+
+def test_for_a_language_without_a_starter_there_are_two_pages(
+    run: Run, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mine"
+    status, out, err = run("new", "gin", str(folder), "--lang", "other")
+
+    assert (status, err) == (0, "")
+    assert out.startswith(f"{folder} has what a bot for Gin rummy is written from: ")
+    assert [line.split()[0] for line in out.splitlines()[3:]] == [
+        *("try", "check", "connect"),
+    ]
+    assert {file.name for file in folder.iterdir()} == {"gin_rummy.md", "session.md"}
 
 
 def test_an_empty_folder_is_taken(run: Run, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from arena.formats.timetable import parse
 from arena.games import GAMES
 from protocol.errors import UsageError
 from protocol.messages import Limits
+from tests.documents import DOCUMENTS
 
 Read = Callable[[str], Config]
 
@@ -117,9 +118,7 @@ def test_everything(read: Read, tmp_path: Path) -> None:
 
 
 def test_the_file_of_the_manual(read: Read) -> None:
-    manual = (Path(config.__file__).parents[1] / "README.md").read_text(
-        encoding="utf-8"
-    )
+    manual = DOCUMENTS["arena/competitions/configuration.md"]
     [text] = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
     ours = read(text)
 

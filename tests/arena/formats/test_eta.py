@@ -148,6 +148,17 @@ def test_matches_that_end_together_do_not_move_the_time_that_is_left() -> None:
                 assert left_s(workload, now, playing, waiting) == expected_s
 
 
+def test_a_mark_is_due_a_second_after_the_last_one_however_much_was_decided() -> None:
+    workload = Workload(EACH)
+    assert workload.is_due(0.0)
+    workload.begin(100.0, [5_000])
+
+    assert not workload.is_due(100.9)
+    assert workload.is_due(101.0)
+    workload.mark(101.0, [])
+    assert not workload.is_due(101.9)
+
+
 def test_that_the_short_matches_end_first_says_nothing_of_those_that_go_on() -> None:
     workload = Workload(EACH)
     workload.begin(0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -14,8 +15,11 @@ from websockets.http11 import Request
 from arena.records.visibility import Kind, Viewer
 from arena.server.admission import Unwelcome
 from arena.server.origin import Origins
+from arena.server.reply import Headers as RequestHeaders
+from arena.server.reply import Reply, text
 from arena.server.visitors import Visitors
 from arena.web.files import Files
+from arena.web.manual_pages import ManualPages
 from arena.web.reader_client import Answer
 from arena.web.site import Site
 from protocol.errors import StoreFailed, UsageError
@@ -104,6 +108,19 @@ class School:
         return self.found
 
 
+class FakeManual(ManualPages):
+    """Says what it was asked for."""
+
+    def __init__(self) -> None:
+        pass
+
+    def answer(self, path: str, query: str, headers: RequestHeaders) -> Reply:
+        assert threading.current_thread() is not threading.main_thread()
+        if query == "breaks":
+            raise RuntimeError("a fault")
+        return text(200, f"{path} {query} {headers.get_all('Accept-Encoding')}")
+
+
 Get = Callable[..., Awaitable[Visitor]]
 Scenario = Callable[[Get, School, Site], Awaitable[None]]
 
@@ -116,7 +133,8 @@ def at_site() -> Callable[[Scenario], None]:
         async def main() -> None:
             school, origins = School(), Origins()
             origins.listens("127.0.0.1")
-            site = Site(Files({"index.html": b"<html>"}), school, origins)
+            files = Files({"index.html": b"<html>"})
+            site = Site(files, FakeManual(), school, origins)
 
             async def get(
                 path: str, *, method: str = "GET", waits: bool = False, **said: str
@@ -126,6 +144,8 @@ def at_site() -> Callable[[Scenario], None]:
                 site.answer(visitor, Request(path, headers, method))
                 for _ in range(0 if waits else 10):
                     await asyncio.sleep(0)
+                while path.startswith("/docs") and not visitor.status:
+                    await asyncio.sleep(0.001)
                 return visitor
 
             await scenario(get, school, site)
@@ -151,6 +171,20 @@ def test_each_path_has_its_place(at_site: Run) -> None:
         assert (await get("/api/x.json")).body == b'{"id":"x"}'
         assert (await get("/x")).status == 404
         assert site.served == {200: 8, 404: 1}
+
+    at_site(scenario)
+
+
+def test_the_manual_is_read_in_a_thread(at_site: Run) -> None:
+    async def scenario(get: Get, school: School, site: Site) -> None:
+        for path in ("/docs", "/docs/", "/docs/a/b.md"):
+            visitor = await get(f"{path}?q=x", Accept_Encoding="gzip")
+
+            assert visitor.body.decode() == f"{path} q=x ['gzip']\n"
+        assert (await get("/docsx")).status == 404
+        broken = await get("/docs/?breaks")
+        assert (broken.status, "the arena failed" in broken.error) == (500, True)
+        assert site.served == {200: 3, 404: 1, 500: 1}
 
     at_site(scenario)
 

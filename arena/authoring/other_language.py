@@ -1,0 +1,39 @@
+"""What `arena new --lang other` writes: the documents that a bot in a language without a starter is written from.
+
+They are parts of the manual, found by their headings; nothing of them stands here.
+"""
+
+from __future__ import annotations
+
+from arena.authoring.starter import ADDRESS, Command, Starter
+from arena.engine.rules import Game
+from arena.manual.documents import documents, section
+from protocol.strategy import house_bots
+
+__all__ = ["other_language"]
+
+_PROTOCOL = "protocol/"
+_SESSION = "The session in pseudocode"
+_COMMAND = "COMMAND"  # which starts the bot: only its author knows
+
+
+def other_language(game: Game, name: str) -> Starter:
+    """The game's page, the session in pseudocode, and the commands for a bot of that name."""
+    protocol = {
+        path: document
+        for path, document in documents().items()
+        if path.startswith(_PROTOCOL)
+    }
+    rivals = list(house_bots(game.name))[: game.seats - 1]
+    play = " ".join(["arena play", game.name, *rivals])
+    return Starter(
+        {
+            f"{game.name}.md": section(protocol, game.name),
+            "session.md": section(protocol, _SESSION),
+        },
+        (
+            Command("try", f"{play} --bot '{name}={_COMMAND}'"),
+            Command("check", f"arena check -- {_COMMAND}"),
+            Command("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
+        ),
+    )

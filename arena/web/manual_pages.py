@@ -1,0 +1,126 @@
+"""The manual for browsers: every document at its own path below `/docs/`, and the search at `/docs/?q=…`.
+
+The pages have no scripts and load nothing but the page's styles. Documents are rendered when they are first asked for, and kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from arena.manual.documents import Document, documents
+from arena.server.reply import NO_CACHE, NO_STORE, Headers, Reply, reply, text
+from arena.web.files import StaticFile
+from protocol.version import __version__
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from arena.manual.markdown import RenderedDocument
+    from arena.manual.search import SearchHit, SearchIndex
+
+__all__ = ["MANUAL", "ManualPages"]
+
+MANUAL = "/docs/"
+"""Where the manual is, below the arena's base path."""
+
+_FIRST = "README.md"
+_HTML = "text/html; charset=utf-8"
+_MOST_FIELDS, _MOST_LETTERS = 8, 100
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+
+
+class ManualPages:
+    """Answers requests for the manual.
+
+    The first request for a document takes up to a tenth of a second, so that `answer` belongs in a thread.
+
+    Args:
+        version: of the page's files, which is in the addresses of its styles.
+    """
+
+    def __init__(self, version: str) -> None:
+        self._files_version = version
+        self._documents = documents()
+        self._pages: dict[str, RenderedDocument] = {}
+        self._files: dict[str, StaticFile] = {}
+        self._index: SearchIndex | None = None
+        self._folders: dict[str, list[Document]] = defaultdict(list)
+        for path, document in self._documents.items():
+            folder, slash, _ = path.partition("/")
+            self._folders[folder if slash else ""].append(document)
+
+    def answer(self, path: str, query: str, headers: Headers) -> Reply:
+        """What is at a path that begins with `/docs`."""
+        if path == MANUAL.rstrip("/"):
+            return text(307, "the manual is at docs/", ("Location", "docs/"), NO_STORE)
+        place, question = path.removeprefix(MANUAL), _question(query)
+        if not place and question:
+            hits = self._search(question)
+            title = f"Search: {question}"
+            body = self._html(place, title=title, question=question, hits=hits)
+            return reply(200, body, _HTML, NO_STORE, policy=_POLICY)
+        if (place or _FIRST) not in self._documents:
+            body = self._html(place, title="Nothing here")
+            return reply(404, body, _HTML, NO_STORE, policy=_POLICY)
+        if place not in self._files:
+            page = self._page(place or _FIRST)
+            body = self._html(place, title=page.document.title, page=page)
+            self._files[place] = StaticFile("manual.html", body, NO_CACHE, _POLICY)
+        return self._files[place].answer(headers)
+
+    def _search(self, question: str) -> list[SearchHit]:
+        from arena.manual.search import SearchIndex
+
+        if self._index is None:
+            self._index = SearchIndex(map(self._page, self._documents))
+        return self._index.search(question)
+
+    def _page(self, path: str) -> RenderedDocument:
+        from arena.manual.markdown import render
+
+        if path not in self._pages:
+            self._pages[path] = render(self._documents[path], self._documents)
+        return self._pages[path]
+
+    def _html(self, place: str, **values: object) -> bytes:
+        """A whole page at a path below `/docs/`, which its links start from."""
+        up = "../" * place.count("/")
+        html: str = _template().render(
+            docs=up or "./",
+            root=f"{up}../",
+            files=self._files_version,
+            version=__version__,
+            folders=self._folders,
+            **values,
+        )
+        return html.encode()
+
+
+@cache
+def _template() -> Template:
+    # Not at the top, as an arena starts faster without; most are never asked for their manual.
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("arena.web", ""),
+        autoescape=True,
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return templates.get_template("manual.jinja")
+
+
+def _question(query: str) -> str:
+    """What was typed into the search; empty if nothing was."""
+    try:
+        fields = parse_qs(query, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return ""
+    return fields.get("q", [""])[0].strip()[:_MOST_LETTERS]
