@@ -13,9 +13,9 @@ import click
 import msgspec
 
 from arena.cli import _output as output
-from arena.competitions.arbiter import Listener
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger, Report
+from arena.competitions.listener import Listener
 from arena.engine.match import Result
 from arena.formats.bracket import reached
 from arena.formats.schedule import Pairing

@@ -15,6 +15,7 @@ from functools import partial
 import msgspec
 
 from arena.competitions.ledger import Ledger
+from arena.competitions.listener import Listener
 from arena.engine.match import Match, MatchResult, Result
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
@@ -32,44 +33,10 @@ from arena.storage.models import ARENA, Act
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict
 
-__all__ = ["Arbiter", "HouseCall", "Listener"]
+__all__ = ["Arbiter", "HouseCall"]
 
 HouseCall = Callable[[str, str], Awaitable[None]]
 """(game, name) → a house bot of that name is started and will connect."""
-
-
-class Listener:
-    """Is told what happens in competitions, and asked who plays elsewhere; by default nobody is interested, and nobody does."""
-
-    def freed(self, names: Sequence[str]) -> None:
-        """A match is over, and these bots have a table free, for any competition."""
-
-    def share(self, competition: str, name: str) -> float:
-        """Which part of a bot's tables is that competition's while matches are still being spread; by default all."""
-        return 1.0
-
-    def beside(self, competition: str) -> Collection[Left]:
-        """What is left of the other competitions with the same bots."""
-        return ()
-
-    def ruled(self, verdict: Verdict) -> None:
-        """A bot is out, by what did not end a match."""
-
-    def matched(
-        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
-    ) -> None:
-        """A match is over and written down."""
-
-    def told(self, text: str) -> None:
-        """Something that the instructor should know."""
-
-    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
-        """Besides these: the house bots that are there for one competition only, and for people."""
-        return ()
-
-    def is_aside(self, name: str) -> bool:
-        """Whether who is called so does not compete, as it is a person."""
-        return False
 
 
 class Arbiter:

@@ -12,11 +12,11 @@ from types import TracebackType
 
 import msgspec
 
-from arena.competitions.arbiter import Listener
 from arena.competitions.bot_supervisor import Crew
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.ledger import Ledger, Report
+from arena.competitions.listener import Listener
 from arena.competitions.presence import Presence
 from arena.competitions.relay import Page, People, Relay
 from arena.competitions.table_sharing import in_turn

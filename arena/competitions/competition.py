@@ -11,9 +11,10 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from arena.competitions.arbiter import Arbiter, HouseCall, Listener
+from arena.competitions.arbiter import Arbiter, HouseCall
 from arena.competitions.ladder_runner import LadderStage
 from arena.competitions.ledger import Ledger, Report
+from arena.competitions.listener import Listener
 from arena.competitions.stage_runner import RunningStage, Stopped
 from arena.engine.verdict import Finding
 from arena.formats.eta import Left

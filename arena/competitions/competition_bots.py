@@ -9,9 +9,9 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 
-from arena.competitions.arbiter import Listener
 from arena.competitions.bot_supervisor import Crew, program_of
 from arena.competitions.competition import Competition
+from arena.competitions.listener import Listener
 from arena.engine.verdict import Finding
 from arena.formats.spec import Bot, Plan
 from arena.server.background import BackgroundTasks

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
-from arena.competitions.arbiter import Listener
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
 from arena.competitions.ledger import Ledger
+from arena.competitions.listener import Listener
 from arena.competitions.table_sharing import beside, in_turn, share
 from arena.engine.match import Result
 from arena.formats.eta import Left

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from arena.competitions.absences import Absences
 from arena.competitions.arbiter import Arbiter
 from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
@@ -28,9 +29,6 @@ __all__ = ["RunningStage", "Stopped"]
 
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _TRIES = 1_000  # pairings in a look: some 5 ms
-_ALL_BUT_S = 1.0  # between deadlines that were set one after another
-_GIVEN_BACK = 0.1
-"""Of the time that a bot is here, to be away later: whoever is here nine tenths of the time meets anybody else who is."""
 
 
 class Stopped(Exception):
@@ -51,7 +49,6 @@ class RunningStage:
     def __init__(self, arbiter: Arbiter, pairings: Sequence[Pairing]) -> None:
         self._arbiter = arbiter
         self._pairings = pairings
-        self._queue = PairingQueue(self._not_waited_for)
         self._tables: dict[int, Table] = {}
         self._playing: Counter[str] = Counter()
         self.come = 0.0
@@ -64,9 +61,9 @@ class RunningStage:
         self._turn: Iterator[str] = iter(())
         self._growth: Timer | None = None
         self._tries = 0
-        self._expected: dict[str, Timer] = {}
-        self._left: dict[str, tuple[float, float]] = {}
         self._loop = asyncio.get_running_loop()
+        self._absences = Absences(arbiter.after, self._loop.time, self._absent)
+        self._queue = PairingQueue(self._absences.cancel)
         self._done: asyncio.Future[None] = self._loop.create_future()
         for pairing in pairings:
             result = arbiter.known(pairing)
@@ -81,7 +78,7 @@ class RunningStage:
     def waits_for(self) -> tuple[str, ...]:
         """Bots that are away and have a deadline, and those whose match waits for the instructor."""
         stuck = (name for one in self._stuck.values() for name in one.players)
-        return tuple(dict.fromkeys((*self._expected, *stuck)))
+        return tuple(dict.fromkeys((*self._absences, *stuck)))
 
     @property
     def playing(self) -> int:
@@ -126,8 +123,9 @@ class RunningStage:
                 await self._done  # a result was taken back just now
         finally:
             self._done.cancel()  # nothing is opened any more
-            for timer in filter(None, (*self._expected.values(), self._growth)):
-                timer.cancel()
+            self._absences.cancel_all()
+            if self._growth is not None:
+                self._growth.cancel()
             for table in tuple(self._tables.values()):
                 self._arbiter.void_table(table, "its competition was stopped")
         return tuple(self._outcomes[pairing.number] for pairing in self._pairings)
@@ -139,9 +137,7 @@ class RunningStage:
 
     def paused(self) -> None:
         """Nobody has a deadline while nothing is opened; what is being played goes on."""
-        for timer in self._expected.values():
-            timer.cancel()
-        self._expected.clear()
+        self._absences.cancel_all()
 
     def reopen(self, removed: Sequence[str] = (), *, retries: bool = False) -> None:
         """Go on after a pause, or after results were taken back: what has no result any more is played, but not by the removed.
@@ -240,7 +236,7 @@ class RunningStage:
         ):
             self._queue.discard(pairing)
             for name in pairing.players:
-                self._left.pop(name, None)
+                self._absences.forgive(name)
                 self._playing[name] += 1
             if not self._tables:
                 self.come, self._ended = 0.0, 0  # the first, or the first after a pause
@@ -253,17 +249,10 @@ class RunningStage:
         player = self._here(name)
         if player is None:
             idle = self._done.done() or self._arbiter.is_paused
-            if name not in self._expected and not idle:
-                wait_s = self._patience_s(name)
-                self._expected[name] = self._arbiter.after(
-                    wait_s, partial(self._absent, name)
-                )
+            if name not in self._absences and not idle:
+                self._absences.begin(name, self._arbiter.awaited(name))
             return 0
-        timer = self._expected.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-            now = self._loop.time()
-            self._left[name] = max(0.0, timer.left_s), now
+        self._absences.came(name)
         room = self._room(player)
         if room < 1:
             self._full.add(name)
@@ -272,17 +261,6 @@ class RunningStage:
     def _room(self, player: Player) -> int:
         share = self._arbiter.share(player.name)
         return player.room(self._playing[player.name], self.come, share)
-
-    def _patience_s(self, name: str) -> float:
-        """How long a bot that is away is waited for; who comes and goes has what it had left, and some more for having been here.
-
-        Else two that are never here at the same time would hold up everybody who waits for them.
-        """
-        whole_s = self._arbiter.awaited(name)
-        if name not in self._left:
-            return whole_s
-        left_s, since = self._left[name]
-        return min(whole_s, left_s + (self._loop.time() - since) * _GIVEN_BACK)
 
     def _here(self, name: str) -> Player | None:
         """The bot, if its connection is not lost, and it has been heard since it was last out of time."""
@@ -299,7 +277,6 @@ class RunningStage:
 
     def _absent(self, name: str) -> None:
         """A bot has not come in time to the matches that wait for it."""
-        del self._expected[name]
         if self._here(name) is not None:
             return
         waiting = self._of(name)
@@ -318,7 +295,11 @@ class RunningStage:
             # One that counts, if there is any.
             pairing = min(waiting, key=lambda one: one.is_alone)
             seat = pairing.players.index(name)
-            late = self._late(pairing, name) if is_absent else ()
+            late = [
+                seat
+                for seat, other in enumerate(pairing.players)
+                if is_absent and other != name and self._absences.is_as_late(other)
+            ]
             result = self._arbiter.forfeit(pairing, seat, late)
             if result.termination.kind is Ending.VOID:
                 self._queue.discard(pairing)
@@ -327,16 +308,6 @@ class RunningStage:
             else:
                 self._settle(pairing, result)
                 self._ruled(pairing, result)
-
-    def _late(self, pairing: Pairing, name: str) -> tuple[int, ...]:
-        """The other seats of a table whose bots have not come either: their deadlines are over, or all but."""
-        return tuple(
-            seat
-            for seat, other in enumerate(pairing.players)
-            if other != name
-            and (timer := self._expected.get(other)) is not None
-            and timer.left_s <= _ALL_BUT_S
-        )
 
     def _over(
         self,
@@ -381,8 +352,8 @@ class RunningStage:
             if self._arbiter.is_out(name):
                 self._strike(name)
             else:
-                self._left.pop(name, None)
-                self._not_waited_for(name)
+                self._absences.forgive(name)
+                self._absences.cancel(name)
                 if self._queue.waits_for(name):
                     self._free_tables(name)
 
@@ -412,7 +383,3 @@ class RunningStage:
     def _end_if_all_settled(self) -> None:
         if self.settled == len(self._pairings) and not self._done.done():
             self._done.set_result(None)
-
-    def _not_waited_for(self, name: str) -> None:
-        if (timer := self._expected.pop(name, None)) is not None:
-            timer.cancel()

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from arena.competitions.arbiter import Listener
 from arena.competitions.competition import Competition
 from arena.competitions.ledger import Ledger, Report
+from arena.competitions.listener import Listener
 from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import FORGIVABLE, Finding
