@@ -15,6 +15,7 @@ from protocol.messages import (
     Limits,
     Termination,
     Verdict,
+    Welcome,
 )
 
 OFFENCES = (
@@ -154,3 +155,9 @@ def test_an_answers_value_may_not_be_what_json_has_not(value: object) -> None:
 def test_messages_are_frozen(union: type) -> None:
     for cls in union.__args__:  # type: ignore[attr-defined]
         assert cls.__struct_config__.frozen
+
+
+def test_a_welcome_that_does_not_say_so_is_not_one_of_practice() -> None:
+    raw = {"type": "welcome", "protocol": 1, "bot": "b", "session": "s", "limits": {}}
+
+    assert not msgspec.convert(raw, Welcome).practice
