@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import validating
-from tests.lanes import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.support import frame_validation
+from tests.support.lanes import (
+    pytest_collection_modifyitems,
+    pytest_xdist_make_scheduler,
+)
 
 __all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
@@ -31,16 +34,18 @@ def _state_of_bots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _frames_of_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Programs that tests start hold their frames against the schemas, too."""
     paths = [
-        str(Path(__file__).parent / "hooks"),
+        str(Path(__file__).parent / "support/hooks"),
         *filter(None, [os.environ.get("PYTHONPATH")]),
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))
-        patch.setenv(validating.FILE, str(tmp_path_factory.mktemp("frames") / "faults"))
+        patch.setenv(
+            frame_validation.FILE, str(tmp_path_factory.mktemp("frames") / "faults")
+        )
         yield
 
 
-validating.install()
+frame_validation.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A test in which a frame fits no schema has failed, whoever wrote it."""
-    validating.taken()  # what came between tests
+    frame_validation.taken()  # what came between tests
     yield
-    faults = validating.taken()
+    faults = frame_validation.taken()
     if faults and item.get_closest_marker("made_up") is None:
         pytest.fail("\n".join(faults[:10]), pytrace=False)

@@ -65,7 +65,7 @@ from tests.documents import (
     without_blocks,
     words,
 )
-from tests.serving import free_port
+from tests.support.arena_process import free_port
 
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 SETS_UP = "python3 -m venv"  # such a line makes an environment of its own

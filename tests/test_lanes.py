@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import ELSEWHERE, IN_NO_HURRY, LONG, TIMED, lane
+from tests.support.lanes import ELSEWHERE, IN_NO_HURRY, LONG, TIMED, lane
 
 ROOT = Path(__file__).parent.parent
 
@@ -51,7 +51,7 @@ def test_two_processes_share_the_tests_lane_by_lane(tmp_path: Path) -> None:
     if find_spec("xdist") is None:
         assert not os.environ.get("CI"), "pytest-xdist is not installed"
         pytest.skip("pytest-xdist is not installed")
-    (tmp_path / "conftest.py").write_text("from tests.lanes import *\n")
+    (tmp_path / "conftest.py").write_text("from tests.support.lanes import *\n")
     for folder in ("tests", "tests/e2e"):
         (tmp_path / folder).mkdir()
         for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""The soak (tests/soak.py) runs, and finds what it is there to find; for how long nothing leaks is for the command to say."""
+"""The soak (tests/tools/soak.py) runs, and finds what it is there to find; for how long nothing leaks is for the command to say."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from tests import soak
-from tests.soak_outcome import LEFT, Outcome, Sample, trend_mib
+from tests.tools import soak
+from tests.tools.soak_outcome import LEFT, Outcome, Sample, trend_mib
 
 NOTHING = Sample(0.0, 40.0, 10, 0, 0, 2, 2, 0, 0, 0.1, 0)
 

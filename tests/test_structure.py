@@ -176,6 +176,43 @@ def test_every_public_module_lists_what_is_public(module: Path) -> None:
     assert "__all__" in targets or not is_public
 
 
+# ---- Tests
+
+
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+
+def test_beside_tests_and_fixtures_there_are_only_support_and_tools() -> None:
+    stray = {
+        path.relative_to(ROOT / "tests").as_posix()
+        for path in TESTS
+        if path.relative_to(ROOT / "tests").parts[0] not in ("support", "tools")
+        and path.name != "conftest.py"
+        and not path.name.startswith("test_")
+    }
+
+    assert stray == set()
+
+
+def test_no_test_hides_among_support_and_tools() -> None:
+    assert [
+        path.name
+        for path in TESTS
+        if {"support", "tools"} & {*path.relative_to(ROOT / "tests").parts[:1]}
+        and path.name.startswith("test_")
+    ] == []
+
+
+def test_folders_of_tests_are_those_of_the_packages() -> None:
+    folders = {
+        path.parent.relative_to(ROOT / "tests")
+        for path in TESTS
+        if path.relative_to(ROOT / "tests").parts[0] in PACKAGES
+    }
+
+    assert {folder for folder in folders if not (ROOT / folder).is_dir()} == set()
+
+
 # ---- Games
 
 

@@ -1,251 +1,22 @@
-"""An arena on a real socket, and bots that speak the wire by hand: nothing of ours is on their side of it."""
+"""Fixtures for tests with sockets and processes."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import random
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgpack  # type: ignore[import-untyped]
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
 
-from arena.engine.match import MatchResult
-from arena.games import GAMES
-from arena.referee.live_match import Table
-from arena.referee.referee import Conduct
-from arena.server.gateway import Gateway
-from protocol.messages import Limits, Verdict
-from tests import serving
-
-TIMEOUT_S = 20.0  # nothing here takes more than a second or two
-
-LIMITS = Limits(
-    decision_ms=2_000,
-    bank_ms=2_000,
-    hard_ms=4_000,
-    start_ms=4_000,
-    grace_ms=4_000,
-    hello_ms=4_000,
-    frame_bytes=16 * 1024,
+from protocol.messages import Limits
+from tests.support import arena_process
+from tests.support.gateway_bots import (
+    LIMITS_NOW,
+    TIMEOUT_S,
+    Scenario,
+    StartedProgram,
+    _arena,
 )
-
-Message = dict[str, Any]
-
-
-class Raw:
-    """A bot by hand."""
-
-    def __init__(
-        self,
-        websocket: ClientConnection,
-        name: str,
-        *,
-        encoding: str = "json",
-        batch: bool = False,
-    ) -> None:
-        self.websocket = websocket
-        self.name = name
-        self.batch = batch
-        self.is_json = encoding == "json"
-        self.session = ""
-        self.overs: list[Message] = []
-        self._waiting: list[Message] = []
-        self._random = random.Random(name)
-
-    async def say(self, *messages: Message, **one: Any) -> None:
-        """One frame: a message, or several in an array."""
-        what: Any = list(messages) if messages else one
-        if self.is_json:
-            await self.websocket.send(json.dumps(what))
-        else:
-            await self.websocket.send(msgpack.packb(what))
-
-    async def hear(self) -> Message:
-        """The next message."""
-        while not self._waiting:
-            frame = await self.websocket.recv()
-            assert isinstance(frame, str) is self.is_json
-            what = json.loads(frame) if self.is_json else msgpack.unpackb(frame)
-            assert self.batch or isinstance(what, dict)
-            self._waiting = what if isinstance(what, list) else [what]
-        return self._waiting.pop(0)
-
-    async def hears(self, kind: str) -> Message:
-        """The next message, which must be of that type."""
-        message = await self.hear()
-        assert message["type"] == kind, message
-        return message
-
-    async def hello(self, **fields: Any) -> Message:
-        """Say hello and be welcome."""
-        await self.say(**self.a_hello(**fields))
-        welcome = await self.hears("welcome")
-        self.session = welcome["session"]
-        return welcome
-
-    def a_hello(self, **fields: Any) -> Message:
-        """A hello that is fine but for the fields given."""
-        hello = {
-            "type": "hello",
-            "protocol": 1,
-            "name": self.name,
-            "games": list(GAMES),
-            "batch": self.batch,
-        }
-        return hello | fields
-
-    async def ready(self) -> Message:
-        """Take the chair that is offered next."""
-        match = await self.hears("match")
-        await self.say(type="ready", match=match["match"], nonce=f"by {self.name}")
-        return match
-
-    async def answer(self, ask: Message, value: Any = None) -> None:
-        """Answer a question, by default with any legal answer."""
-        if value is None:
-            value = self.choose(ask["legal"])
-        await self.say(type="answer", match=ask["match"], ask=ask["ask"], value=value)
-
-    def choose(self, legal: Any) -> Any:
-        if isinstance(legal, dict):
-            return self._random.randint(legal["min"], legal["max"])
-        return self._random.choice(legal)
-
-    async def play(self, matches: int = 1) -> list[Message]:
-        """Play until so many more matches are over."""
-        wanted = len(self.overs) + matches
-        while len(self.overs) < wanted:
-            message = await self.hear()
-            match message["type"]:
-                case "match":
-                    await self.say(
-                        type="ready", match=message["match"], nonce=f"by {self.name}"
-                    )
-                case "ask":
-                    await self.answer(message)
-                case "over":
-                    self.overs.append(message)
-                case other:
-                    raise AssertionError(f"{self.name} heard {other}: {message}")
-        return self.overs[-matches:]
-
-    async def refused(self) -> tuple[str, str, int | None]:
-        """What is said and how it is closed: the code and text of `refused`, and the close code."""
-        code, text = "", ""
-        with suppress(ConnectionClosed):
-            while True:
-                message = await self.hear()
-                if message["type"] == "refused":
-                    code, text = message["code"], message["text"]
-        return code, text, self.websocket.close_code
-
-    async def closed(self) -> int | None:
-        """The close code, once the arena has closed."""
-        await self.websocket.wait_closed()
-        return self.websocket.close_code
-
-    async def vanish(self) -> None:
-        """Lose the connection without a word."""
-        self.websocket.transport.abort()
-        await self.websocket.wait_closed()
-
-
-class Arena:
-    """A gateway on a free port, and what became of its matches."""
-
-    def __init__(self, gateway: Gateway, port: int) -> None:
-        self.gateway = gateway
-        self.port = port
-        self.url = f"ws://127.0.0.1:{port}"
-        self.over: dict[str, tuple[MatchResult, Verdict | None]] = {}
-        self._changed = asyncio.Condition()
-
-    @asynccontextmanager
-    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[Raw]:
-        """A connection that has said nothing yet."""
-        async with connect(self.url, compression=None, max_size=None) as websocket:
-            yield Raw(websocket, name, **options)
-
-    @asynccontextmanager
-    async def bot(
-        self, name: str = "ann", *, tables: int = 1, **options: Any
-    ) -> AsyncIterator[Raw]:
-        """A bot that is welcome."""
-        async with self.stranger(name, **options) as bot:
-            await bot.hello(tables=tables)
-            yield bot
-
-    def open(self, game: str, *names: str, **settings: object) -> Table:
-        """A match between bots that are here."""
-        return self.gateway.conduct.open(
-            GAMES[game],
-            GAMES[game].vocabulary.read_settings(settings),
-            [self.gateway.players[name] for name in names],
-            self.gateway.limits,
-            self._on_over,
-        )
-
-    async def result(self, table: Table) -> tuple[MatchResult, Verdict | None]:
-        """What came of a match, once it is over."""
-        await self.until(lambda: table.id in self.over)
-        return self.over[table.id]
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait for something that a bot or a match brings about."""
-        async with self._changed:
-            await self._changed.wait_for(holds)
-
-    def plays(self, name: str) -> bool:
-        """Whether a bot of that name is connected."""
-        player = self.gateway.players.get(name)
-        return player is not None and player.connection is not None
-
-    async def still_plays(self) -> None:
-        """Two more bots play a match here, whatever has happened before."""
-        async with self.bot("well 1") as one, self.bot("well 2") as two:
-            table = self.open("ace_king_queen", "well 1", "well 2", hands=4)
-            await asyncio.gather(one.play(), two.play())
-            result, verdict = await self.result(table)
-            assert (result.termination.kind.value, verdict) == ("completed", None)
-
-    def changed(self) -> None:
-        asyncio.get_running_loop().call_soon(
-            lambda: asyncio.ensure_future(self._notify())
-        )
-
-    async def _notify(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
-    def _on_over(
-        self, table: Table, result: MatchResult, verdict: Verdict | None
-    ) -> None:
-        self.over[table.id] = (result, verdict)
-        self.changed()
-
-
-Scenario = Callable[[Arena], Awaitable[None]]
-
-
-@asynccontextmanager
-async def _arena(limits: Limits) -> AsyncIterator[Arena]:
-    loop = asyncio.get_running_loop()
-    arenas: list[Arena] = []
-    gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
-    port = await gateway.open("127.0.0.1", 0)
-    arenas.append(Arena(gateway, port))
-    try:
-        yield arenas[0]
-    finally:
-        await gateway.close()
-        await asyncio.sleep(0)  # what the last connections have set off
 
 
 @pytest.fixture
@@ -263,50 +34,13 @@ def in_arena() -> Callable[..., None]:
     return run
 
 
-LIMITS_NOW = {name: getattr(LIMITS, name) for name in LIMITS.__struct_fields__}
-
-
-class Program:
-    """A program of ours that runs beside the test."""
-
-    def __init__(self, *words: str, **options: Any) -> None:
-        self.process: subprocess.Popen[str] = subprocess.Popen(
-            [sys.executable, "-m", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            **options,
-        )
-        self.said = ""
-
-    def until(self, text: str) -> str:
-        """Read stderr until a line that has the text; the line."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self.said += line
-            if text in line:
-                return line
-        raise AssertionError(f"expected a line with {text!r}, got:\n{self.said}")
-
-    def ends(self) -> tuple[int, str, str]:
-        """Its exit status, stdout and stderr, once it has ended."""
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, self.said + err
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-
-
 @pytest.fixture
-def start() -> Iterator[Callable[..., Program]]:
+def start() -> Iterator[Callable[..., StartedProgram]]:
     """Start a program, `python -m ...`; what is left at the end of the test is killed."""
-    programs: list[Program] = []
+    programs: list[StartedProgram] = []
 
-    def call(*words: str, **options: Any) -> Program:
-        programs.append(Program(*words, **options))
+    def call(*words: str, **options: Any) -> StartedProgram:
+        programs.append(StartedProgram(*words, **options))
         return programs[-1]
 
     yield call
@@ -317,4 +51,4 @@ def start() -> Iterator[Callable[..., Program]]:
 @pytest.fixture
 def free_port() -> int:
     """A port that nobody listens on."""
-    return serving.free_port()
+    return arena_process.free_port()

@@ -25,8 +25,8 @@ from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import Done, Instruct, Limits, Progress
-from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena
-from tests.rogues.guessing import attack
+from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena
+from tests.tools.token_guessing import attack
 
 pytestmark = pytest.mark.e2e
 
@@ -48,7 +48,7 @@ REFUSED = {
 
 
 def in_arena(
-    scenario: Callable[[Arena], Any],
+    scenario: Callable[[GatewayArena], Any],
     access: Access | None = ROSTER,
     limits: Limits = LIMITS,
     **options: Any,
@@ -66,8 +66,8 @@ def in_arena(
 @asynccontextmanager
 async def opened(
     access: Access | None, limits: Limits, **options: Any
-) -> AsyncIterator[Arena]:
-    arenas: list[Arena] = []
+) -> AsyncIterator[GatewayArena]:
+    arenas: list[GatewayArena] = []
     gateway = Gateway(
         Conduct(asyncio.get_running_loop().time),
         limits,
@@ -75,7 +75,7 @@ async def opened(
         access=access,
         **options,
     )
-    arenas.append(Arena(gateway, await gateway.open("127.0.0.1", 0)))
+    arenas.append(GatewayArena(gateway, await gateway.open("127.0.0.1", 0)))
     try:
         yield arenas[0]
     finally:
@@ -83,7 +83,7 @@ async def opened(
         await asyncio.sleep(0)
 
 
-async def refuses(arena: Arena, **fields: Any) -> tuple[Any, int | None]:
+async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Any, int | None]:
     """All that a stranger hears, and how it is closed."""
     async with arena.stranger() as bot:
         await bot.say(**bot.a_hello(**fields))
@@ -107,7 +107,7 @@ async def refuses(arena: Arena, **fields: Any) -> tuple[Any, int | None]:
     ],
 )
 def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
 
@@ -117,7 +117,7 @@ def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
 
 
 def test_a_stolen_session_is_no_good_without_its_token() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
             for token in (None, "guessed"):
@@ -134,7 +134,7 @@ def test_a_stolen_session_is_no_good_without_its_token() -> None:
     ("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")]
 )
 def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger(said) as bot:
             welcome = await bot.hello(token=ANN)
 
@@ -148,7 +148,7 @@ def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None
 
 
 def test_a_program_per_game_plays_with_one_token() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann/akq") as one, arena.stranger("ben") as two:
             await one.hello(token=ANN)
             await two.hello(token=BEN)
@@ -164,7 +164,7 @@ def test_a_program_per_game_plays_with_one_token() -> None:
 
 
 def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         assert await refuses(arena, name="ann") == (REFUSED, 4001)
         assert await refuses(arena, name="ben/gin", token=ANN[:-1]) == (REFUSED, 4001)
         async with arena.bot("zed"), arena.stranger("ann") as ann:
@@ -178,7 +178,7 @@ def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
 
 
 def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
             await ann.hello(token=ANN)
             await ben.hello(token=BEN)
@@ -213,7 +213,7 @@ def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
 
 
 def test_who_gets_another_token_has_done_nothing() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
             await ann.hello(token=ANN)
             await ben.hello(token=BEN)
@@ -236,7 +236,7 @@ def test_who_gets_another_token_has_done_nothing() -> None:
 
 
 def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
             await ann.hello(token=ANN)
             await ben.hello(token=BEN)
@@ -262,7 +262,7 @@ def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) ->
         for one in roster.take([Student(name="ann"), Student(name="ben")]).new
     }
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         watch = RosterWatch(roster, arena.gateway.roster_changed, roster.revision())
         watching = asyncio.create_task(watch.run())
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
@@ -322,7 +322,7 @@ def test_an_instructor_is_heard_as_often_as_needed(
 ) -> None:
     office = Office()
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger(encoding=encoding) as prof:
             await prof.say(**word("pause", competition="monday"))
             done = await prof.hears("done")
@@ -353,7 +353,7 @@ def test_an_instructor_is_heard_as_often_as_needed(
 def test_nobody_else_is_heard(token: str) -> None:
     office = Office()
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         for fields in ({}, {"protocol": 7}, {"action": "stop"}):
             async with arena.stranger() as stranger:
                 await stranger.say(**word(token=token, **fields))
@@ -372,7 +372,7 @@ def test_nobody_else_is_heard(token: str) -> None:
 
 
 def test_another_version_is_told_to_an_instructor() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as prof:
             await prof.say(**word(protocol=7))
 
@@ -386,7 +386,7 @@ def test_another_version_is_told_to_an_instructor() -> None:
 
 
 def test_an_arena_without_competitions_takes_no_instructions() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as prof:
             await prof.say(**word())
 
@@ -396,7 +396,7 @@ def test_an_arena_without_competitions_takes_no_instructions() -> None:
 
 
 def test_without_a_roster_there_is_no_instructor() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as prof:
             await prof.say(**word())
 
@@ -406,7 +406,7 @@ def test_without_a_roster_there_is_no_instructor() -> None:
 
 
 def test_a_player_does_not_instruct() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
             await ann.say(**word())
@@ -421,7 +421,7 @@ def test_a_player_does_not_instruct() -> None:
 
 
 def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as prof, arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
             await prof.say(**word())
@@ -443,7 +443,7 @@ def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
 def test_a_fault_of_ours_is_not_the_instructors(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as prof:
             await prof.say(**word("stop"))
 
@@ -461,7 +461,7 @@ def test_a_fault_of_ours_is_not_the_instructors(
 def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
     is_playing: bool,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
             await ann.hello(token=ANN)
             await ben.hello(token=BEN)
@@ -495,7 +495,7 @@ def test_who_waits_in_the_line_is_cut_in_the_end(
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
             await ann.hello(token=ANN)
             await ben.hello(token=BEN)
@@ -514,8 +514,8 @@ def test_who_waits_in_the_line_is_cut_in_the_end(
 
 
 def test_the_same_arena_may_listen_on_several_addresses() -> None:
-    async def scenario(arena: Arena) -> None:
-        second = Arena(arena.gateway, await arena.gateway.open("127.0.0.1", 0))
+    async def scenario(arena: GatewayArena) -> None:
+        second = GatewayArena(arena.gateway, await arena.gateway.open("127.0.0.1", 0))
         assert second.port != arena.port
         async with arena.bot("zed") as one, second.bot("yve") as two:
             table = arena.open("ace_king_queen", "zed", "yve", hands=3)
@@ -534,7 +534,7 @@ def test_the_same_arena_may_listen_on_several_addresses() -> None:
 def test_nothing_is_logged_when_strangers_come_and_go(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("zed") as zed:
             arena.open("blackjack", "zed", hands=1)
             for _ in range(30):

@@ -27,11 +27,11 @@ from arena.storage.roster_csv import Student
 from arena.storage.store import Store
 from bots.client import Client
 from protocol.strategy import find
-from tests import second_look, serving
-from tests.e2e.browser import Look, browser
+from tests.support import arena_process, independent_audit
+from tests.support.browser import BrowserWindow, browser
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
@@ -55,7 +55,7 @@ settings = { hands = 20 }
 class School:
     """A class with its tokens, and `arena serve --config` as a process."""
 
-    def __init__(self, start: Callable[..., Program], folder: Path) -> None:
+    def __init__(self, start: Callable[..., StartedProgram], folder: Path) -> None:
         self._start = start
         self._folder = folder
         self._db = ("--db", str(folder / "class.db"))
@@ -63,12 +63,12 @@ class School:
         people, tokens = folder / "class.csv", folder / "tokens.csv"
         people.write_text("\n".join(["name", *CLASS]))
         where = (*self._db, "--tokens", str(tokens))
-        serving.printed("roster", "import", str(people), *where)
+        arena_process.printed("roster", "import", str(people), *where)
         with tokens.open(encoding="utf-8-sig", newline="") as file:
             self._tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
-        self._eva = serving.printed("roster", "instructor", *self._db)["token"]
+        self._eva = arena_process.printed("roster", "instructor", *self._db)["token"]
 
-    def serve(self, more: str, port: int = 0) -> Program:
+    def serve(self, more: str, port: int = 0) -> StartedProgram:
         """The arena, once it can be reached."""
         (self._folder / "class.toml").write_text(CONFIG + more)
         where = ("--config", "class.toml", "--port", str(port))
@@ -87,21 +87,23 @@ class School:
 
     def says(self, *words: str) -> Any:
         """A word of the instructor's."""
-        return serving.printed(*words, "--url", self.url, "--token", self._eva)
+        return arena_process.printed(*words, "--url", self.url, "--token", self._eva)
 
-    def over(self, arena: Program) -> dict[str, Any]:
+    def over(self, arena: StartedProgram) -> dict[str, Any]:
         """The arena's report of the one competition; all that is in the database fits."""
         status, out, err = arena.ends()
         assert status == 0, err
         report: dict[str, Any] = json.loads(out)
-        checked = serving.run("verify", str(self._folder / "class.db"))
+        checked = arena_process.run("verify", str(self._folder / "class.db"))
         assert checked.returncode == 0, checked.stdout + checked.stderr
-        assert [*second_look.whole(second_look.read(self._folder / "class.db"))] == []
+        assert [
+            *independent_audit.whole(independent_audit.read(self._folder / "class.db"))
+        ] == []
         return report
 
 
 @pytest.fixture
-def school(start: Callable[..., Program], tmp_path: Path) -> School:
+def school(start: Callable[..., StartedProgram], tmp_path: Path) -> School:
     return School(start, tmp_path)
 
 
@@ -154,7 +156,7 @@ def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> No
     arena.until("cup waits: 0 of 4")
     school.comes("cem")
     words = ("start", "cup", "--url", school.url, "--token", school._eva)
-    refused = serving.run(*words)
+    refused = arena_process.run(*words)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
         "arena: expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected\n"
@@ -197,7 +199,7 @@ def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
 ) -> None:
     with browser() as chromium:
         arena = school.serve(LATER)
-        look = Look(chromium, school.url.replace("ws", "http", 1))
+        look = BrowserWindow(chromium, school.url.replace("ws", "http", 1))
         waiting = look.to().get_by_role("region", name="Runs that wait for bots")
         cup = waiting.get_by_role("article").filter(has_text="cup")
         cup.get_by_text("Waits: 0 of 4 here, it starts with 3").wait_for()

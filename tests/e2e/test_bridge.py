@@ -19,18 +19,18 @@ import bots
 from bots.line_program import LineProgram, ProgramFailed, read_command
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
-from tests import serving
 from tests.e2e.test_tls import make
+from tests.support import arena_process
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(sys.platform == "win32", reason="it uses signals"),
 ]
 
-Start = Callable[..., "Program"]
+Start = Callable[..., "StartedProgram"]
 
 PLAIN = """
 import json, os, random, sys
@@ -117,7 +117,7 @@ class Cutter:
 
 def carried(
     start: Start, folder: Path, command: str, url: str, *words: str, **env: str
-) -> Program:
+) -> StartedProgram:
     """`arena connect 'stdio: COMMAND'`, in a folder."""
     options = ("--url", url, *words)
     environment = {**os.environ, **env}
@@ -218,7 +218,9 @@ def test_a_carried_program_passes_arena_check_in_all_games(plain: Path) -> None:
 def test_a_token_is_said_for_the_program(start: Start, plain: Path) -> None:
     db = str(plain / "arena.db")
     (plain / "class.csv").write_text("name\nann\n")
-    roster = serving.printed("roster", "import", str(plain / "class.csv"), "--db", db)
+    roster = arena_process.printed(
+        "roster", "import", str(plain / "class.csv"), "--db", db
+    )
     token = roster["new"][0]["token"]
     arena = start("arena", "serve", "--port", "0", "--db", db)
     url = arena.until("arena at ws://").split()[2]

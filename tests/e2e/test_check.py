@@ -1,4 +1,4 @@
-"""`arena check` on whole programs: each broken bot of `tests/rogues/broken.py` fails at the right step with the right hint.
+"""`arena check` on whole programs: each broken bot of `tests/support/rogues/broken.py` fails at the right step with the right hint.
 
 All of them are checked at the same time, by the first test that asks, and each only up to its first failure: the steps before must have
 passed. Bots that behave are checked to the end, through the command line.
@@ -25,8 +25,8 @@ from arena.authoring.conformance.bot import Bot
 from arena.authoring.conformance.run import run
 from arena.sandbox.launcher import read_program
 from protocol.messages import Limits
-from tests.rogues import broken
-from tests.rogues.broken import LINES, WAYS
+from tests.support.rogues import broken
+from tests.support.rogues.broken import LINES, WAYS
 
 pytestmark = [
     pytest.mark.e2e,

@@ -17,11 +17,11 @@ from arena.cli._addresses import elsewhere
 from arena.storage.store import State, Store
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
-Start = Callable[..., "Program"]
+Start = Callable[..., "StartedProgram"]
 
 MINE = """
 from bots.ace_king_queen import PlayerStrategy
@@ -60,10 +60,10 @@ def db(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def serve(start: Start, db: Path) -> Callable[..., tuple[Program, str]]:
+def serve(start: Start, db: Path) -> Callable[..., tuple[StartedProgram, str]]:
     """Start an arena on a free port; the program and its address."""
 
-    def call(*words: str) -> tuple[Program, str]:
+    def call(*words: str) -> tuple[StartedProgram, str]:
         program = start("arena", "serve", "--port", "0", "--db", str(db), *words)
         line = program.until("arena at ws://")
         return program, line.split()[2]
@@ -71,7 +71,7 @@ def serve(start: Start, db: Path) -> Callable[..., tuple[Program, str]]:
     return call
 
 
-def one_line(program: Program, status: int) -> str:
+def one_line(program: StartedProgram, status: int) -> str:
     """What a program that was called wrong says, without a traceback."""
     ended, out, err = program.ends()
 

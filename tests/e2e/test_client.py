@@ -23,7 +23,7 @@ from protocol.strategy import find, house_bots
 from protocol.vocabulary import Question, Range
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena, Program, Raw
+    from tests.support.gateway_bots import GatewayArena, RawBot, StartedProgram
 
 pytestmark = pytest.mark.e2e
 
@@ -36,7 +36,7 @@ SHORT: dict[str, dict[str, object]] = {
 }
 
 Run = Callable[..., None]
-Start = Callable[..., "Program"]
+Start = Callable[..., "StartedProgram"]
 
 BOT = """
 import os, sys, time
@@ -72,15 +72,15 @@ def bot_file(tmp_path: Path) -> Callable[[str], str]:
     return write
 
 
-async def here(arena: Arena, name: str) -> None:
+async def here(arena: GatewayArena, name: str) -> None:
     await arena.until(lambda: name in arena.gateway.players)
 
 
-async def ended(program: Program) -> tuple[int, str, str]:
+async def ended(program: StartedProgram) -> tuple[int, str, str]:
     return await asyncio.to_thread(program.ends)
 
 
-def connect(start: Start, arena: Arena, *words: str) -> Program:
+def connect(start: Start, arena: GatewayArena, *words: str) -> StartedProgram:
     return start("bots", *words, "--url", arena.url)
 
 
@@ -88,9 +88,9 @@ def connect(start: Start, arena: Arena, *words: str) -> Program:
 def test_a_house_bot_plays_until_the_arena_closes(
     in_arena: Run, start: Start, options: tuple[str, ...]
 ) -> None:
-    programs: list[Program] = []
+    programs: list[StartedProgram] = []
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         programs.append(connect(start, arena, "blackjack", "simple", *options))
         await here(arena, "simple")
         _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
@@ -110,7 +110,7 @@ def test_a_house_bot_plays_until_the_arena_closes(
 def test_two_implementations_of_msgpack_meet_in_every_game(
     in_arena: Run, game: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         rivals = [*house_bots(game)]
         names = [f"{bot} {seat}" for seat, bot in enumerate(rivals)]
         clients = [
@@ -138,7 +138,7 @@ def test_two_implementations_of_msgpack_meet_in_every_game(
 def test_whoever_stops_a_bot_lets_it_say_goodbye(
     in_arena: Run, start: Start, number: signal.Signals
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(start, arena, "akq", "random")
         await here(arena, "random")
         async with arena.bot("raw"):
@@ -160,7 +160,7 @@ def test_whoever_stops_a_bot_lets_it_say_goodbye(
 def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
     in_arena: Run, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(
             start,
             arena,
@@ -195,7 +195,7 @@ def test_J2_a_strategy_that_raises_has_crashed(
     decide: str,
     error: str,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(start, arena, bot_file(decide))
         await here(arena, "mine")
         result, verdict = await arena.result(arena.open("blackjack", "mine"))
@@ -217,7 +217,7 @@ def test_J2_a_strategy_that_raises_has_crashed(
 def test_J2_a_process_that_dies_has_lost_its_connection(
     in_arena: Run, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         connect(start, arena, bot_file("os._exit(3)"))
         await here(arena, "mine")
         result, _ = await arena.result(arena.open("blackjack", "mine"))
@@ -230,7 +230,7 @@ def test_J2_a_process_that_dies_has_lost_its_connection(
 def test_J7_a_slow_bot_with_many_tables_is_in_time(
     in_arena: Run, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         path = bot_file("time.sleep(0.1)")
         connect(start, arena, path, "--tables", "8")
         await here(arena, "mine")
@@ -245,7 +245,7 @@ def test_J7_a_slow_bot_with_many_tables_is_in_time(
 def test_a_bot_comes_back_with_its_memory_when_its_connection_is_lost(
     in_arena: Run, start: Start
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(start, arena, "akq", "learner")
         await here(arena, "learner")
         async with arena.bot("raw") as raw:
@@ -293,9 +293,9 @@ def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
 def test_a_bot_gives_up_when_its_patience_ends(
     in_arena: Run, start: Start, free_port: int
 ) -> None:
-    programs: list[Program] = []
+    programs: list[StartedProgram] = []
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         programs.append(
             connect(start, arena, "akq", "nash", "--patience", "0.5", "--quiet")
         )
@@ -342,7 +342,7 @@ async def nothing() -> None:
 
 
 async def by_script(
-    raw: Raw,
+    raw: RawBot,
     before: dict[int, Callable[[], Awaitable[None]]],
     after: dict[int, Callable[[], Awaitable[None]]],
 ) -> None:
@@ -396,7 +396,7 @@ def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
     file = tmp_path / "session.json"
     words = (game, bot, "--seed", "s", "--session", str(file), "--encoding", encoding)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         programs = [connect(start, arena, *words)]
         await here(arena, bot)
 
@@ -439,7 +439,7 @@ def test_many_matches_go_on_after_a_crash(
     words = ("akq", "learner", "--tables", "8")  # a seed of its own for every match
     strategies: list[str] = []
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(start, arena, *words)
         await here(arena, "learner")
         async with arena.bot("raw", tables=8) as raw:
@@ -477,7 +477,7 @@ def test_many_matches_go_on_after_a_crash(
 def test_a_second_process_does_not_take_the_session_over(
     in_arena: Run, start: Start, state: Path
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         connect(start, arena, "akq", "learner")
         await here(arena, "learner")
         player = arena.gateway.players["learner"]
@@ -501,7 +501,7 @@ def test_a_second_process_does_not_take_the_session_over(
 def test_J4_who_plays_illegally_is_told_what_to_do(
     in_arena: Run, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = connect(start, arena, bot_file("return 'raise'"))
         await here(arena, "mine")
         await arena.result(arena.open("blackjack", "mine"))
@@ -517,7 +517,7 @@ def test_J4_who_plays_illegally_is_told_what_to_do(
 def test_in_practice_a_bot_that_plays_illegally_plays_on(
     in_arena: Run, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         program = connect(start, arena, bot_file("return 'raise'"))
         await here(arena, "mine")

@@ -1,4 +1,4 @@
-"""A small class; `python -m tests.course` has one of sixty, and says what it does."""
+"""A small class; `python -m tests.tools.simulated_class` has one of sixty, and says what it does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.course import GAMES, Class
+from tests.tools.simulated_class import GAMES, Class
 
 pytestmark = [
     pytest.mark.e2e,

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.real_arena import REAL, RealArena, outcomes_of, run_of
-from tests.network import Network, Unavailable
-from tests.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
+from tests.support.network_namespace import NamespaceNetwork, Unavailable
+from tests.support.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
+from tests.support.served_arena import REAL, ServedArena, outcomes_of, run_of
 
 if TYPE_CHECKING:
-    from tests.e2e.real_arena import Outcome
+    from tests.support.served_arena import PlayedCases
 
 pytestmark = [
     pytest.mark.e2e,
@@ -48,14 +48,14 @@ class Lines:
         mended: the short one is again.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: NamespaceNetwork) -> None:
         self.network = network
         self.asleep = asyncio.Event()
         self.soon = asyncio.Event()
         self.cut = asyncio.Event()
         self.mended = asyncio.Event()
 
-    async def conduct(self, arena: RealArena) -> None:
+    async def conduct(self, arena: ServedArena) -> None:
         """Cut both, and mend them."""
         await self.asleep.wait()
         self.soon.set()
@@ -69,16 +69,16 @@ class Lines:
         await asyncio.sleep(OUT_S - AWAY_S)
         self.network.mend("long")
 
-    async def answers_later(self, arena: RealArena, name: str) -> Any:
+    async def answers_later(self, arena: ServedArena, name: str) -> Any:
         """Is asked just before, and answers when packets arrive again: the next question."""
         return await self.answers(arena, name, self.mended)
 
-    async def answers_meanwhile(self, arena: RealArena, name: str) -> Any:
+    async def answers_meanwhile(self, arena: ServedArena, name: str) -> Any:
         """Is asked just before, and answers while packets are lost: the next question."""
         return await self.answers(arena, name, self.cut, THINK_S)
 
     async def answers(
-        self, arena: RealArena, name: str, when: asyncio.Event, later_s: float = 0.0
+        self, arena: ServedArena, name: str, when: asyncio.Event, later_s: float = 0.0
     ) -> Any:
         """No end of the connection closes it: it answers, and is asked again."""
         hand = await arena.bot(name, "short")
@@ -94,7 +94,7 @@ class Lines:
         await hand.finishes()
         return following
 
-    async def resumes(self, arena: RealArena, name: str) -> PlainBot:
+    async def resumes(self, arena: ServedArena, name: str) -> PlainBot:
         """Is asked just before, and closes by its keepalive; later it comes back."""
         await self.soon.wait()
         bot = self.impatient(arena, name, "three_card_poker")
@@ -106,13 +106,13 @@ class Lines:
         await bot.play_one()
         return bot
 
-    async def between_matches(self, arena: RealArena, name: str) -> PlainBot:
+    async def between_matches(self, arena: ServedArena, name: str) -> PlainBot:
         """Closes by its keepalive while it plays nothing; the old connection's bytes may arrive before the new one's."""
         bot = self.impatient(arena, name, "ace_king_queen")
         await bot.play_one()
         return bot
 
-    def impatient(self, arena: RealArena, name: str, game: str) -> PlainBot:
+    def impatient(self, arena: ServedArena, name: str, game: str) -> PlainBot:
         return PlainBot(
             *(arena.url("short"), name, [game]),
             dial=lambda: arena.dial("short"),
@@ -120,13 +120,13 @@ class Lines:
             **IMPATIENT,
         )
 
-    async def the_other(self, arena: RealArena, name: str) -> None:
+    async def the_other(self, arena: ServedArena, name: str) -> None:
         """Whom that one plays with, later."""
         await self.mended.wait()
         hand = await arena.bot(name, "desk", "ace_king_queen")
         await hand.play()
 
-    async def sleeps(self, arena: RealArena, name: str) -> None:
+    async def sleeps(self, arena: ServedArena, name: str) -> None:
         """A laptop that is closed: neither its program nor its kernel does anything."""
         process = await arena.frozen(name, "long")
         self.asleep.set()
@@ -134,7 +134,7 @@ class Lines:
         await asyncio.sleep(OUT_S)
         process.send_signal(signal.SIGCONT)
 
-    async def stands_still(self, arena: RealArena, name: str) -> None:
+    async def stands_still(self, arena: ServedArena, name: str) -> None:
         """Its program does nothing for as long, and its kernel is awake."""
         await self.cut.wait()
         process = await arena.frozen(name, "desk")
@@ -154,10 +154,10 @@ RUNS = [
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
     folder = tmp_path_factory.mktemp("network")
     try:
-        with Network("short", "long", "desk") as network:
+        with NamespaceNetwork("short", "long", "desk") as network:
             lines = Lines(network)
             cases = {
                 case.__name__: case
@@ -167,7 +167,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
                     *(lines.sleeps, lines.stands_still),
                 )
             }
-            arena = RealArena(folder, LIMITS, RUNS, network)
+            arena = ServedArena(folder, LIMITS, RUNS, network)
             return outcomes_of(arena, cases, lines.conduct)
     except Unavailable as why:
         (pytest.fail if os.environ.get("CI") else pytest.skip)(str(why))
@@ -175,7 +175,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 @pytest.mark.parametrize("case", ["answers_later", "answers_meanwhile"])
 def test_J7_an_answer_counts_after_an_outage_in_which_nobody_closed(
-    outcome: Outcome, case: str
+    outcome: PlayedCases, case: str
 ) -> None:
     assert outcome.words(case) == []
     assert outcome.of(case)["type"] == "ask"
@@ -183,7 +183,7 @@ def test_J7_an_answer_counts_after_an_outage_in_which_nobody_closed(
 
 @pytest.mark.parametrize("case", ["resumes", "between_matches"])
 def test_J7_a_client_whose_keepalive_closed_comes_back(
-    outcome: Outcome, case: str
+    outcome: PlayedCases, case: str
 ) -> None:
     assert outcome.words(case) == []
     bot = outcome.of(case)
@@ -192,7 +192,7 @@ def test_J7_a_client_whose_keepalive_closed_comes_back(
 
 
 def test_J7_a_laptop_that_sleeps_for_longer_than_its_grace_is_disconnected_once(
-    outcome: Outcome,
+    outcome: PlayedCases,
 ) -> None:
     outcome.of("sleeps")
 
@@ -200,14 +200,14 @@ def test_J7_a_laptop_that_sleeps_for_longer_than_its_grace_is_disconnected_once(
 
 
 def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
-    outcome: Outcome,
+    outcome: PlayedCases,
 ) -> None:
     outcome.of("stands_still")
 
     assert outcome.words("stands_still") == ["timeout"]
 
 
-def test_nobody_else_is_out(outcome: Outcome) -> None:
+def test_nobody_else_is_out(outcome: PlayedCases) -> None:
     outcome.of("the_other")
 
     assert outcome.words("the_other") == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from arena.manual.documents import documents
-from tests.e2e.browser import PHONE, SIZES, Look, axe_source, browser
+from tests.support.browser import PHONE, SIZES, BrowserWindow, axe_source, browser
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -45,20 +45,22 @@ def url(chromium: Browser) -> Iterator[str]:
 
 
 @pytest.fixture(params=SIZES)
-def look(request: pytest.FixtureRequest, chromium: Browser, url: str) -> Iterator[Look]:
+def look(
+    request: pytest.FixtureRequest, chromium: Browser, url: str
+) -> Iterator[BrowserWindow]:
     """A window of either size, in which nothing may have gone wrong by the end of the test."""
-    it = Look(chromium, url, SIZES[request.param])
+    it = BrowserWindow(chromium, url, SIZES[request.param])
     yield it
     it.sound("at the end")
     it.close()
 
 
-def open_page(look: Look, path: str = "") -> Page:
+def open_page(look: BrowserWindow, path: str = "") -> Page:
     look.page.goto(f"{look.url}/{path}")
     return look.page
 
 
-def test_every_document_is_sound(look: Look) -> None:
+def test_every_document_is_sound(look: BrowserWindow) -> None:
     for path, document in documents().items():
         page = open_page(look, path)
 
@@ -71,7 +73,7 @@ def test_every_document_is_sound(look: Look) -> None:
 def test_everybody_can_use_it(
     size: str, scheme: str, chromium: Browser, url: str, axe: str | None
 ) -> None:
-    look = Look(chromium, url, SIZES[size], axe, color_scheme=scheme)
+    look = BrowserWindow(chromium, url, SIZES[size], axe, color_scheme=scheme)
     for path in ("", "LICENSE", "bots/examples/python/README.md", "?q=bank", "no.md"):
         with look.expecting("404" if path == "no.md" else ""):
             open_page(look, path)
@@ -79,7 +81,7 @@ def test_everybody_can_use_it(
     look.close()
 
 
-def test_the_search_leads_to_the_place(look: Look) -> None:
+def test_the_search_leads_to_the_place(look: BrowserWindow) -> None:
     page = open_page(look, "bots/examples/README.md")
     box = page.get_by_role("searchbox")
     box.fill("bank_ms")
@@ -94,7 +96,7 @@ def test_the_search_leads_to_the_place(look: Look) -> None:
     assert page.locator(f"[id='{anchor}']").is_visible()
 
 
-def test_the_readme_leads_to_the_others(look: Look) -> None:
+def test_the_readme_leads_to_the_others(look: BrowserWindow) -> None:
     page = open_page(look)
     page.locator("main a[href$='bots/README.md']").first.click()
     page.get_by_role("heading", level=1).wait_for()
@@ -105,7 +107,7 @@ def test_the_readme_leads_to_the_others(look: Look) -> None:
 def test_on_a_phone_the_list_of_documents_is_one_touch_away(
     chromium: Browser, url: str
 ) -> None:
-    look = Look(chromium, url, PHONE)
+    look = BrowserWindow(chromium, url, PHONE)
     page = open_page(look, "protocol/README.md")
     page.get_by_role("link", name="Contents", exact=True).first.click()
     page.get_by_role("navigation").get_by_role("link", name="Changelog").click()
@@ -116,7 +118,7 @@ def test_on_a_phone_the_list_of_documents_is_one_touch_away(
 
 
 def test_nothing_is_cut_off_on_paper(chromium: Browser, url: str) -> None:
-    look = Look(chromium, url, (720, 1000))
+    look = BrowserWindow(chromium, url, (720, 1000))
     for path in documents():
         page = open_page(look, path)
         page.emulate_media(media="print")

@@ -28,7 +28,7 @@ from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena, Raw
+    from tests.support.gateway_bots import GatewayArena, RawBot
 
 pytestmark = pytest.mark.e2e
 
@@ -54,7 +54,7 @@ async def hangs_up(reader: asyncio.StreamReader) -> bytes:
     return said
 
 
-async def plays_on(arena: Arena, *bots: Raw) -> None:
+async def plays_on(arena: GatewayArena, *bots: RawBot) -> None:
     await asyncio.gather(*(bot.play() for bot in bots))
 
 
@@ -71,7 +71,7 @@ def kind_of(over: dict[str, Any]) -> tuple[str, int | None]:
 def test_a_bot_that_picks_from_legal_plays_every_game(
     in_arena: Run, game: str, encoding: str, batch: bool
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with AsyncExitStack() as stack:
             names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
             bots = [
@@ -97,7 +97,7 @@ def test_a_bot_that_picks_from_legal_plays_every_game(
 
 
 def test_encodings_meet_at_one_table(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with (
             arena.bot("ann") as ann,
             arena.bot("ben", encoding="msgpack", batch=True) as ben,
@@ -116,7 +116,7 @@ def test_the_headers_of_a_bot_that_is_here_are_forgotten(in_arena: Run) -> None:
         requests = (one for one in gc.get_objects() if type(one) is Request)
         return [header for one in requests for header, _ in one.headers.raw_items()]
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot() as bot:
             assert bot.websocket.request is not None
             bot.websocket.request.headers.clear()  # the client's own
@@ -127,7 +127,7 @@ def test_the_headers_of_a_bot_that_is_here_are_forgotten(in_arena: Run) -> None:
 
 
 def test_many_tables_over_one_connection(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with (
             arena.bot("ann", tables=16, batch=True) as ann,
             arena.bot("ben", tables=16, batch=True) as ben,
@@ -143,7 +143,7 @@ def test_many_tables_over_one_connection(in_arena: Run) -> None:
 
 
 def test_a_bot_may_ask_for_more_tables_than_there_are(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann", tables=4096):
             assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
 
@@ -151,7 +151,7 @@ def test_a_bot_may_ask_for_more_tables_than_there_are(in_arena: Run) -> None:
 
 
 def test_a_message_may_come_in_fragments(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             hello = json.dumps(ann.a_hello())
             await ann.websocket.send(["", *hello, ""])
@@ -166,7 +166,7 @@ def test_a_message_may_come_in_fragments(in_arena: Run) -> None:
 
 
 def test_a_message_may_come_byte_by_byte(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             frames = handshake() + text_frame(json.dumps(ann.a_hello()).encode())
             reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
@@ -180,7 +180,7 @@ def test_a_message_may_come_byte_by_byte(in_arena: Run) -> None:
 
 
 def test_the_bots_own_note_is_in_the_record(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             table = arena.open("blackjack", "ann", hands=1)
             await ann.ready()
@@ -224,7 +224,7 @@ def test_the_bots_own_note_is_in_the_record(in_arena: Run) -> None:
 def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
     in_arena: Run, fields: dict[str, Any], code: str, closed: int
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.say(**ann.a_hello(**fields))
             said, text, close_code = await ann.refused()
@@ -238,7 +238,7 @@ def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
 
 
 def test_the_first_message_must_be_hello(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as ann:
             await ann.say(type="goodbye")
 
@@ -252,7 +252,7 @@ def test_the_first_message_must_be_hello(in_arena: Run) -> None:
 
 
 def test_nothing_counts_after_a_hello_that_was_refused(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             refused, fine = ann.a_hello(protocol=2), ann.a_hello()
             await ann.say(refused, fine)
@@ -265,7 +265,7 @@ def test_nothing_counts_after_a_hello_that_was_refused(in_arena: Run) -> None:
 
 
 def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.say(*[ann.a_hello()] * 100)
 
@@ -280,7 +280,7 @@ def test_nothing_counts_that_comes_in_a_later_frame_either(
 ) -> None:
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hello = {"type": "hello", "protocol": 2, "name": "ann", "games": ["blackjack"]}
         for protocol in (2, 1):
@@ -297,7 +297,7 @@ def test_nothing_counts_that_comes_in_a_later_frame_either(
 
 
 def test_two_bots_cannot_have_one_name(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.stranger("ann") as other:
             await other.say(**other.a_hello())
             code, text, closed = await other.refused()
@@ -313,7 +313,7 @@ def test_two_bots_cannot_have_one_name(in_arena: Run) -> None:
 
 
 def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             await ann.say(type="goodbye")
 
@@ -326,7 +326,7 @@ def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
 
 
 def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             arena.gateway.dismissals.dismiss(
                 "ann",
@@ -345,8 +345,8 @@ def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> Non
 
 
 async def rogue_at_a_table(
-    arena: Arena, offend: Callable[[Raw], Any], **limits: int
-) -> tuple[Raw, dict[str, Any]]:
+    arena: GatewayArena, offend: Callable[[RawBot], Any], **limits: int
+) -> tuple[RawBot, dict[str, Any]]:
     """A rogue offends while it is asked; its opponent's `over` with the verdict's text, while two others play on beside them."""
     async with (
         arena.bot("rogue") as rogue,
@@ -418,14 +418,14 @@ MALFORMED: dict[str, str | bytes] = {
 def test_J2_what_cannot_be_read_is_malformed(in_arena: Run, what: str) -> None:
     payload = MALFORMED[what]
 
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send(payload, text=what == "no UTF-8" or None)
         code, text, closed = await rogue.refused()
 
         assert (code, closed) == ("malformed", 1002)
         assert text.isprintable()
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
@@ -435,7 +435,7 @@ def test_J2_what_cannot_be_read_is_malformed(in_arena: Run, what: str) -> None:
 
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_stranger_that_cannot_be_read_is_refused(in_arena: Run, what: str) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger() as rogue:
             payload = MALFORMED[what]
             rogue.is_json = isinstance(payload, str)
@@ -449,14 +449,14 @@ def test_a_stranger_that_cannot_be_read_is_refused(in_arena: Run, what: str) -> 
 
 
 def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send("x" * 20_000)
         code, text, closed = await rogue.refused()
 
         assert (code, closed) == ("oversize", 1009)
         assert "at most 16384 bytes" in text
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("oversize", 0)
@@ -465,11 +465,11 @@ def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Run) -> None:
 
 
 def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send(["x" * 10_000] * 2)
         assert (await rogue.refused())[0] == "oversize"
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("oversize", 0)
@@ -478,7 +478,7 @@ def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(in_arena: Run) -
 
 
 def test_a_frame_that_claims_to_be_huge_takes_no_memory(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(handshake())
         await reader.readuntil(b"\r\n\r\n")
@@ -498,7 +498,7 @@ def test_a_frame_that_claims_to_be_huge_takes_no_memory(in_arena: Run) -> None:
 def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
     in_arena: Run, value: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "rogue", "ben")
             bens = asyncio.create_task(ben.play())
@@ -522,8 +522,8 @@ def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
 
 
 def test_a_bot_that_never_answers_loses_and_nothing_hangs(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
-        async def offend(rogue: Raw) -> None:
+    async def scenario(arena: GatewayArena) -> None:
+        async def offend(rogue: RawBot) -> None:
             over = await rogue.hears("over")
 
             assert kind_of(over) == ("timeout", 0)
@@ -534,7 +534,7 @@ def test_a_bot_that_never_answers_loses_and_nothing_hangs(in_arena: Run) -> None
 
 
 def test_a_bot_that_holds_back_ready_is_absent(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "rogue", "ben")
             await rogue.hears("match")
@@ -550,21 +550,21 @@ def test_a_bot_that_holds_back_ready_is_absent(in_arena: Run) -> None:
 
 
 def test_a_goodbye_in_a_match_loses_it(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.say({"type": "goodbye"}, {"type": "goodbye"})
         over = await rogue.hears("over")
 
         assert kind_of(over) == ("disconnect", 0)
         assert await rogue.closed() == 1000
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         await rogue_at_a_table(arena, offend)
 
     in_arena(scenario)
 
 
 def test_what_comes_after_goodbye_does_not_count(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "rogue", "ben")
             bens = asyncio.create_task(ben.play())
@@ -583,7 +583,7 @@ def test_what_comes_after_goodbye_does_not_count(in_arena: Run) -> None:
 
 
 def test_J2_only_the_first_of_two_offences_in_a_frame_counts(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "rogue", "ben")
             bens = asyncio.create_task(ben.play())
@@ -603,10 +603,10 @@ def test_J2_only_the_first_of_two_offences_in_a_frame_counts(in_arena: Run) -> N
 
 
 def test_J2_a_bot_that_says_it_has_crashed_has(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.close(1011, "KeyError: \x1b[31m'deck'")
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("crash", 0)
@@ -618,7 +618,7 @@ def test_J2_a_bot_that_says_it_has_crashed_has(in_arena: Run) -> None:
 # --- other people's chairs, and messages that come twice ---
 
 
-async def two_tables(arena: Arena, stack: AsyncExitStack) -> list[Raw]:
+async def two_tables(arena: GatewayArena, stack: AsyncExitStack) -> list[RawBot]:
     """Ann against Ben, and Cem against Dora, all asked who are to be asked."""
     bots = [
         await stack.enter_async_context(arena.bot(name))
@@ -631,7 +631,7 @@ async def two_tables(arena: Arena, stack: AsyncExitStack) -> list[Raw]:
 
 @pytest.mark.parametrize("kind", ["ready", "answer"])
 def test_nobody_speaks_for_anothers_chair(in_arena: Run, kind: str) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with AsyncExitStack() as stack:
             ann, ben, cem, dora = await two_tables(arena, stack)
             bens = asyncio.create_task(ben.play())
@@ -671,7 +671,7 @@ def test_nobody_speaks_for_anothers_chair(in_arena: Run, kind: str) -> None:
 def test_an_answer_to_what_was_never_asked_is_out_of_turn(
     in_arena: Run, ask: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
             arena.open("ace_king_queen", "ann", "rogue")
             anns = asyncio.create_task(ann.play())
@@ -685,7 +685,7 @@ def test_an_answer_to_what_was_never_asked_is_out_of_turn(
             assert code == "malformed"
             assert kind_of(over) == ("malformed", 1)
 
-    async def only_before_it_is_asked(arena: Arena) -> None:
+    async def only_before_it_is_asked(arena: GatewayArena) -> None:
         async with arena.bot("ann"), arena.bot("rogue") as rogue:
             arena.open("ace_king_queen", "ann", "rogue")
             match = (await rogue.ready())["match"]
@@ -699,7 +699,7 @@ def test_an_answer_to_what_was_never_asked_is_out_of_turn(
 
 
 def test_an_answer_or_a_ready_that_comes_again_counts_once(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             table = arena.open("blackjack", "ann", hands=20)
             match = (await ann.hears("match"))["match"]
@@ -730,7 +730,7 @@ def test_an_answer_or_a_ready_that_comes_again_counts_once(in_arena: Run) -> Non
 def test_large_messages_that_come_to_nothing_are_a_flood_sooner(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             arena.open("blackjack", "ann")
             match = (await ann.ready())["match"]
@@ -748,7 +748,7 @@ def test_large_messages_that_come_to_nothing_are_a_flood_sooner(
 
 
 def test_a_stranger_gets_less_memory_than_a_bot(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.websocket.send(" " * 20_000 + json.dumps(ann.a_hello()))
 
@@ -767,7 +767,7 @@ def test_a_stranger_gets_less_memory_than_a_bot(in_arena: Run) -> None:
 
 
 def test_who_comes_back_within_the_grace_is_asked_again(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben", hands=10)
             bens = asyncio.create_task(ben.play())
@@ -794,7 +794,7 @@ def test_who_comes_back_within_the_grace_is_asked_again(in_arena: Run) -> None:
 
 
 def test_a_session_survives_as_many_losses_as_there_are_frames(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ben") as ben, AsyncExitStack() as stack:
             ann = await stack.enter_async_context(arena.bot("ann"))
             table = arena.open("ace_king_queen", "ann", "ben", hands=6)
@@ -829,10 +829,10 @@ def test_a_session_survives_as_many_losses_as_there_are_frames(in_arena: Run) ->
 
 
 def test_J2_who_does_not_come_back_in_time_has_left(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.vanish()
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         rogue, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("disconnect", 0)
@@ -849,10 +849,10 @@ def test_J2_who_does_not_come_back_in_time_has_left(in_arena: Run) -> None:
 
 
 def test_a_clean_close_in_a_match_is_a_lost_connection_too(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.close(1000)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("disconnect", 0)
@@ -860,7 +860,7 @@ def test_a_clean_close_in_a_match_is_a_lost_connection_too(in_arena: Run) -> Non
     in_arena(scenario, grace_ms=200)
 
 
-async def crash_codes(arena: Arena, reason: str) -> Verdict | None:
+async def crash_codes(arena: GatewayArena, reason: str) -> Verdict | None:
     """A bot closes with 1011 while it is asked, and comes back if it may; the verdict on it."""
     async with arena.bot("ann") as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=4)
@@ -879,7 +879,7 @@ async def crash_codes(arena: Arena, reason: str) -> Verdict | None:
 
 @pytest.mark.parametrize("reason", ["", "ZeroDivisionError: division by zero"])
 def test_J2_a_bot_that_closes_with_1011_has_crashed(in_arena: Run, reason: str) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         verdict = await crash_codes(arena, reason)
 
         assert verdict is not None
@@ -892,7 +892,7 @@ def test_J2_a_bot_that_closes_with_1011_has_crashed(in_arena: Run, reason: str) 
 def test_J7_a_keepalive_that_failed_is_a_lost_connection(
     in_arena: Run, reason: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         assert await crash_codes(arena, reason) is None
 
     in_arena(scenario)
@@ -901,7 +901,7 @@ def test_J7_a_keepalive_that_failed_is_a_lost_connection(
 def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         monkeypatch.setattr(Lag, "follows_stall", lambda lag, now: True)
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben", hands=4)
@@ -927,7 +927,7 @@ def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection(
 
 
 def test_J3_many_tables_on_one_lost_connection_are_one_offence(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         offences = []
         arena.gateway.on_offence = lambda name, finding: offences.append(
             (name, finding.kind)
@@ -953,7 +953,7 @@ def test_J3_many_tables_on_one_lost_connection_are_one_offence(in_arena: Run) ->
 def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with AsyncExitStack() as stack:
             ann = await stack.enter_async_context(arena.stranger("ann"))
             await ann.hello(tables=2)
@@ -979,7 +979,7 @@ def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
 
 
 def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben", hands=4)
             bens = asyncio.create_task(ben.play())
@@ -1009,7 +1009,7 @@ def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> Non
 def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             await ann.vanish()
         async with arena.stranger("ann") as back:
@@ -1029,7 +1029,7 @@ def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
 def test_a_second_connection_with_the_session_replaces_the_first(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as first, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben", hands=10)
             bens = asyncio.create_task(ben.play())
@@ -1053,7 +1053,7 @@ def test_a_second_connection_with_the_session_replaces_the_first(
 
 
 def test_nobody_resumes_anothers_session(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
             for name, session in (
                 ("ann", rogue.session),
@@ -1072,7 +1072,7 @@ def test_nobody_resumes_anothers_session(in_arena: Run) -> None:
 
 
 def test_an_over_that_was_lost_with_the_connection_comes_again(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben")
             await ann.ready()
@@ -1096,7 +1096,7 @@ def test_an_over_that_was_lost_with_the_connection_comes_again(in_arena: Run) ->
 # --- lost memories ---
 
 
-async def plays_carefully(bot: Raw, answers: int) -> list[tuple[Any, Any]]:
+async def plays_carefully(bot: RawBot, answers: int) -> list[tuple[Any, Any]]:
     """So many questions with their answers, so that no match against the dealer ends soon; the next question has been read, too."""
     told = []
     while True:
@@ -1121,7 +1121,7 @@ def as_past(ask: dict[str, Any], value: Any) -> dict[str, Any]:
 def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
     in_arena: Run, encoding: str, first: int
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             table = arena.open("three_card_poker", "ann", rounds=10)
             invitation = await ann.ready()
@@ -1150,7 +1150,7 @@ def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
     in_arena(scenario)
 
 
-def small_buffers(arena: Arena) -> None:
+def small_buffers(arena: GatewayArena) -> None:
     """What is written to new connections soon waits in the arena, and not in the kernel."""
     [server] = arena.gateway._listening
     for listening in server.sockets:  # those it accepts are like it
@@ -1171,7 +1171,7 @@ def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
 ) -> None:
     answers = 1_400  # some 300 kB
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         small_buffers(arena)
         async with arena.bot("ann") as ann:
             table = arena.open("three_card_poker", "ann", rounds=1000)
@@ -1224,7 +1224,7 @@ async def polled(holds: Callable[[], bool]) -> None:
 
 
 def test_J7_the_link_of_an_idle_bot_is_measured(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann"):
             player = arena.gateway.players["ann"]
             await polled(lambda: player.link.is_known)
@@ -1236,7 +1236,7 @@ def test_J7_the_link_of_an_idle_bot_is_measured(in_arena: Run) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells it on Linux only")
 def test_J4_the_kernels_own_measure_of_the_link_is_evidence(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             player = arena.gateway.players["ann"]
             assert player.connection is not None
@@ -1262,7 +1262,7 @@ def test_answering_our_pings_is_no_flood(
     """An idle bot answers thousands of them in a night."""
     quick_pings(monkeypatch)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             player = arena.gateway.players["ann"]
             await polled(lambda: player.link._pings > 30)
@@ -1279,10 +1279,10 @@ def test_answering_our_pings_is_no_flood(
 def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(frame(0x8A, b"x" * 16) * 101)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
@@ -1297,7 +1297,7 @@ def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
 ) -> None:
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.2)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hello = {"type": "hello", "protocol": 1, "name": "ann", "games": ["blackjack"]}
         writer.write(handshake() + text_frame(json.dumps(hello).encode()))
@@ -1319,7 +1319,7 @@ def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection(
     """A token has one budget: to be put out for a frame that took long to read, and to come again, brings no new one."""
     large: list[list[int]] = [[]] * 60_000
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("rogue") as rogue:
             await rogue.hello(token="a secret")
             await rogue.say(type="answer", match="none", ask="none:1", value=large)
@@ -1342,7 +1342,7 @@ def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes(
     """While others play; every one of them is read after all, and so are the good ones."""
     most, each, rounds, a_read = 200, 100, 4, 16 * 1024 // 60
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with (
             arena.bot("rogue") as rogue,
             arena.bot("ann") as ann,
@@ -1386,7 +1386,7 @@ def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes(
 def test_who_repeats_its_answers_after_a_resume_spends_nothing_once(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann", tables=4) as ann:
             for _ in range(4):
                 arena.open("three_card_poker", "ann", rounds=5)
@@ -1431,14 +1431,14 @@ def test_who_repeats_its_answers_after_a_resume_spends_nothing_once(
     in_arena(scenario, unanswered=5)
 
 
-async def said_ready(bot: Raw) -> dict[str, Any]:
+async def said_ready(bot: RawBot) -> dict[str, Any]:
     """The `ready` to the next `match`, which has been said."""
     match = await bot.ready()
     return {"type": "ready", "match": match["match"], "nonce": "again"}
 
 
 def test_coming_back_is_no_way_to_another_budget(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             player = arena.gateway.players["ann"]
             assert player.connection is not None
@@ -1453,7 +1453,7 @@ def test_coming_back_is_no_way_to_another_budget(in_arena: Run) -> None:
 
 
 def test_what_comes_to_nothing_is_counted_for_each_bot(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with AsyncExitStack() as stack:
             bots = [
                 await stack.enter_async_context(arena.bot(name))
@@ -1473,7 +1473,7 @@ def test_what_comes_to_nothing_is_counted_for_each_bot(in_arena: Run) -> None:
 
 
 def test_in_practice_the_welcome_says_so(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             assert (await ann.hello())["practice"] is False
         arena.gateway.conduct.practice = True
@@ -1487,7 +1487,7 @@ def test_in_practice_the_welcome_says_so(in_arena: Run) -> None:
 def test_in_practice_an_illegal_answer_can_be_given_again(
     in_arena: Run, encoding: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ann", "ben", hands=4)
@@ -1518,7 +1518,7 @@ def test_in_practice_an_illegal_answer_can_be_given_again(
 def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
     in_arena: Run, what: str
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         async with arena.bot("ann") as ann:
             table = arena.open("blackjack", "ann", hands=2)
@@ -1542,7 +1542,7 @@ def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
 def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         async with arena.bot("ann") as ann:
             table = arena.open("blackjack", "ann", hands=2)
@@ -1570,14 +1570,14 @@ def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
 def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
     in_arena: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         for _ in range(101):
             await rogue.websocket.send("nonsense")
         code, _, closed = await rogue.refused()
 
         assert (code, closed) == ("malformed", 1002)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         _, over = await rogue_at_a_table(arena, offend)
 
@@ -1588,12 +1588,12 @@ def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
 
 
 def test_in_practice_what_breaks_the_wire_itself_closes_it(in_arena: Run) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send("x" * 20_000)
 
         assert (await rogue.refused())[0::2] == ("oversize", 1009)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         _, over = await rogue_at_a_table(arena, offend)
 
@@ -1603,7 +1603,7 @@ def test_in_practice_what_breaks_the_wire_itself_closes_it(in_arena: Run) -> Non
 
 
 def test_in_practice_a_stranger_that_cannot_be_read_is_refused(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.conduct.practice = True
         async with arena.stranger() as rogue:
             await rogue.websocket.send("nonsense")
@@ -1617,7 +1617,7 @@ def test_in_practice_a_stranger_that_cannot_be_read_is_refused(in_arena: Run) ->
 
 
 def test_so_many_connections_may_be_open_with_one_token(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with AsyncExitStack() as stack:
             bots = [
                 await stack.enter_async_context(arena.stranger(name))
@@ -1640,7 +1640,7 @@ def test_so_many_connections_may_be_open_with_one_token(in_arena: Run) -> None:
 
 
 def test_who_comes_back_is_not_counted_twice(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.hello(token="class")
             async with arena.stranger("ann") as back:
@@ -1654,7 +1654,7 @@ def test_who_comes_back_is_not_counted_twice(in_arena: Run) -> None:
 def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         arena.gateway.admission.expect("ours", "secret")
         async with arena.stranger("ours") as thief:
             await thief.say(**thief.a_hello())
@@ -1678,7 +1678,7 @@ def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
 
 
 def test_a_session_is_resumed_with_its_token_only(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.stranger("ann") as ann:
             await ann.hello(token="mine")
             for token in (None, "guessed"):
@@ -1709,7 +1709,7 @@ def test_who_does_not_say_hello_is_cut(in_arena: Run, said: str) -> None:
         "a handshake and an empty array": handshake() + text_frame(b"[]"),
     }
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(words[said])
         await hangs_up(reader)
@@ -1720,7 +1720,7 @@ def test_who_does_not_say_hello_is_cut(in_arena: Run, said: str) -> None:
 
 
 def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         gone = asyncio.create_task(hangs_up(reader))
         drips = 0
@@ -1741,7 +1741,7 @@ def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
 ) -> None:
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(handshake() + text_frame(b"nonsense"))
         gone = asyncio.create_task(hangs_up(reader))
@@ -1758,7 +1758,7 @@ def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
 
 
 def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             flood = [
                 await asyncio.open_connection("127.0.0.1", arena.port)
@@ -1792,7 +1792,7 @@ def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
 def test_a_browser_is_told_what_this_is(
     in_arena: Run, request_: bytes, status: bytes
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(request_)
         said = await hangs_up(reader)
@@ -1820,7 +1820,7 @@ def test_a_browser_is_told_what_this_is(
 def test_what_is_no_request_is_cut(
     in_arena: Run, bytes_: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(bytes_)
         await hangs_up(reader)
@@ -1838,7 +1838,7 @@ def test_what_is_no_request_is_cut(
 def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
     in_arena: Run, then: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         for request in (handshake(), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
             reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
             writer.write(request + then)
@@ -1894,12 +1894,12 @@ VIOLATIONS = {
 def test_J2_who_breaks_the_websocket_protocol_is_malformed(
     in_arena: Run, what: str
 ) -> None:
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(VIOLATIONS[what])
 
         assert (await rogue.refused())[0] == "malformed"
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
@@ -1909,7 +1909,7 @@ def test_J2_who_breaks_the_websocket_protocol_is_malformed(
 
 
 def test_compression_is_declined(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with connect(arena.url, compression="deflate") as websocket:
             assert websocket.response is not None
             assert "Sec-WebSocket-Extensions" not in websocket.response.headers
@@ -1918,7 +1918,7 @@ def test_compression_is_declined(in_arena: Run) -> None:
 
 
 def test_pings_are_answered_and_disturb_nobody(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann:
             ann.websocket.transport.write(frame(0x89, b"x" * 120) * 512)
             await (await ann.websocket.ping("the last"))
@@ -1938,10 +1938,10 @@ def test_a_flood_of_what_means_nothing_is_malformed(
 ) -> None:
     begun = frame(0x01) if trifle == frame(0x00) else b""
 
-    async def offend(rogue: Raw) -> None:
+    async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(begun + trifle * 1_001)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
@@ -1952,7 +1952,7 @@ def test_a_flood_of_what_means_nothing_is_malformed(
 
 
 def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         small_buffers(arena)
         table = await deaf_at_a_table(arena)
         result, verdict = await arena.result(table)
@@ -1962,7 +1962,7 @@ def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
         assert "at most 20,000 may" in verdict.text
         await arena.still_plays()
 
-    async def deaf_at_a_table(arena: Arena) -> Any:
+    async def deaf_at_a_table(arena: GatewayArena) -> Any:
         """A bot that floods the arena with pings and never reads the pongs."""
         deaf = slow_socket(arena.port)
         deaf.setblocking(True)
@@ -1993,7 +1993,7 @@ def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         conduct = arena.gateway.conduct
         sound = conduct.answer
 
@@ -2029,7 +2029,7 @@ def test_an_error_at_a_deadline_does_not_stop_the_clock(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         conduct = arena.gateway.conduct
         sound, left = conduct.tick, [2]
 
@@ -2057,7 +2057,7 @@ def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
 
             def flush(player: Player, now: float, lag_s: float) -> None:
@@ -2083,7 +2083,7 @@ def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
 
 
 def test_the_arena_says_that_it_closes(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.stranger() as stranger:
             reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
             await asyncio.gather(arena.gateway.close(), hangs_up(reader))
@@ -2098,7 +2098,7 @@ def test_the_arena_says_that_it_closes(in_arena: Run) -> None:
 
 
 def test_who_does_not_answer_the_close_does_not_hold_it_up(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(handshake())
         await reader.readuntil(b"\r\n\r\n")

@@ -25,7 +25,7 @@ from protocol.messages import VERSION, Action, Ending, Instruct
 from tests.e2e.test_pipe import PYTHON
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
@@ -40,13 +40,13 @@ WAIT_S = 30.0
 class Arena:
     """An arena with launched bots, and its instructor."""
 
-    def __init__(self, start: Callable[..., Program], folder: Path) -> None:
+    def __init__(self, start: Callable[..., StartedProgram], folder: Path) -> None:
         self.folder = folder
         self.db = folder / "class.db"
         self._start = start
         with Store(self.db) as store:
             self.token = Roster(store.engine).instructor("Eva")
-        self.program: Program | None = None
+        self.program: StartedProgram | None = None
         self.url = ""
 
     def serve(self, *words: str) -> None:
@@ -103,7 +103,7 @@ class Arena:
 
 
 @pytest.fixture
-def arena(start: Callable[..., Program], tmp_path: Path) -> Arena:
+def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> Arena:
     for name, text in (("good", BOT), ("slow", SLOW)):
         (tmp_path / f"{name}.py").write_text(text)
     return Arena(start, tmp_path)

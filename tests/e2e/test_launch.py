@@ -29,7 +29,7 @@ from arena.sandbox.launcher import (
 )
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
-from tests.serving import below_other_tests
+from tests.support.arena_process import below_other_tests
 
 pytestmark = [
     pytest.mark.e2e,

@@ -1,6 +1,6 @@
 """Bots that the arena launches, as their authors write them: whole programs in four languages, real processes, one match each.
 
-Per language all deeds of `tests/hogs/bot.*` are played at once in one arena, a season, each in a competition of its own; every test then
+Per language all deeds of `tests/support/hogs/bot.*` are played at once in one arena, a season, each in a competition of its own; every test then
 looks at one of them. `websocket` is Python again, over a connection instead of its standard input and output. All names are new in every run,
 as the processes of a bot are known by its name in their environment.
 """
@@ -35,8 +35,8 @@ from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
 from arena.storage.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
-from tests.hogs import bot, spy
-from tests.serving import below_other_tests
+from tests.support.arena_process import below_other_tests
+from tests.support.hogs import bot, spy
 
 pytestmark = [
     pytest.mark.e2e,

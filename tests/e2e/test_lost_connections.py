@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.real_arena import REAL, RealArena, Refused, outcomes_of, run_of
+from tests.support.served_arena import REAL, Refused, ServedArena, outcomes_of, run_of
 
 if TYPE_CHECKING:
-    from tests.e2e.real_arena import Outcome
+    from tests.support.served_arena import PlayedCases
 
 pytestmark = [
     pytest.mark.e2e,
@@ -35,7 +35,7 @@ TABLES = 64
 LONG: Any = {"rounds": 100_000, "stake": 1_000_000}
 
 
-async def answers_after(arena: RealArena, name: str) -> Any:
+async def answers_after(arena: ServedArena, name: str) -> Any:
     """Loses its connection while it is asked: the question before and after, and the next one."""
     hand = await arena.bot(name)
     before = await hand.asked()
@@ -48,7 +48,7 @@ async def answers_after(arena: RealArena, name: str) -> Any:
     return before, after, following
 
 
-async def starts_again(arena: RealArena, name: str) -> Any:
+async def starts_again(arena: ServedArena, name: str) -> Any:
     """As above, but it has lost its memory, too: what it is told."""
     hand = await arena.bot(name)
     await hand.answer(await hand.asked())
@@ -64,7 +64,7 @@ async def starts_again(arena: RealArena, name: str) -> Any:
     return before, past, after, following
 
 
-async def drops_always(arena: RealArena, name: str, for_s: float = DROP_S) -> int:
+async def drops_always(arena: ServedArena, name: str, for_s: float = DROP_S) -> int:
     """Loses its connection at every question, until its match is over or it is not let in any more: how often."""
     hand = await arena.bot(name)
     dropped: list[str] = []
@@ -86,12 +86,12 @@ async def drops_always(arena: RealArena, name: str, for_s: float = DROP_S) -> in
                 return len(dropped)
 
 
-async def drops_twice(arena: RealArena, name: str) -> int:
+async def drops_twice(arena: ServedArena, name: str) -> int:
     """Two losses that are short enough, each by itself."""
     return await drops_always(arena, name, AWAY_S)
 
 
-async def many_tables(arena: RealArena, name: str) -> None:
+async def many_tables(arena: ServedArena, name: str) -> None:
     """Is asked at all of its tables, and is away for too long."""
     hand = await arena.bot(name, tables=TABLES)
     # They come within some seconds, which is sooner than it has to be ready.
@@ -104,19 +104,19 @@ async def many_tables(arena: RealArena, name: str) -> None:
         await hand.loses(OUT_S)
 
 
-async def beside_them(arena: RealArena, name: str) -> None:
+async def beside_them(arena: ServedArena, name: str) -> None:
     """Plays in the same competition, and notices nothing."""
     await (await arena.bot(name, tables=8)).play(TABLES)
 
 
-async def stands_still(arena: RealArena, name: str) -> None:
+async def stands_still(arena: ServedArena, name: str) -> None:
     """Does nothing for as long as others are away, while its kernel is awake."""
     process = await arena.frozen(name)
     await asyncio.sleep(AWAY_S)
     process.send_signal(signal.SIGCONT)
 
 
-async def idle(arena: RealArena, name: str, for_s: float = AWAY_S) -> str:
+async def idle(arena: ServedArena, name: str, for_s: float = AWAY_S) -> str:
     """Loses its connection while it plays nothing: how it is received."""
     hand = await arena.bot(name, game="blackjack")
     try:
@@ -126,7 +126,7 @@ async def idle(arena: RealArena, name: str, for_s: float = AWAY_S) -> str:
     return "welcome"
 
 
-async def idle_for_long(arena: RealArena, name: str) -> str:
+async def idle_for_long(arena: ServedArena, name: str) -> str:
     return await idle(arena, name, OUT_S)
 
 
@@ -147,44 +147,46 @@ RUNS = [
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
     folder = tmp_path_factory.mktemp("lost")
-    return outcomes_of(RealArena(folder, LIMITS, RUNS), CASES)
+    return outcomes_of(ServedArena(folder, LIMITS, RUNS), CASES)
 
 
-def test_J7_the_clock_stands_while_the_connection_is_lost(outcome: Outcome) -> None:
+def test_J7_the_clock_stands_while_the_connection_is_lost(outcome: PlayedCases) -> None:
     assert outcome.words("answers_after") == []
     before, after, following = outcome.of("answers_after")
     assert after["ask"] == before["ask"]
     assert following["bank_ms"] == LIMITS["bank_ms"]
 
 
-def test_J7_the_clock_stands_until_the_transcript_is_told(outcome: Outcome) -> None:
+def test_J7_the_clock_stands_until_the_transcript_is_told(outcome: PlayedCases) -> None:
     assert outcome.words("starts_again") == []
     before, past, after, following = outcome.of("starts_again")
     assert past["ask"] != after["ask"] == before["ask"]
     assert following["bank_ms"] == LIMITS["bank_ms"]
 
 
-def test_J7_who_drops_at_every_question_gains_the_grace_once(outcome: Outcome) -> None:
+def test_J7_who_drops_at_every_question_gains_the_grace_once(
+    outcome: PlayedCases,
+) -> None:
     assert outcome.words("drops_always") == ["disconnect"]
     assert 2 <= outcome.of("drops_always") <= MOST_DROPS
 
 
-def test_J7_two_losses_in_one_match_add_up(outcome: Outcome) -> None:
+def test_J7_two_losses_in_one_match_add_up(outcome: PlayedCases) -> None:
     assert outcome.words("drops_twice") == ["disconnect"]
     assert outcome.of("drops_twice") == 2
 
 
 def test_J7_many_tables_on_one_lost_connection_are_one_offence(
-    outcome: Outcome,
+    outcome: PlayedCases,
 ) -> None:
     outcome.of("many_tables")
 
     assert outcome.words("many_tables") == ["disconnect"]
 
 
-def test_J3_nobody_else_is_harmed_by_that(outcome: Outcome) -> None:
+def test_J3_nobody_else_is_harmed_by_that(outcome: PlayedCases) -> None:
     outcome.of("beside_them")
     played = [
         match.kind
@@ -197,17 +199,19 @@ def test_J3_nobody_else_is_harmed_by_that(outcome: Outcome) -> None:
 
 
 def test_J7_who_stands_still_on_a_machine_that_does_not_is_out_of_time(
-    outcome: Outcome,
+    outcome: PlayedCases,
 ) -> None:
     outcome.of("stands_still")
 
     assert outcome.words("stands_still") == ["timeout"]
 
 
-def test_J7_who_has_no_match_keeps_its_session_for_the_grace(outcome: Outcome) -> None:
+def test_J7_who_has_no_match_keeps_its_session_for_the_grace(
+    outcome: PlayedCases,
+) -> None:
     assert outcome.of("idle") == "welcome"
     assert outcome.of("idle_for_long") == "session"
 
 
-def test_the_arena_has_not_raised(outcome: Outcome) -> None:
+def test_the_arena_has_not_raised(outcome: PlayedCases) -> None:
     assert "Traceback" not in outcome.said

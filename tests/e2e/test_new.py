@@ -1,6 +1,6 @@
 """What `arena new` writes, used as its student would: every game in Python, every other language in one game.
 
-All thirty are tried by `python -m tests.starters`.
+All thirty are tried by `python -m tests.tools.starters`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 
 from arena.authoring.starter import Language
 from arena.games import GAMES
-from tests.starters import Failed, Trial, missing
+from tests.tools.starters import Failed, Trial, missing
 
 pytestmark = pytest.mark.e2e
 

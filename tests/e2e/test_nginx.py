@@ -20,13 +20,19 @@ from websockets.sync.client import connect as comes
 from websockets.typing import Origin
 
 from arena.storage.tokens import Access
-from tests.e2e import proxy
-from tests.e2e.browser import Look, browser
-from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Program, Raw
-from tests.e2e.playing import sit_down
 from tests.e2e.test_access import ANN, BEN, REFUSED, ROSTER, opened
 from tests.e2e.test_tls import make
-from tests.serving import free_port
+from tests.support import proxy
+from tests.support.arena_process import free_port
+from tests.support.browser import BrowserWindow, browser
+from tests.support.gateway_bots import (
+    LIMITS,
+    TIMEOUT_S,
+    GatewayArena,
+    RawBot,
+    StartedProgram,
+)
+from tests.support.page_player import sit_down
 
 pytestmark = pytest.mark.e2e
 
@@ -44,10 +50,10 @@ def nginx(tmp_path: Path) -> Iterator[Callable[..., int]]:
         yield start
 
 
-class Proxied(Arena):
+class Proxied(GatewayArena):
     """An arena and the way to it."""
 
-    def __init__(self, arena: Arena, port: int) -> None:
+    def __init__(self, arena: GatewayArena, port: int) -> None:
         super().__init__(arena.gateway, arena.port)
         self.over, self._changed = arena.over, arena._changed
         self.url = f"ws://127.0.0.1:{port}"
@@ -55,7 +61,7 @@ class Proxied(Arena):
     @asynccontextmanager
     async def stranger(
         self, name: str = "ann", *, near: str = ELSEWHERE, **options: Any
-    ) -> AsyncIterator[Raw]:
+    ) -> AsyncIterator[RawBot]:
         """From that address, it says, is somebody quite different."""
         claims = {"X-Forwarded-For": "192.0.2.99"}
         async with connect(
@@ -64,7 +70,7 @@ class Proxied(Arena):
             local_addr=(near, 0),
             additional_headers=claims,
         ) as websocket:
-            yield Raw(websocket, name, **options)
+            yield RawBot(websocket, name, **options)
 
 
 @pytest.fixture
@@ -159,7 +165,7 @@ def test_strangers_are_counted_apart(behind: Any) -> None:
 
 def test_who_guesses_through_it_waits_and_others_do_not(behind: Any) -> None:
     async def scenario(arena: Proxied) -> None:
-        direct = Arena(arena.gateway, arena.port)
+        direct = GatewayArena(arena.gateway, arena.port)
         async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
             await ann.hello(token=ANN)
             arena.open("blackjack", "ann", hands=1)
@@ -201,7 +207,9 @@ def says(address: str, *messages: dict[str, Any]) -> bytes:
 
 
 @asynccontextmanager
-async def failing(address: str) -> AsyncIterator[tuple[Arena, Callable[[bytes], Any]]]:
+async def failing(
+    address: str,
+) -> AsyncIterator[tuple[GatewayArena, Callable[[bytes], Any]]]:
     """An arena in which a match is on and somebody has guessed too often; connects as a proxy does."""
     async with opened(ROSTER, LIMITS, requires_token=True) as arena:
         arena.gateway.entrance.proxies.trust(["127.0.0.1"])
@@ -313,7 +321,7 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
     hello = '{"type":"hello","protocol":1,"name":"ann","games":["blackjack"]}'
 
     with browser() as chromium, comes(f"wss://{at}/", ssl=trust) as bot:
-        look = Look(chromium, f"https://{at}", ignore_https_errors=True)
+        look = BrowserWindow(chromium, f"https://{at}", ignore_https_errors=True)
         page = look.to()
         page.get_by_text(f"A bot connects to wss://{at}/;").first.wait_for()
         bot.send(hello)
@@ -392,7 +400,7 @@ def test_bots_that_the_arena_launches_need_no_roster(
     start: Any, tmp_path: Path
 ) -> None:
     bot = f"{sys.executable} -m bots ace_king_queen honest --no-session"
-    arena: Program = start(
+    arena: StartedProgram = start(
         *("arena", "serve", "ace_king_queen", "--port", "0", "--once", "--json"),
         *("--trusted-proxy", "127.0.0.1", "--db", str(tmp_path / "db")),
         *("--set", "hands=20", "--bot", f"ann={bot}", "--bot", f"ben={bot}"),

@@ -17,11 +17,11 @@ import pytest
 from tests.e2e.test_pipe import PYTHON, SHELL
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
-Arena = Callable[..., "Program"]
+Arena = Callable[..., "StartedProgram"]
 
 INTERPRETER = shlex.quote(sys.executable)
 GOOD = PYTHON.replace("sys.argv[1]", '"me"')
@@ -63,7 +63,7 @@ with connect(os.environ["ARENA_URL"]) as arena:
 
 
 @pytest.fixture
-def arena(start: Callable[..., Program], tmp_path: Path) -> Arena:
+def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> Arena:
     """Run `arena` in a folder where the programs are, and a file with a strategy, `mine.py`."""
     for name, text in PROGRAMS.items():
         (tmp_path / f"{name}.py").write_text(text)
@@ -72,7 +72,7 @@ def arena(start: Callable[..., Program], tmp_path: Path) -> Arena:
         "from bots.ace_king_queen import Honest\nclass Mine(Honest): pass\n"
     )
 
-    def call(*words: str) -> Program:
+    def call(*words: str) -> StartedProgram:
         return start("arena", *words, cwd=tmp_path)
 
     return call
@@ -83,7 +83,7 @@ def bot(file: str, name: str = "", stdio: bool = True) -> tuple[str, str]:
     return "--bot", f"{label}{'stdio: ' if stdio else ''}{INTERPRETER} {file}.py"
 
 
-def done(program: Program, status: int = 0) -> tuple[Any, list[str]]:
+def done(program: StartedProgram, status: int = 0) -> tuple[Any, list[str]]:
     """The document that a command printed, and its lines on stderr."""
     ended, out, err = program.ends()
 

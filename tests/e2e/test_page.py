@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.browser import PHONE, PROJECTOR, SIZES, Look, axe_source, browser
-from tests.e2e.playing import Person, sit_down
-from tests.e2e.school import GAMES, LONG, ROGUE, School
+from tests.support.browser import (
+    PHONE,
+    PROJECTOR,
+    SIZES,
+    BrowserWindow,
+    axe_source,
+    browser,
+)
+from tests.support.class_with_page import GAMES, LONG, ROGUE, ClassWithPage
+from tests.support.page_player import PagePlayer, sit_down
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -96,14 +103,14 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str | None:
 @pytest.fixture(scope="module")
 def school(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[School]:
-    with School(tmp_path_factory.mktemp("school")) as it:
+) -> Iterator[ClassWithPage]:
+    with ClassWithPage(tmp_path_factory.mktemp("school")) as it:
         it.played()
         yield it
 
 
 @pytest.fixture(scope="module")
-def views(school: School) -> dict[str, str]:
+def views(school: ClassWithPage) -> dict[str, str]:
     """The address of every view."""
     found = dict(PLAIN)
     for game in GAMES:
@@ -113,18 +120,20 @@ def views(school: School) -> dict[str, str]:
     return found
 
 
-Open = Callable[..., Look]
+Open = Callable[..., BrowserWindow]
 
 
 @pytest.fixture(scope="module")
-def windows(chromium: Browser, school: School, axe: str | None) -> Iterator[Open]:
+def windows(
+    chromium: Browser, school: ClassWithPage, axe: str | None
+) -> Iterator[Open]:
     """Windows that are opened once for each size and taste, and closed at the end."""
-    opened: dict[str, Look] = {}
+    opened: dict[str, BrowserWindow] = {}
 
-    def window(size: tuple[int, int] = PROJECTOR, **taste: Any) -> Look:
+    def window(size: tuple[int, int] = PROJECTOR, **taste: Any) -> BrowserWindow:
         key = f"{size} {taste}"
         if key not in opened:
-            opened[key] = Look(chromium, school.url, size, axe, **taste)
+            opened[key] = BrowserWindow(chromium, school.url, size, axe, **taste)
         return opened[key]
 
     yield window
@@ -133,7 +142,7 @@ def windows(chromium: Browser, school: School, axe: str | None) -> Iterator[Open
 
 
 @pytest.fixture(params=SIZES)
-def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[Look]:
+def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[BrowserWindow]:
     """A window of either size, in which nothing may have gone wrong by the end of the test."""
     it = windows(SIZES[request.param])
     yield it
@@ -141,7 +150,7 @@ def look(request: pytest.FixtureRequest, windows: Open) -> Iterator[Look]:
 
 
 @pytest.fixture
-def wide(windows: Open) -> Iterator[Look]:
+def wide(windows: Open) -> Iterator[BrowserWindow]:
     """A window on the projector."""
     it = windows(PROJECTOR)
     yield it
@@ -152,7 +161,7 @@ def wide(windows: Open) -> Iterator[Look]:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_view_is_sound(look: Look, views: dict[str, str], view: str) -> None:
+def test_a_view_is_sound(look: BrowserWindow, views: dict[str, str], view: str) -> None:
     with look.expecting("404" if view.startswith("no ") else ""):
         page = look.to(views[view])
         look.sound(view)
@@ -195,7 +204,7 @@ def test_the_whole_page_is_small(windows: Open, views: dict[str, str]) -> None:
     assert any(path.endswith("blackjack.js") for path in sizes), "it saw all of it"
 
 
-def test_the_documents_are_a_click_away(look: Look) -> None:
+def test_the_documents_are_a_click_away(look: BrowserWindow) -> None:
     page = look.to("#/")
     page.get_by_role("link", name="Docs").click()
     page.get_by_role("heading", name="Card Arena").first.wait_for()
@@ -209,7 +218,9 @@ def test_the_documents_are_a_click_away(look: Look) -> None:
 # ---- The lobby and the competitions
 
 
-def test_the_lobby_tells_what_goes_on(look: Look, school: School) -> None:
+def test_the_lobby_tells_what_goes_on(
+    look: BrowserWindow, school: ClassWithPage
+) -> None:
     page = look.to("#/")
     competition = page.get_by_role("article").filter(has_text="ace_king_queen-live")
 
@@ -222,7 +233,7 @@ def test_the_lobby_tells_what_goes_on(look: Look, school: School) -> None:
     page.get_by_role("button", name="Watch live").wait_for()
 
 
-def test_standings_sort_and_say_so(look: Look, views: dict[str, str]) -> None:
+def test_standings_sort_and_say_so(look: BrowserWindow, views: dict[str, str]) -> None:
     page = look.to(views["ace_king_queen competition"])
     head = page.get_by_role("columnheader", name="Score")
     head.get_by_role("button").click()
@@ -250,7 +261,7 @@ def _column(page: Page, title: str) -> list[int]:
 
 
 def test_a_cell_of_the_cross_table_opens_the_pairing_and_that_a_match(
-    look: Look, views: dict[str, str]
+    look: BrowserWindow, views: dict[str, str]
 ) -> None:
     page = look.to(views["ace_king_queen cross"])
     page.get_by_role("link", name=re.compile("^Ada against Ben: ")).click()
@@ -268,7 +279,7 @@ def _follow(page: Page, link: Locator) -> None:
 
 
 def test_the_cross_table_is_gone_through_with_arrows(
-    wide: Look, views: dict[str, str]
+    wide: BrowserWindow, views: dict[str, str]
 ) -> None:
     page = wide.to(views["ace_king_queen cross"])
     page.locator("a[data-at='0 1']").focus()
@@ -278,7 +289,9 @@ def test_the_cross_table_is_gone_through_with_arrows(
     page.get_by_role("heading", name=" against ").wait_for()
 
 
-def test_the_bracket_leads_to_its_tables(look: Look, views: dict[str, str]) -> None:
+def test_the_bracket_leads_to_its_tables(
+    look: BrowserWindow, views: dict[str, str]
+) -> None:
     page = look.to(views["high_low competition"])
     bracket = page.get_by_role("region", name="Bracket")
 
@@ -289,7 +302,7 @@ def test_the_bracket_leads_to_its_tables(look: Look, views: dict[str, str]) -> N
 
 
 def test_a_bots_page_shows_against_whom_when_and_how_fast(
-    look: Look, views: dict[str, str]
+    look: BrowserWindow, views: dict[str, str]
 ) -> None:
     page = look.to(views["gin_rummy bot"])
 
@@ -301,7 +314,9 @@ def test_a_bots_page_shows_against_whom_when_and_how_fast(
     assert times.locator(".slot").count() >= 1
 
 
-def test_a_student_sees_why_its_bot_is_out(look: Look, views: dict[str, str]) -> None:
+def test_a_student_sees_why_its_bot_is_out(
+    look: BrowserWindow, views: dict[str, str]
+) -> None:
     page = look.to(views["ace_king_queen rogue"])
     verdict = page.locator(".verdict").first
 
@@ -316,7 +331,7 @@ def test_a_student_sees_why_its_bot_is_out(look: Look, views: dict[str, str]) ->
 
 
 def test_a_live_table_goes_on_while_one_looks(
-    look: Look, views: dict[str, str]
+    look: BrowserWindow, views: dict[str, str]
 ) -> None:
     page = look.to(views["live"])
     told = page.get_by_role("region", name="What happened")
@@ -333,7 +348,7 @@ def test_a_live_table_goes_on_while_one_looks(
 
 @EACH_GAME
 def test_a_recorded_table_is_stepped_through_and_back(
-    wide: Look, views: dict[str, str], game: str
+    wide: BrowserWindow, views: dict[str, str], game: str
 ) -> None:
     page = wide.to(views[f"{game} match"])
     page.locator(".felt").wait_for()
@@ -352,7 +367,7 @@ def test_a_recorded_table_is_stepped_through_and_back(
 
 
 def test_a_table_is_stepped_with_keys_and_linked_to(
-    look: Look, views: dict[str, str], chromium: Browser, school: School
+    look: BrowserWindow, views: dict[str, str], chromium: Browser, school: ClassWithPage
 ) -> None:
     page = look.to(views["high_low match"])
     page.locator(".felt").wait_for()
@@ -362,7 +377,7 @@ def test_a_table_is_stepped_with_keys_and_linked_to(
     page.get_by_text("copied").wait_for()
     link = page.evaluate("() => navigator.clipboard.readText()")
     shown = page.locator(".felt").inner_text()
-    other = Look(chromium, school.url, look.size)
+    other = BrowserWindow(chromium, school.url, look.size)
     other.page.goto(link)
     other.page.locator(".felt").wait_for()
 
@@ -376,7 +391,7 @@ def test_a_table_is_stepped_with_keys_and_linked_to(
 
 
 @EACH_GAME
-def test_a_round_is_played_by_clicking(look: Look, game: str) -> None:
+def test_a_round_is_played_by_clicking(look: BrowserWindow, game: str) -> None:
     person = sit_down(look, game, f"Pia {look.size[0]} {game}")
     looked_at = False
     while person.may_move():
@@ -404,7 +419,7 @@ def test_a_match_is_played_by_keyboard_alone(windows: Open) -> None:
     _tab_to(page, "Hands", "Control+A")
     page.keyboard.type("2")
     _tab_to(page, "Sit down", "Enter")
-    person = Person(page)
+    person = PagePlayer(page)
     while person.may_move() or person.go_on.is_visible():
         before = person.shown()
         keys = person.turn.locator("[aria-keyshortcuts]")
@@ -423,9 +438,9 @@ def test_a_match_is_played_by_keyboard_alone(windows: Open) -> None:
 
 
 def test_who_goes_on_at_once_sees_the_next_round_and_the_result(
-    chromium: Browser, school: School
+    chromium: Browser, school: ClassWithPage
 ) -> None:
-    look = Look(chromium, school.url)
+    look = BrowserWindow(chromium, school.url)
     person = sit_down(look, "ace_king_queen", "Quick Kim", Hands=3)
     # A busy machine paints the button so late that it is pressed before its effects have run.
     person.page.evaluate(GO_ON_AT_ONCE)
@@ -450,7 +465,7 @@ def _tab_to(page: Page, name: str, key: str) -> None:
     raise AssertionError(f"{name} cannot be reached with Tab")
 
 
-def test_what_the_arena_refuses_is_said_where_it_was_asked(look: Look) -> None:
+def test_what_the_arena_refuses_is_said_where_it_was_asked(look: BrowserWindow) -> None:
     page = look.to("#/play/blackjack")
     page.get_by_label("Your name").fill("Ada")
     page.get_by_role("button", name="Sit down").click()
@@ -460,7 +475,7 @@ def test_what_the_arena_refuses_is_said_where_it_was_asked(look: Look) -> None:
     assert "Ada" in refusal.inner_text() or "token" in refusal.inner_text()
 
 
-def test_a_lost_connection_comes_back_to_the_same_table(wide: Look) -> None:
+def test_a_lost_connection_comes_back_to_the_same_table(wide: BrowserWindow) -> None:
     person = sit_down(wide, "ace_king_queen", "Lea")
     while not person.may_move():
         person.go_on.click()
@@ -473,9 +488,9 @@ def test_a_lost_connection_comes_back_to_the_same_table(wide: Look) -> None:
 
 
 def test_two_guests_behind_one_address_sit_down_as_they_find_it(
-    chromium: Browser, school: School
+    chromium: Browser, school: ClassWithPage
 ) -> None:
-    looks = [Look(chromium, school.url, PHONE) for _ in range(2)]
+    looks = [BrowserWindow(chromium, school.url, PHONE) for _ in range(2)]
     people = [sit_down(look, "ace_king_queen") for look in looks]
     for person in people:
         person.may_move()
@@ -490,7 +505,7 @@ def test_two_guests_behind_one_address_sit_down_as_they_find_it(
         look.close()
 
 
-def test_the_pace_is_shown_and_does_what_it_says(wide: Look) -> None:
+def test_the_pace_is_shown_and_does_what_it_says(wide: BrowserWindow) -> None:
     page = sit_down(wide, "ace_king_queen", "Quinn").page
     pace = page.get_by_label("Pace")
     shown = "one => one.options[one.selectedIndex].text"
@@ -504,15 +519,15 @@ def test_the_pace_is_shown_and_does_what_it_says(wide: Look) -> None:
     assert pace.evaluate(shown) == "calm", "it is kept"
     # Told one by one: what is pending when a move has been made is not told at once.
     page.evaluate(WAITS)
-    Person(page).move()
+    PagePlayer(page).move()
     page.get_by_role("group", name="Go on").or_(page.get_by_label("Your moves").locator("button:enabled").first).first.wait_for()  # fmt: skip
     assert 900 in page.evaluate("() => window.waits")
     pace.select_option(label="brisk")
-    Person(page).stand_up()
+    PagePlayer(page).stand_up()
 
 
 def test_every_choice_on_the_page_has_the_value_that_it_shows(
-    wide: Look, views: dict[str, str]
+    wide: BrowserWindow, views: dict[str, str]
 ) -> None:
     for view in ("competitions", "gin_rummy match", "play", "live"):
         page = wide.to(views[view])
@@ -529,7 +544,7 @@ ASKED_ANEW = """async () => {
 FOCUSED = "name => document.activeElement?.innerText.trim() === name"
 
 
-def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
+def test_to_stand_up_is_asked_first_and_by_keyboard(look: BrowserWindow) -> None:
     person = sit_down(look, "ace_king_queen", f"Stan {look.size[0]}")
     page = person.page
     while not person.may_move():
@@ -562,9 +577,9 @@ def test_to_stand_up_is_asked_first_and_by_keyboard(look: Look) -> None:
 
 
 def test_ones_own_match_is_ones_own_in_a_new_tab(
-    chromium: Browser, school: School
+    chromium: Browser, school: ClassWithPage
 ) -> None:
-    look = Look(chromium, school.url, PROJECTOR)
+    look = BrowserWindow(chromium, school.url, PROJECTOR)
     first = sit_down(look, "ace_king_queen")
     while not first.may_move():
         first.go_on.click()
@@ -572,7 +587,7 @@ def test_ones_own_match_is_ones_own_in_a_new_tab(
     lobby = look.page.context.new_page()
     lobby.goto(f"{school.url}/#/")
     lobby.get_by_role("link", name="Guest").first.click()
-    second = Person(lobby)
+    second = PagePlayer(lobby)
     second.moves.first.wait_for()
     assert second.turn.inner_text() == question, "with its cards"
 
@@ -595,9 +610,9 @@ def test_ones_own_match_is_ones_own_in_a_new_tab(
 
 @pytest.mark.parametrize("size", [(360, 640), PHONE, (1366, 768)])
 def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
-    chromium: Browser, school: School, axe: str | None, size: tuple[int, int]
+    chromium: Browser, school: ClassWithPage, axe: str | None, size: tuple[int, int]
 ) -> None:
-    look = Look(chromium, school.url, size, axe)
+    look = BrowserWindow(chromium, school.url, size, axe)
     page = look.to("#/")
     other = page.context.new_page()
     other.goto(f"{school.url}/{school.route('m', school.at_table()['ace_king_queen'])}")
@@ -625,9 +640,9 @@ def test_a_student_logs_in_at_the_top_for_all_tabs_and_out_again(
 
 
 def test_an_owner_sees_its_cards_in_every_tab(
-    chromium: Browser, school: School
+    chromium: Browser, school: ClassWithPage
 ) -> None:
-    look = Look(chromium, school.url)
+    look = BrowserWindow(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()
     school.at_table()
@@ -654,8 +669,10 @@ def test_an_owner_sees_its_cards_in_every_tab(
     look.close()
 
 
-def test_a_wrong_token_is_one_clear_line(chromium: Browser, school: School) -> None:
-    look = Look(chromium, school.url)
+def test_a_wrong_token_is_one_clear_line(
+    chromium: Browser, school: ClassWithPage
+) -> None:
+    look = BrowserWindow(chromium, school.url)
     page = look.to("#/")
     page.get_by_role("button", name="Log in").click()
     for wrong in ("a word that is none", "gu\u00e9ssed"):
@@ -675,9 +692,9 @@ def test_a_wrong_token_is_one_clear_line(chromium: Browser, school: School) -> N
 
 
 def test_an_instructor_has_all_of_it_done(
-    chromium: Browser, school: School, axe: str | None
+    chromium: Browser, school: ClassWithPage, axe: str | None
 ) -> None:
-    look = Look(chromium, school.url, PHONE, axe)
+    look = BrowserWindow(chromium, school.url, PHONE, axe)
     page = look.to("#/instructor")
     page.get_by_label("Token").fill("a word that is none")
     with look.expecting("."):

@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.browser import PHONE, PROJECTOR, Look, browser
-from tests.e2e.playing import sit_down
-from tests.e2e.proxy import nginx
-from tests.e2e.school import GAMES, School
 from tests.e2e.test_tls import make
-from tests.serving import free_port
+from tests.support.arena_process import free_port
+from tests.support.browser import PHONE, PROJECTOR, BrowserWindow, browser
+from tests.support.class_with_page import GAMES, ClassWithPage
+from tests.support.page_player import sit_down
+from tests.support.proxy import nginx
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, WebSocketRoute
@@ -110,16 +110,16 @@ def proxy_port() -> int:
 @pytest.fixture(scope="module")
 def school(
     chromium: Browser, proxy_port: int, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[School]:
+) -> Iterator[ClassWithPage]:
     serve = SERVE.format(port=proxy_port, path=PATH) if BEHIND_PROXY else ""
-    with School(tmp_path_factory.mktemp("school"), tuple(GAMES), serve) as it:
+    with ClassWithPage(tmp_path_factory.mktemp("school"), tuple(GAMES), serve) as it:
         it.played()
         yield it
 
 
 @pytest.fixture(scope="module")
 def url(
-    school: School, proxy_port: int, tmp_path_factory: pytest.TempPathFactory
+    school: ClassWithPage, proxy_port: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """The page's address in the windows: the arena's own, or that of nginx."""
     if not BEHIND_PROXY:
@@ -131,7 +131,7 @@ def url(
         yield f"https://127.0.0.1:{proxy_port}{PATH.rstrip('/')}"
 
 
-Open = Callable[..., Look]
+Open = Callable[..., BrowserWindow]
 
 
 @pytest.fixture
@@ -151,10 +151,12 @@ def shared(chromium: Browser, url: str) -> Iterator[Open]:
 @contextmanager
 def windows(chromium: Browser, url: str) -> Iterator[Open]:
     """Opens windows that are closed at the end."""
-    opened: list[Look] = []
+    opened: list[BrowserWindow] = []
 
-    def open_one(size: tuple[int, int] = LAPTOP, **taste: Any) -> Look:
-        opened.append(Look(chromium, url, size, ignore_https_errors=True, **taste))
+    def open_one(size: tuple[int, int] = LAPTOP, **taste: Any) -> BrowserWindow:
+        opened.append(
+            BrowserWindow(chromium, url, size, ignore_https_errors=True, **taste)
+        )
         return opened[-1]
 
     yield open_one
@@ -176,7 +178,9 @@ def test_no_word_of_the_navigation_is_broken_or_cut_off(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_live_match_fits_a_laptop(shared: Open, school: School, game: str) -> None:
+def test_a_live_match_fits_a_laptop(
+    shared: Open, school: ClassWithPage, game: str
+) -> None:
     page = shared(LAPTOP).to(school.route("m", school.at_table()[game]))
     page.get_by_role("button", name="Watch live").wait_for()
     page.locator(".felt").wait_for()
@@ -186,7 +190,7 @@ def test_a_live_match_fits_a_laptop(shared: Open, school: School, game: str) -> 
 
 @pytest.mark.parametrize("size", PLAYED_AT.values(), ids=PLAYED_AT)
 def test_no_control_of_a_live_match_lies_on_another(
-    shared: Open, school: School, size: tuple[int, int]
+    shared: Open, school: ClassWithPage, size: tuple[int, int]
 ) -> None:
     page = shared(size).to(school.route("m", school.at_table()["gin_rummy"]))
     page.get_by_role("button", name="Watch live").wait_for()
@@ -270,7 +274,7 @@ def _table(pairing: int, players: list[str], advanced: Any, out: Any) -> dict[st
     }
 
 
-def large(page: Page, school: School, game: str) -> str:
+def large(page: Page, school: ClassWithPage, game: str) -> str:
     """Have the game's cup shown as if so many had played in it; its id."""
     id_ = str(school.competitions()[f"{game}-cup"]["id"])
     path = f"/api/competitions/{id_}.json"
@@ -315,7 +319,7 @@ def _filled(colours: set[str], red: int, green: int, blue: int) -> bool:
     ids=["cross table", "standings", "bracket"],
 )
 def test_nothing_is_cut_off_on_paper(
-    window: Open, school: School, game: str, tab: str | None
+    window: Open, school: ClassWithPage, game: str, tab: str | None
 ) -> None:
     look = window(LAPTOP)
     look.to("#/")
@@ -332,7 +336,7 @@ def test_nothing_is_cut_off_on_paper(
 
 
 def test_a_cross_table_is_printed_in_its_colours_on_sheets_that_are_wide(
-    window: Open, school: School
+    window: Open, school: ClassWithPage
 ) -> None:
     look = window(LAPTOP, color_scheme="dark")
     look.to("#/")
@@ -348,7 +352,7 @@ def test_a_cross_table_is_printed_in_its_colours_on_sheets_that_are_wide(
 
 
 def test_every_sheet_of_a_table_has_the_heads_of_its_columns(
-    window: Open, school: School
+    window: Open, school: ClassWithPage
 ) -> None:
     look = window(LAPTOP)
     look.to("#/")
@@ -363,7 +367,7 @@ def test_every_sheet_of_a_table_has_the_heads_of_its_columns(
     assert page.locator("thead").evaluate("it => getComputedStyle(it).display") == "table-header-group"  # fmt: skip
 
 
-def test_a_bracket_of_forty_is_printed(window: Open, school: School) -> None:
+def test_a_bracket_of_forty_is_printed(window: Open, school: ClassWithPage) -> None:
     look = window(LAPTOP)
     look.to("#/")
     id_ = large(look.page, school, "high_low")
@@ -379,7 +383,7 @@ def test_a_bracket_of_forty_is_printed(window: Open, school: School) -> None:
 
 
 def test_G15_a_defeat_in_gin_is_not_painted_as_a_draw(
-    window: Open, school: School
+    window: Open, school: ClassWithPage
 ) -> None:
     id_ = school.competitions()["gin_rummy-cup"]["id"]
     won, lost = [2, 2, 0, 0, 2, 1.0, 0.0], [2, 0, 0, 2, 0, 0.0, 0.0]
@@ -399,7 +403,7 @@ def test_G15_a_defeat_in_gin_is_not_painted_as_a_draw(
 
 @pytest.mark.parametrize(("worst", "shown"), [(-1, 0), (-2, 1)])
 def test_the_largest_loss_is_named_where_losses_differ(
-    window: Open, school: School, worst: int, shown: int
+    window: Open, school: ClassWithPage, worst: int, shown: int
 ) -> None:
     id_ = school.competitions()["ace_king_queen-cup"]["id"]
     listed = school.document(f"/api/competitions/{id_}/matches.json")["matches"]
@@ -422,7 +426,7 @@ def test_the_largest_loss_is_named_where_losses_differ(
 
 
 def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
-    window: Open, school: School
+    window: Open, school: ClassWithPage
 ) -> None:
     look = window()
     page = look.to("#/")
@@ -434,7 +438,9 @@ def test_a_view_that_was_opened_while_the_arena_was_away_comes_back(
         page.get_by_role("heading", name="Competitions", exact=True).wait_for()
 
 
-def test_a_document_that_is_read_once_comes_back(window: Open, school: School) -> None:
+def test_a_document_that_is_read_once_comes_back(
+    window: Open, school: ClassWithPage
+) -> None:
     look = window()
     look.page.clock.install()
     id_ = school.competitions()["gin_rummy-cup"]["id"]
@@ -448,7 +454,7 @@ def test_a_document_that_is_read_once_comes_back(window: Open, school: School) -
         page.get_by_role("grid", name="Cross table").wait_for()
 
 
-def test_a_match_that_is_gone_has_no_clock(window: Open, school: School) -> None:
+def test_a_match_that_is_gone_has_no_clock(window: Open, school: ClassWithPage) -> None:
     look = window()
     opened: list[WebSocketRoute] = []
 
@@ -470,7 +476,7 @@ def test_a_match_that_is_gone_has_no_clock(window: Open, school: School) -> None
 # ---- To start a competition
 
 
-def desk(window: Open, school: School) -> Page:
+def desk(window: Open, school: ClassWithPage) -> Page:
     look = window(PHONE)
     page = look.to("#/instructor")
     page.get_by_label("Token").fill(school.instructor)
@@ -488,7 +494,7 @@ def desk(window: Open, school: School) -> Page:
     ],
 )
 def test_only_forms_that_a_game_has_are_offered(
-    window: Open, school: School, game: str, forms: list[str]
+    window: Open, school: ClassWithPage, game: str, forms: list[str]
 ) -> None:
     page = desk(window, school)
     page.get_by_label("What").select_option(game)
@@ -497,7 +503,7 @@ def test_only_forms_that_a_game_has_are_offered(
 
 
 def test_every_setting_has_its_field_and_a_bad_value_its_line(
-    window: Open, school: School
+    window: Open, school: ClassWithPage
 ) -> None:
     page = desk(window, school)
     page.get_by_label("What").select_option("blackjack")

@@ -27,7 +27,7 @@ from arena.storage.store import Store
 from arena.web.web import Web
 from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
-from tests.e2e.conftest import Message, Raw
+from tests.support.gateway_bots import Message, RawBot
 
 pytestmark = pytest.mark.e2e
 
@@ -55,9 +55,9 @@ class Place:
         opened = connect(self.host.url + path, compression=None)
         return await self._stack.enter_async_context(opened)
 
-    async def bot(self, name: str, tables: int = 1, **hello: Any) -> Raw:
+    async def bot(self, name: str, tables: int = 1, **hello: Any) -> RawBot:
         """A bot that is connected."""
-        bot = Raw(await self.opens(), name)
+        bot = RawBot(await self.opens(), name)
         await bot.hello(tables=tables, **hello)
         return bot
 
@@ -67,15 +67,15 @@ class Place:
 
     async def sits(
         self, game: str, *against: str, **more: Any
-    ) -> tuple[ClientConnection, Raw]:
+    ) -> tuple[ClientConnection, RawBot]:
         """Somebody who has a chair, and has said hello: its socket at the page, and the one that it plays over."""
         eye = await self.opens("/watch")
         seat = await ask(eye, game, *against, **more)
         assert seat["type"] == "seat", seat
         return eye, await self.arrives(seat, game)
 
-    async def arrives(self, seat: Message, game: str) -> Raw:
-        person = Raw(await self.opens(), seat["name"])
+    async def arrives(self, seat: Message, game: str) -> RawBot:
+        person = RawBot(await self.opens(), seat["name"])
         await person.hello(token=seat["token"], games=[game_named(game).name])
         return person
 
@@ -301,7 +301,7 @@ def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> None:
         await person.ready()
         await person.hears("ask")
         await person.vanish()
-        back = Raw(await place.opens(), "Pat")
+        back = RawBot(await place.opens(), "Pat")
         hello = person.a_hello(resume=person.session, games=["three_card_poker"])
         token = place.host.gateway.players["Pat"].token
         await back.say(**(hello | {"token": token}))
@@ -320,7 +320,7 @@ def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
         seat = await ask(eye, "tcp")
         await eye.close()
         await place.until(lambda: not place.host.aside)
-        late = Raw(await place.opens(), seat["name"])
+        late = RawBot(await place.opens(), seat["name"])
         await late.say(**late.a_hello(name="Late", token=seat["token"]))
         refused = await late.hears("refused")
         assert (refused["code"], refused["text"].count("sit down")) == ("token", 1)
@@ -378,13 +378,13 @@ def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
 def test_nobody_takes_the_chair_or_the_name_of_another(tmp_path: Path) -> None:
     async def test(place: Place) -> None:
         seat = await place.asks("tcp")
-        thief = Raw(await place.opens(), "Pat")
+        thief = RawBot(await place.opens(), "Pat")
         await thief.say(**thief.a_hello())
         assert (await thief.refused())[0] == "name"
         assert (await place.asks("tcp"))["name"] == "Pat 2"
 
         person = await place.arrives(seat, "three_card_poker")
-        again = Raw(await place.opens(), "Pat")
+        again = RawBot(await place.opens(), "Pat")
         await again.say(**again.a_hello(token=seat["token"]))
         assert (await again.refused())[0] == "token"
         await person.play()

@@ -16,7 +16,7 @@ import pytest
 from arena.server.stdio import Pipe
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena
+    from tests.support.gateway_bots import GatewayArena
 
 pytestmark = pytest.mark.e2e
 
@@ -55,7 +55,7 @@ InArena = Callable[..., None]
 
 @asynccontextmanager
 async def program(
-    arena: Arena, name: str, *words: str
+    arena: GatewayArena, name: str, *words: str
 ) -> AsyncIterator[tuple[Pipe, subprocess.Popen[bytes]]]:
     """A program beside the arena, and the arena's ends of its pipes; it has ended by itself at the end."""
     process = subprocess.Popen(
@@ -80,14 +80,14 @@ async def program(
         process.wait()
 
 
-async def present(arena: Arena, *names: str) -> None:
+async def present(arena: GatewayArena, *names: str) -> None:
     await arena.until(lambda: set(names) <= set(arena.gateway.players))
 
 
 def test_bots_on_pipes_play_each_other_to_the_end(in_arena: InArena) -> None:
     python = (sys.executable, "-c", PYTHON)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with (
             program(arena, "ann", *python) as (_, one),
             program(arena, "ben", *python) as (_, two),
@@ -107,7 +107,7 @@ def test_a_shell_script_plays_a_bot_on_a_socket(in_arena: InArena) -> None:
         assert not os.environ.get("CI"), "there is no sh or sed"
         pytest.skip("there is no sh or sed")
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with (
             program(arena, "sh", shell, "-c", SHELL, "bot") as (_, process),
             arena.bot("ben") as ben,
@@ -126,7 +126,7 @@ def test_a_shell_script_plays_a_bot_on_a_socket(in_arena: InArena) -> None:
 def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace(
     in_arena: InArena,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         words = (sys.executable, "-c", CRASHES_IN_THE_MIDDLE)
         async with program(arena, "ann", *words), arena.bot("ben") as ben:
             await present(arena, "ann")
@@ -142,7 +142,7 @@ def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace(
 
 
 def test_what_is_printed_for_people_is_malformed(in_arena: InArena) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         words = (sys.executable, "-c", CHATTERS)
         async with program(arena, "ann", *words) as (pipe, process):
             await arena.until(lambda: not pipe.is_open)
@@ -156,7 +156,7 @@ def test_what_is_printed_for_people_is_malformed(in_arena: InArena) -> None:
 
 
 def test_an_arena_that_closes_ends_its_bots(in_arena: InArena) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         words = (sys.executable, "-c", PYTHON)
         async with program(arena, "ann", *words) as (pipe, process):
             await present(arena, "ann")

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
-from tests.arena.databases import Server, needed, rows
+from tests.support.databases import Server, needed, rows
 
 pytestmark = pytest.mark.e2e
 
@@ -204,7 +204,15 @@ def test_closing_while_the_server_is_away_is_one_line(server: Server, url: str) 
 
 def test_the_measurement_of_writing_runs(url: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.writing", "--seconds", "0.5", "--db", url],
+        [
+            sys.executable,
+            "-m",
+            "tests.tools.write_rate",
+            "--seconds",
+            "0.5",
+            "--db",
+            url,
+        ],
         capture_output=True,
         text=True,
         check=False,

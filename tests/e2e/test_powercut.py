@@ -1,4 +1,4 @@
-"""An arena that is killed three times, and what is left of it; `python -m tests.powercut` kills thirty times, and says what it does."""
+"""An arena that is killed three times, and what is left of it; `python -m tests.tools.powercut` kills thirty times, and says what it does."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import second_look
-from tests.powercut import Outcome, powercut
-from tests.second_look import Book
+from tests.support import independent_audit
+from tests.support.independent_audit import AuditedDatabase
+from tests.tools.powercut import Outcome, powercut
 
 pytestmark = [
     pytest.mark.e2e,
@@ -27,15 +27,17 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
     return folder / "powercut.db", powercut(folder, kills=3, seed=4)
 
 
-def faults(database: Path, before: Book) -> list[str]:
+def faults(database: Path, before: AuditedDatabase) -> list[str]:
     """What a second look finds."""
-    book = second_look.read(database)
-    found = [*second_look.lost(before, book), *second_look.whole(book)]
+    book = independent_audit.read(database)
+    found = [*independent_audit.lost(before, book), *independent_audit.whole(book)]
     for one in book.competitions:
         if one.plan["form"] == "elimination":
-            found += second_look.bracket(one, book.of(one.id))
+            found += independent_audit.bracket(one, book.of(one.id))
         else:
-            found += second_look.pairings(one, book.of(one.id), set(), {"stan", "rita"})
+            found += independent_audit.pairings(
+                one, book.of(one.id), set(), {"stan", "rita"}
+            )
     return found
 
 
@@ -74,7 +76,7 @@ def test_a_killed_arena_goes_on_and_nothing_is_lost_or_counted_twice(
 def test_the_second_look_sees_what_is_wrong(
     outcome: tuple[Path, Outcome], tmp_path: Path, change: str, found: list[str]
 ) -> None:
-    before = second_look.read(outcome[0])
+    before = independent_audit.read(outcome[0])
     copy = tmp_path / "copy.db"
     shutil.copy(outcome[0], copy)
     with closing(sqlite3.connect(copy)) as database, database:

@@ -1,4 +1,4 @@
-"""The matrix: every way to misbehave, in every game, each a process of its own on a real socket (tests/rogues/rogue.py).
+"""The matrix: every way to misbehave, in every game, each a process of its own on a real socket (tests/support/rogues/rogue.py).
 
 All rogues of a game are on the line at once, each in a competition of its own with bots that behave, in one arena; then every cell is
 looked at by itself. A season is played once per game, by the first test that asks for it.
@@ -29,8 +29,8 @@ from arena.sandbox.launcher import read_program
 from arena.storage.store import Played, Store
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
-from tests.rogues import rogue
-from tests.rogues.rogue import KINDS, Kind
+from tests.support.rogues import rogue
+from tests.support.rogues.rogue import KINDS, Kind
 
 pytestmark = pytest.mark.e2e
 

@@ -13,10 +13,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from tests.arena.databases import needed
+from tests.support.databases import needed
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +37,7 @@ class Arena:
     """An arena on either kind of database, with a class of four on its roster."""
 
     def __init__(
-        self, start: Callable[..., Program], folder: Path, database: str
+        self, start: Callable[..., StartedProgram], folder: Path, database: str
     ) -> None:
         self._start = start
         self._folder = folder
@@ -48,7 +48,7 @@ class Arena:
         self.tokens = {one["name"]: one["token"] for one in json.loads(done)["new"]}
         self.program, self.url = self.serves()
 
-    def serves(self) -> tuple[Program, str]:
+    def serves(self) -> tuple[StartedProgram, str]:
         words = ("--config", "class.toml", "--db", self._db)
         program = self._start("arena", "serve", *words, cwd=self._folder)
         found = re.search(r"ws://\S+", program.until("arena at ws://"))
@@ -80,7 +80,7 @@ class Arena:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def arena(
-    request: pytest.FixtureRequest, start: Callable[..., Program], tmp_path: Path
+    request: pytest.FixtureRequest, start: Callable[..., StartedProgram], tmp_path: Path
 ) -> Arena:
     is_file = request.param == "sqlite"
     return Arena(start, tmp_path, "class.db" if is_file else needed().url())

@@ -21,14 +21,14 @@ import pytest
 from arena.storage.store import State, Store
 from tests.e2e.test_pipe import PYTHON
 from tests.e2e.test_tls import make
-from tests.serving import ROOT, Running, alive, below, run
+from tests.support.arena_process import ROOT, RunningProcess, alive, below, run
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
-Serve = Callable[..., "Program"]
+Serve = Callable[..., "StartedProgram"]
 
 CHEAT = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
 CRASH = "raise SystemExit('no such luck')"
@@ -36,12 +36,12 @@ INTERPRETER = shlex.quote(sys.executable)
 
 
 @pytest.fixture
-def serve(start: Callable[..., Program], tmp_path: Path) -> Serve:
+def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     """Start `arena serve akq --once --json` in a folder where `good.py`, `cheat.py` and `crash.py` are."""
     for name, text in (("good", PYTHON), ("cheat", CHEAT), ("crash", CRASH)):
         (tmp_path / f"{name}.py").write_text(text.replace("sys.argv[1]", '"me"'))
 
-    def call(*words: str) -> Program:
+    def call(*words: str) -> StartedProgram:
         settings = ("--port", "0", "--set", "hands=10", "--matches", "2")
         fixed = ("akq", "--once", "--json", *settings)
         return start("arena", "serve", *fixed, *words, cwd=tmp_path)
@@ -130,7 +130,7 @@ def test_a_command_that_can_never_work_is_called_wrong(
 
 
 def test_a_run_has_a_title_with_spaces_everywhere(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     (tmp_path / "class.toml").write_text(
         "[serve]\nport = 0\n[[run]]\nname = 'Friday evening'\ngame = 'akq'\n"
@@ -151,7 +151,7 @@ def test_a_run_has_a_title_with_spaces_everywhere(
 
 
 def test_one_bot_is_counted_as_one(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     (tmp_path / "class.toml").write_text(
         "[serve]\nport = 0\n[[run]]\ngame = 'blackjack'\nleast = 1\nhouse = ['counting']"
@@ -163,7 +163,7 @@ def test_one_bot_is_counted_as_one(
 
 
 def test_a_bot_that_takes_a_name_of_the_roster_from_its_folder_is_told(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     (tmp_path / "class.csv").write_text("name\nann\nben\n")
     (tmp_path / "class.toml").write_text(
@@ -186,12 +186,12 @@ SERVICE = [number for number in ("SIGTERM", "SIGHUP") if hasattr(signal, number)
 
 
 @pytest.fixture
-def service(start: Callable[..., Program], tmp_path: Path) -> Serve:
+def service(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     """Start `arena serve` in a folder of its own."""
     return lambda *words: start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
 
 
-def is_stopped(arena: Program, name: str) -> None:
+def is_stopped(arena: StartedProgram, name: str) -> None:
     """It ends in order, with one line, and nothing that it has started is left."""
     status, _, err = arena.ends()
 
@@ -244,7 +244,7 @@ def test_a_signal_ends_an_arena_that_waits_for_the_bots_that_it_launched(
 ) -> None:
     arena = service("--bot", f"slow={SLEEPER}")
     arena.until("the page is at")
-    started: set[Running] = set()
+    started: set[RunningProcess] = set()
     while not started:
         started = below(arena.process.pid)
     arena.process.send_signal(getattr(signal, name))
@@ -294,7 +294,7 @@ def test_more_signals_while_it_ends_do_no_harm(
     (tmp_path / "stubborn.py").write_text(stubborn)
     arena = service("--bot", f"stubborn={INTERPRETER} stubborn.py")
     port = int(arena.until("the page is at").rpartition(":")[2])
-    started: set[Running] = set()
+    started: set[RunningProcess] = set()
     while not started:
         started = below(arena.process.pid)
     arena.process.send_signal(getattr(signal, first))
@@ -350,7 +350,7 @@ sys.exit(main(["serve", "--port", "0"]))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
 def test_who_is_started_with_nohup_outlives_the_terminal(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     command = "import signal, runpy; signal.signal(signal.SIGHUP, signal.SIG_IGN); runpy.run_module('arena', run_name='__main__')"
     (tmp_path / "quiet.py").write_text(command)

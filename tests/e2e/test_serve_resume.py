@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests import second_look
 from tests.e2e.test_pipe import PYTHON
+from tests.support import independent_audit
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there"),
 ]
 
-Serve = Callable[..., "Program"]
+Serve = Callable[..., "StartedProgram"]
 
 TIMES = 15
 MATCHES = 3 * TIMES  # of two bots with each other, and of each with itself
@@ -55,22 +55,22 @@ settings = {{ hands = 50 }}
 
 
 @pytest.fixture
-def serve(start: Callable[..., Program], tmp_path: Path) -> Serve:
+def serve(start: Callable[..., StartedProgram], tmp_path: Path) -> Serve:
     """Start `arena serve` in a folder with a bot, on a database that stays, with a line on stderr for every match."""
     bot = PYTHON.replace("sys.argv[1]", '"me", tables=2')
     (tmp_path / "bot.py").write_text(bot)
 
-    def call(*words: str) -> Program:
+    def call(*words: str) -> StartedProgram:
         return start("arena", "serve", "--log", "-", *words, cwd=tmp_path)
 
     return call
 
 
 @pytest.fixture
-def evening(serve: Serve, tmp_path: Path) -> Callable[..., Program]:
+def evening(serve: Serve, tmp_path: Path) -> Callable[..., StartedProgram]:
     """Start `arena serve` with a file that has one run of two house bots."""
 
-    def call(at: datetime | None = None, matches: int = 2) -> Program:
+    def call(at: datetime | None = None, matches: int = 2) -> StartedProgram:
         when = "" if at is None else f"at = {at.isoformat()}"
         (tmp_path / "class.toml").write_text(HOUSE.format(at=when, matches=matches))
         return serve("--config", "class.toml")
@@ -78,7 +78,7 @@ def evening(serve: Serve, tmp_path: Path) -> Callable[..., Program]:
     return call
 
 
-def interrupt(arena: Program, after: str = "completed") -> tuple[int, str, str]:
+def interrupt(arena: StartedProgram, after: str = "completed") -> tuple[int, str, str]:
     """Ctrl-C, once that has been said."""
     arena.until(after)
     arena.process.send_signal(signal.SIGINT)
@@ -101,8 +101,8 @@ def ask(tmp_path: Path, *words: str) -> Any:
 
 def played(tmp_path: Path, file: str) -> list[list[int]]:
     """The numbers of the pairings that count, in every competition that there is."""
-    book = second_look.read(tmp_path / file)
-    assert [*second_look.whole(book)] == []
+    book = independent_audit.read(tmp_path / file)
+    assert [*independent_audit.whole(book)] == []
     return [[one.pairing for one in book.of(of.id)] for of in book.competitions]
 
 
@@ -185,13 +185,13 @@ def test_what_the_instructor_has_done_survives_a_kill(
     arena.kill()
 
     status, out, err = serve(*fixed).ends()
-    book = second_look.read(tmp_path / "x.db")
+    book = independent_audit.read(tmp_path / "x.db")
     [one] = book.competitions
 
     assert status == 0, err
     assert (one.id, one.state) == (competition, "finished")
-    assert [*second_look.whole(book)] == []
-    assert [*second_look.pairings(one, book.of(one.id), {"eve"}, set())] == []
+    assert [*independent_audit.whole(book)] == []
+    assert [*independent_audit.pairings(one, book.of(one.id), {"eve"}, set())] == []
     assert not book.matches[match].counts
     again = [m.id for m in book.of(one.id) if m.pairing == int(pairing)]
     assert match not in again
@@ -205,7 +205,7 @@ def test_what_the_instructor_has_done_survives_a_kill(
 
 
 def test_a_run_without_a_time_is_not_played_twice(
-    evening: Callable[..., Program], tmp_path: Path
+    evening: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     first = evening().ends()
     again = evening().ends()
@@ -218,7 +218,7 @@ def test_a_run_without_a_time_is_not_played_twice(
 
 @pytest.mark.parametrize("how", ["played", "interrupted"])
 def test_a_run_whose_time_has_just_passed_starts_late_and_only_once(
-    evening: Callable[..., Program], tmp_path: Path, how: str
+    evening: Callable[..., StartedProgram], tmp_path: Path, how: str
 ) -> None:
     at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=20)
     matches = 2 if how == "played" else 200
@@ -234,12 +234,12 @@ def test_a_run_whose_time_has_just_passed_starts_late_and_only_once(
     assert status == 0, err
     assert played(tmp_path, "class.db") == [[*range(1, matches + 1)]]
     assert ("goes on: evening" in err) is (how == "interrupted")
-    [competition] = second_look.read(tmp_path / "class.db").competitions
+    [competition] = independent_audit.read(tmp_path / "class.db").competitions
     assert competition.plan["due_at"] == at.timestamp()
 
 
 def test_a_run_whose_time_is_long_past_is_left_out_and_that_is_said(
-    evening: Callable[..., Program], tmp_path: Path
+    evening: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     at = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
     status, _, err = evening(at).ends()

@@ -14,12 +14,12 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from tests.e2e.conftest import Raw
-from tests.e2e.real_arena import RealArena, outcomes_of, run_of
-from tests.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
+from tests.support.gateway_bots import RawBot
+from tests.support.plain_bot import IMPATIENT, KEEPALIVE, PlainBot
+from tests.support.served_arena import ServedArena, outcomes_of, run_of
 
 if TYPE_CHECKING:
-    from tests.e2e.real_arena import Hand, Outcome
+    from tests.support.served_arena import PlayedCases, ReconnectingRawBot
 
 pytestmark = [
     pytest.mark.e2e,
@@ -64,21 +64,21 @@ class Eager:
         self._writer.close()
 
 
-async def comes_eagerly(arena: RealArena, name: str, **fields: Any) -> None:
+async def comes_eagerly(arena: ServedArena, name: str, **fields: Any) -> None:
     """Say hello into the socket of an arena that stands still, and play a match."""
     await arena.stands.wait()
     await asyncio.sleep(0.2)
     streams = await asyncio.open_connection("127.0.0.1", arena.port)
     eager = Eager(arena.url(), *streams)
     try:
-        bot = Raw(eager, name)  # type: ignore[arg-type]
+        bot = RawBot(eager, name)  # type: ignore[arg-type]
         await bot.hello(games=["three_card_poker"], **fields)
         await bot.play()
     finally:
         eager.close()
 
 
-async def after_the_stall(arena: RealArena, for_s: float = SOON_S) -> None:
+async def after_the_stall(arena: ServedArena, for_s: float = SOON_S) -> None:
     await arena.stood.wait()
     await asyncio.sleep(for_s)
 
@@ -86,7 +86,7 @@ async def after_the_stall(arena: RealArena, for_s: float = SOON_S) -> None:
 # ---- Timers that ring late
 
 
-async def grace_in_socket(arena: RealArena, name: str) -> None:
+async def grace_in_socket(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
     await asyncio.sleep(SET_UP_S / 2)
@@ -94,7 +94,7 @@ async def grace_in_socket(arena: RealArena, name: str) -> None:
     await comes_eagerly(arena, name, resume=hand.session)
 
 
-async def grace_after(arena: RealArena, name: str) -> None:
+async def grace_after(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
     await hand.vanish()
@@ -102,33 +102,33 @@ async def grace_after(arena: RealArena, name: str) -> None:
     await (await hand.back()).finishes()
 
 
-async def wait_in_socket(arena: RealArena, name: str) -> None:
+async def wait_in_socket(arena: ServedArena, name: str) -> None:
     await comes_eagerly(arena, name)
 
 
-async def wait_after(arena: RealArena, name: str) -> None:
+async def wait_after(arena: ServedArena, name: str) -> None:
     await after_the_stall(arena)
     await (await arena.bot(name)).finishes()
 
 
-async def there(arena: RealArena, name: str) -> None:
+async def there(arena: ServedArena, name: str) -> None:
     """Somebody who is there, so that what others are waited for in has begun."""
     await (await arena.bot(name, tables=8)).play(2)
 
 
-async def hello_in_socket(arena: RealArena, name: str) -> None:
+async def hello_in_socket(arena: ServedArena, name: str) -> None:
     hand = await arena.reach(name)
     await arena.stands.wait()
     await hand.enters()
 
 
-async def hello_after(arena: RealArena, name: str) -> None:
+async def hello_after(arena: ServedArena, name: str) -> None:
     hand = await arena.reach(name)
     await after_the_stall(arena)
     await hand.enters()
 
 
-async def start_in_socket(arena: RealArena, name: str) -> None:
+async def start_in_socket(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     match = await hand.hears("match")
     await arena.stands.wait()
@@ -136,7 +136,7 @@ async def start_in_socket(arena: RealArena, name: str) -> None:
     await hand.finishes()
 
 
-async def start_after(arena: RealArena, name: str) -> None:
+async def start_after(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     match = await hand.hears("match")
     await after_the_stall(arena)
@@ -153,16 +153,16 @@ LATE = (
 # ---- 1011
 
 
-async def closes(hand: Hand, reason: str) -> None:
+async def closes(hand: ReconnectingRawBot, reason: str) -> None:
     await hand.websocket.close(1011, reason)
 
 
-async def returns(hand: Hand) -> None:
+async def returns(hand: ReconnectingRawBot) -> None:
     """Come back, and play to the end."""
     await (await hand.back()).finishes()
 
 
-async def raises_soon_after(arena: RealArena, name: str) -> None:
+async def raises_soon_after(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
     await after_the_stall(arena)
@@ -170,28 +170,28 @@ async def raises_soon_after(arena: RealArena, name: str) -> None:
     await returns(hand)
 
 
-async def raises_long_after(arena: RealArena, name: str) -> None:
+async def raises_long_after(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
     await after_the_stall(arena, LATER_S)
     await closes(hand, "")
 
 
-async def keepalive_without_a_stall(arena: RealArena, name: str) -> None:
+async def keepalive_without_a_stall(arena: ServedArena, name: str) -> None:
     hand = await arena.bot(name)
     await hand.asked()
     await closes(hand, KEEPALIVE)
     await returns(hand)
 
 
-async def keepalive_while_idle(arena: RealArena, name: str) -> None:
+async def keepalive_while_idle(arena: ServedArena, name: str) -> None:
     """The close arrives before the new connection does."""
     hand = await arena.bot(name, game="blackjack")
     await closes(hand, KEEPALIVE)
     await hand.back()
 
 
-async def keepalive_in_play(arena: RealArena, name: str) -> PlainBot:
+async def keepalive_in_play(arena: ServedArena, name: str) -> PlainBot:
     """A client that does nothing about its keepalive, and is asked while the arena stands still."""
     bot = PlainBot(arena.url(), name, ["three_card_poker"], **IMPATIENT)
     bot.before_answer = lambda ask: after_the_stall(arena, 0)
@@ -199,20 +199,20 @@ async def keepalive_in_play(arena: RealArena, name: str) -> PlainBot:
     return bot
 
 
-async def keepalive_between_matches(arena: RealArena, name: str) -> PlainBot:
+async def keepalive_between_matches(arena: ServedArena, name: str) -> PlainBot:
     """The same, but it is not needed before the stall is over."""
     bot = PlainBot(arena.url(), name, ["ace_king_queen"], **IMPATIENT)
     await bot.play_one()
     return bot
 
 
-async def the_other(arena: RealArena, name: str) -> None:
+async def the_other(arena: ServedArena, name: str) -> None:
     """Whom that one plays with."""
     await after_the_stall(arena, LATER_S)
     await (await arena.bot(name, game="ace_king_queen")).play()
 
 
-async def loses_twice(arena: RealArena, name: str) -> None:
+async def loses_twice(arena: ServedArena, name: str) -> None:
     """One loss that the stall has brought about, and one of its own: together they are longer than the grace."""
     hand = await arena.bot(name)
     await hand.asked()
@@ -250,15 +250,15 @@ RUNS = [
 ]
 
 
-async def stall(arena: RealArena) -> None:
+async def stall(arena: ServedArena) -> None:
     await asyncio.sleep(SET_UP_S)
     await arena.stands_still(STALL_S)
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> PlayedCases:
     folder = tmp_path_factory.mktemp("stalls")
-    return outcomes_of(RealArena(folder, LIMITS, RUNS), CASES, stall)
+    return outcomes_of(ServedArena(folder, LIMITS, RUNS), CASES, stall)
 
 
 def names(cases: Any) -> pytest.MarkDecorator:
@@ -267,7 +267,7 @@ def names(cases: Any) -> pytest.MarkDecorator:
 
 @names(LATE)
 def test_J7_every_deadline_is_moved_by_the_time_in_which_the_arena_stood_still(
-    outcome: Outcome, case: str
+    outcome: PlayedCases, case: str
 ) -> None:
     assert outcome.words(case) == []
     outcome.of(case)
@@ -275,7 +275,7 @@ def test_J7_every_deadline_is_moved_by_the_time_in_which_the_arena_stood_still(
 
 @names(LOST)
 def test_J7_a_close_by_keepalive_or_after_a_stall_is_a_lost_connection(
-    outcome: Outcome, case: str
+    outcome: PlayedCases, case: str
 ) -> None:
     assert outcome.words(case) == []
     outcome.of(case)
@@ -283,7 +283,7 @@ def test_J7_a_close_by_keepalive_or_after_a_stall_is_a_lost_connection(
 
 @names((keepalive_in_play, keepalive_between_matches))
 def test_the_client_had_closed_by_its_keepalive_and_was_known_again(
-    outcome: Outcome, case: str
+    outcome: PlayedCases, case: str
 ) -> None:
     bot = outcome.of(case)
 
@@ -292,18 +292,18 @@ def test_the_client_had_closed_by_its_keepalive_and_was_known_again(
 
 
 @names(CRASHED)
-def test_J2_any_other_1011_is_a_crash(outcome: Outcome, case: str) -> None:
+def test_J2_any_other_1011_is_a_crash(outcome: PlayedCases, case: str) -> None:
     outcome.of(case)
 
     assert outcome.words(case) == ["crash"]
 
 
 @names((there, the_other))
-def test_nobody_else_is_out(outcome: Outcome, case: str) -> None:
+def test_nobody_else_is_out(outcome: PlayedCases, case: str) -> None:
     outcome.of(case)
 
     assert outcome.words(case) == []
 
 
-def test_the_arena_has_not_raised(outcome: Outcome) -> None:
+def test_the_arena_has_not_raised(outcome: PlayedCases) -> None:
     assert "Traceback" not in outcome.said

@@ -20,16 +20,16 @@ from websockets.uri import parse_uri
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag, Link
 from protocol.messages import Ending, Limits, Verdict
-from tests.e2e.conftest import Raw
-from tests.e2e.proxy import Proxy
+from tests.support.gateway_bots import RawBot
+from tests.support.proxy import SlowProxy
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Arena, Program
+    from tests.support.gateway_bots import GatewayArena, StartedProgram
 
 pytestmark = pytest.mark.e2e
 
 Run = Callable[..., None]
-Start = Callable[..., "Program"]
+Start = Callable[..., "StartedProgram"]
 
 MOST_CREDIT_MS = 150.0  # design §5
 RESOLUTION_MS = 15.0  # a tick, its slack, and rounding
@@ -41,14 +41,14 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def is_measured(arena: Arena, name: str) -> Player:
+async def is_measured(arena: GatewayArena, name: str) -> Player:
     """The bot, once the arena knows its link."""
     player = arena.gateway.players[name]
     await until(lambda: player.link.is_known)
     return player
 
 
-async def thinks(bot: Raw, think_ms: float) -> None:
+async def thinks(bot: RawBot, think_ms: float) -> None:
     """Play one match and think so long about every decision."""
     await bot.ready()
     while (message := await bot.hear())["type"] == "ask":
@@ -73,9 +73,9 @@ def the(verdict: Verdict | None) -> Verdict:
 CAP_MS = 600
 
 
-async def far_away(arena: Arena) -> tuple[Ending, Verdict | None, float]:
+async def far_away(arena: GatewayArena) -> tuple[Ending, Verdict | None, float]:
     """A bot at the end of a long line thinks for nine tenths of its time: how that ends, and the floor of its link."""
-    async with Proxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
+    async with SlowProxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
         arena.url = proxy.url
         async with arena.bot() as ann:
             player = await is_measured(arena, "ann")
@@ -86,7 +86,7 @@ async def far_away(arena: Arena) -> tuple[Ending, Verdict | None, float]:
 
 
 def test_J7_who_is_far_away_does_not_lose_to_the_network(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         ended, verdict, floor_ms = await far_away(arena)
 
         assert (ended, verdict) == ("completed", None)
@@ -100,7 +100,7 @@ def test_without_the_credit_for_its_link_it_would(
 ) -> None:
     monkeypatch.setattr(Link, "floor_ms", 0.0)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         ended, verdict, _ = await far_away(arena)
 
         assert ended == "timeout"
@@ -112,8 +112,8 @@ def test_without_the_credit_for_its_link_it_would(
 def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link(
     in_arena: Run,
 ) -> None:
-    async def scenario(arena: Arena) -> None:
-        async with Proxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
+    async def scenario(arena: GatewayArena) -> None:
+        async with SlowProxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
             arena.url = proxy.url
             async with arena.bot() as ann:
                 await is_measured(arena, "ann")
@@ -158,7 +158,7 @@ class ByHand:
 
     @classmethod
     @asynccontextmanager
-    async def connect(cls, arena: Arena) -> AsyncIterator[ByHand]:
+    async def connect(cls, arena: GatewayArena) -> AsyncIterator[ByHand]:
         """Shake hands; a task listens from then on."""
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hand = cls(arena.url, reader, writer)
@@ -200,12 +200,12 @@ class ByHand:
 
 @asynccontextmanager
 async def by_hand(
-    arena: Arena, pong: Callable[[ByHand, bytes], None]
-) -> AsyncIterator[Raw]:
+    arena: GatewayArena, pong: Callable[[ByHand, bytes], None]
+) -> AsyncIterator[RawBot]:
     """A bot that is welcome, and does `pong` at every ping."""
     async with ByHand.connect(arena) as hand:
         hand.pong = lambda payload: pong(hand, payload)
-        bot = Raw(hand, "ann")  # type: ignore[arg-type]
+        bot = RawBot(hand, "ann")  # type: ignore[arg-type]
         await bot.hello()
         yield bot
 
@@ -216,7 +216,7 @@ def late(hand: ByHand, payload: bytes) -> None:
 
 
 def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with by_hand(arena, late) as ann:
             player = await is_measured(arena, "ann")
             table = arena.open("three_card_poker", "ann", rounds=1)
@@ -230,7 +230,7 @@ def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move(in_arena: Run) -> None:
 
 
 def test_J7_and_not_a_millisecond_more(in_arena: Run) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with by_hand(arena, late) as ann:
             await is_measured(arena, "ann")
             lag = arena.gateway.conduct.lag
@@ -255,7 +255,7 @@ def test_a_forged_pong_counts_for_nothing(in_arena: Run) -> None:
         for _ in range(10):
             hand.send_pong(os.urandom(len(payload)))
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with by_hand(arena, forge):
             player = arena.gateway.players["ann"]
             wire = player.connection
@@ -277,7 +277,7 @@ def test_a_pong_counts_once_and_for_its_own_ping(in_arena: Run) -> None:
         pings.append(payload)
         asyncio.get_running_loop().call_later(0.1, hand.send_pong, payload)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with by_hand(arena, answer_old_ones_first):
             player = await is_measured(arena, "ann")
 
@@ -294,7 +294,7 @@ BLOCK_S = 0.3
 HELD_UP_CAP_MS = 250
 
 
-async def held_up(arena: Arena, start: Start, times: int = 8) -> Verdict | None:
+async def held_up(arena: GatewayArena, start: Start, times: int = 8) -> Verdict | None:
     """A bot that is quick plays in an arena whose loop stands still again and again; what it is blamed for."""
     start(
         *("bots", "three_card_poker", "q64", "--url", arena.url),
@@ -318,7 +318,7 @@ async def held_up(arena: Arena, start: Start, times: int = 8) -> Verdict | None:
 def test_J7_nobody_loses_on_time_when_the_arena_is_held_up(
     in_arena: Run, start: Start
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         assert await held_up(arena, start) is None
         assert arena.gateway.conduct.decisions > 8
 
@@ -330,7 +330,7 @@ def test_without_the_credit_for_that_they_would(
 ) -> None:
     monkeypatch.setattr(Lag, "total_s", lambda lag, now: 0.0)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         verdict = the(await held_up(arena, start))
 
         assert verdict.kind == "timeout"
@@ -346,16 +346,16 @@ needs_signals = pytest.mark.skipif(
 )
 
 
-def stop(program: Program) -> None:
+def stop(program: StartedProgram) -> None:
     """From now on the process does nothing, and its sockets stay open."""
     program.process.send_signal(signal.SIGSTOP)
 
 
-def go_on(program: Program) -> None:
+def go_on(program: StartedProgram) -> None:
     program.process.send_signal(signal.SIGCONT)
 
 
-async def a_process(arena: Arena, start: Start, name: str) -> Program:
+async def a_process(arena: GatewayArena, start: Start, name: str) -> StartedProgram:
     """A bot in a process of its own that plays Ace-King-Queen."""
     program = start(
         *("bots", "ace_king_queen", "nash", "--url", arena.url),
@@ -369,7 +369,7 @@ async def a_process(arena: Arena, start: Start, name: str) -> Program:
 def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
     in_arena: Run, start: Start
 ) -> None:
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         conduct = arena.gateway.conduct
         ann = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben, arena.bot("cid") as cid:
@@ -409,7 +409,7 @@ def test_who_vanishes_while_another_thinks_is_missed(
     monkeypatch.setattr("arena.referee.pings._PING_S", 0.1)
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.5)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         program = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ben", "ann", hands=50)
@@ -442,7 +442,7 @@ def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.4)
     held: list[bytes] = []
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         async with by_hand(arena, ByHand.send_pong) as ann, arena.bot("ben") as ben:
             player = await is_measured(arena, "ann")
             hand: ByHand = ann.websocket  # type: ignore[assignment]
@@ -488,12 +488,12 @@ def many_files() -> Iterator[None]:
 def test_five_hundred_bots_play_and_none_is_out(
     in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tests.e2e.conftest.TIMEOUT_S", 60.0)
+    monkeypatch.setattr("tests.support.gateway_bots.TIMEOUT_S", 60.0)
 
-    async def scenario(arena: Arena) -> None:
+    async def scenario(arena: GatewayArena) -> None:
         for name in ("left", "right"):
             start(
-                *("tests.e2e.crowd", "--url", arena.url, "--count", str(EACH)),
+                *("tests.support.crowd", "--url", arena.url, "--count", str(EACH)),
                 *("--name", name, "--game", "ace_king_queen"),
             )
         await arena.until(lambda: len(arena.gateway.players) == CROWD)

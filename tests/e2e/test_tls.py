@@ -24,8 +24,8 @@ from arena.server.gateway import Gateway
 from arena.server.listener import Certificate, context, offer
 from protocol.errors import UsageError
 from protocol.messages import Limits
-from tests.e2e.conftest import LIMITS, TIMEOUT_S, Arena, Raw
-from tests.tls_scan import recorded_hello, wrong_in
+from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena, RawBot
+from tests.tools.tls_scan import recorded_hello, wrong_in
 
 pytestmark = pytest.mark.e2e
 
@@ -55,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return make(tmp_path_factory.mktemp("tls"), "arena")
 
 
-class Secure(Arena):
+class Secure(GatewayArena):
     """An arena whose port is encrypted; `plain` is a second one that is not."""
 
     def __init__(self, gateway: Gateway, port: int, plain: int, cert: Path) -> None:
@@ -65,11 +65,13 @@ class Secure(Arena):
         self.trust = ssl.create_default_context(cafile=cert)
 
     @asynccontextmanager
-    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[Raw]:
+    async def stranger(
+        self, name: str = "ann", **options: Any
+    ) -> AsyncIterator[RawBot]:
         async with connect(
             self.url, ssl=self.trust, compression=None, max_size=None
         ) as websocket:
-            yield Raw(websocket, name, **options)
+            yield RawBot(websocket, name, **options)
 
     async def raw(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection without TLS to the port that wants it."""
@@ -115,7 +117,7 @@ def in_arena(
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 def test_bots_play_over_tls_and_beside_it(in_arena: Any, encoding: str) -> None:
     async def scenario(arena: Secure) -> None:
-        beside = Arena(arena.gateway, arena.plain)
+        beside = GatewayArena(arena.gateway, arena.plain)
         async with (
             arena.bot("ann", encoding=encoding) as ann,
             beside.bot("ben", encoding=encoding) as ben,
@@ -493,7 +495,7 @@ def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
         server = await asyncio.start_server(through, "127.0.0.1", 0)
         near = server.sockets[0].getsockname()[1]
         async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
-            await Raw(websocket, "ann").hello()
+            await RawBot(websocket, "ann").hello()
         server.close()
 
     in_arena(scenario)

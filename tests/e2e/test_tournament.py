@@ -18,11 +18,11 @@ from protocol.messages import Ending
 from tests.e2e.test_pipe import PYTHON
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
-Tournament = Callable[..., "Program"]
+Tournament = Callable[..., "StartedProgram"]
 
 INTERPRETER = shlex.quote(sys.executable)
 CHEAT = PYTHON.replace('value=it["legal"][0]', 'value="all in"')
@@ -32,12 +32,12 @@ SLOW = PYTHON.replace(
 
 
 @pytest.fixture
-def tournament(start: Callable[..., Program], tmp_path: Path) -> Tournament:
+def tournament(start: Callable[..., StartedProgram], tmp_path: Path) -> Tournament:
     """Start `arena tournament` in a folder where `good.py`, `cheat.py` and `slow.py` are."""
     for name, text in (("good", PYTHON), ("cheat", CHEAT), ("slow", SLOW)):
         (tmp_path / f"{name}.py").write_text(text.replace("sys.argv[1]", '"me"'))
 
-    def call(*words: str) -> Program:
+    def call(*words: str) -> StartedProgram:
         return start("arena", "tournament", *words, cwd=tmp_path)
 
     return call
@@ -47,7 +47,7 @@ def bot(file: str, name: str = "") -> tuple[str, str]:
     return "--bot", f"{name and name + '='}stdio: {INTERPRETER} {file}"
 
 
-def document(program: Program, status: int = 0) -> Any:
+def document(program: StartedProgram, status: int = 0) -> Any:
     ended, out, err = program.ends()
     assert ended == status, err
     assert "Traceback" not in err

@@ -19,9 +19,9 @@ from arena.records.seat_transcript import conversation
 from arena.records.transcript import Side
 from arena.storage.store import Store
 from protocol.messages import Limits
-from tests.arena.sample import SHORT
-from tests.scenes import SCENES
-from tests.transcripts import FOLDER, main
+from tests.support.sample_database import SHORT
+from tests.support.scenes import SCENES
+from tests.tools.transcripts import FOLDER, main
 
 pytestmark = pytest.mark.e2e
 
@@ -44,7 +44,7 @@ def test_the_transcripts_come_out_the_same_once_more() -> None:
 def test_a_transcript_that_is_not_there_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tests.transcripts.FOLDER", tmp_path)
+    monkeypatch.setattr("tests.tools.transcripts.FOLDER", tmp_path)
     name = "ace_king_queen-1"
     assert main(["--check", name]) == 1
     assert main([name]) == 0

@@ -29,11 +29,11 @@ from arena.storage.tokens import Access, hashed
 from arena.web.web import Web
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
-from tests.e2e.conftest import LIMITS, Arena, Raw
 from tests.e2e.test_tls import make
+from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot
 
 if TYPE_CHECKING:
-    from tests.e2e.conftest import Program
+    from tests.support.gateway_bots import StartedProgram
 
 pytestmark = pytest.mark.e2e
 
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class House(Arena):
+class House(GatewayArena):
     """A host with its page; bots and matches as in other tests."""
 
     def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
@@ -87,10 +87,12 @@ class House(Arena):
         return await self.sends(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
     @asynccontextmanager
-    async def stranger(self, name: str = "ann", **options: Any) -> AsyncIterator[Raw]:
+    async def stranger(
+        self, name: str = "ann", **options: Any
+    ) -> AsyncIterator[RawBot]:
         """A connection that has said nothing yet."""
         async with self.viewer("/") as websocket:
-            yield Raw(websocket, name, **options)
+            yield RawBot(websocket, name, **options)
 
     @asynccontextmanager
     async def viewer(
@@ -1116,7 +1118,7 @@ def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -
             assert house.viewers == 1
         for url in (house.url, house.url[:-1], house.url.removesuffix("arena/")):
             async with connect(url) as bot:
-                await Raw(bot, "ann").hello()
+                await RawBot(bot, "ann").hello()
             while house.gateway.players:
                 await asyncio.sleep(0.01)
         house.url = house.url.removesuffix("/arena/")
@@ -1131,7 +1133,7 @@ def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -
 
 @pytest.mark.parametrize("word", ["arena", "/a b/", "//", "/arena", ""])
 def test_what_is_no_base_path_is_refused_at_once(
-    start: Callable[..., Program], tmp_path: Path, word: str
+    start: Callable[..., StartedProgram], tmp_path: Path, word: str
 ) -> None:
     program = start("arena", "serve", "--base-path", word, cwd=tmp_path)
     status, _, said = program.ends()
@@ -1145,7 +1147,7 @@ def test_what_is_no_base_path_is_refused_at_once(
 
 
 def test_what_arena_serve_prints_has_the_base_path_of_its_file(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     (tmp_path / "class.toml").write_text('[serve]\nport = 0\nbase_path = "/arena/"\n')
     program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
@@ -1192,7 +1194,7 @@ async def fetched(port: int, path: str) -> bytes:
 
 @pytest.mark.parametrize("words", [(), ("--no-page",)])
 def test_arena_serve_has_a_page_unless_it_is_told_not_to(
-    start: Callable[..., Program], tmp_path: Path, words: tuple[str, ...]
+    start: Callable[..., StartedProgram], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     program = start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
     said = asyncio.run(fetched(at(program.until("arena at")), "/"))
@@ -1202,7 +1204,7 @@ def test_arena_serve_has_a_page_unless_it_is_told_not_to(
 
 
 def test_the_file_of_settings_says_so_too(
-    start: Callable[..., Program], tmp_path: Path
+    start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     file = tmp_path / "class.toml"
     file.write_text(
@@ -1216,7 +1218,7 @@ def test_the_file_of_settings_says_so_too(
 
 @pytest.mark.parametrize("word", ["arena.example.org", "https://a/b", "ftp://a"])
 def test_what_is_no_origin_is_refused_at_once(
-    start: Callable[..., Program], tmp_path: Path, word: str
+    start: Callable[..., StartedProgram], tmp_path: Path, word: str
 ) -> None:
     status, _, said = start("arena", "serve", "--origin", word, cwd=tmp_path).ends()
 
@@ -1228,7 +1230,7 @@ def test_what_is_no_origin_is_refused_at_once(
 
 @pytest.mark.parametrize("word", ["localhost", "10.0.0.1/8", "1.2.3.4:80", "all"])
 def test_what_is_no_proxy_is_refused_at_once(
-    start: Callable[..., Program], tmp_path: Path, word: str
+    start: Callable[..., StartedProgram], tmp_path: Path, word: str
 ) -> None:
     program = start("arena", "serve", "--trusted-proxy", word, cwd=tmp_path)
     status, _, said = program.ends()
@@ -1244,7 +1246,7 @@ ORIGIN = ("--origin", "https://arena.example.org")
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_a_proxy_that_nobody_trusts_is_refused_in_one_line(
-    start: Callable[..., Program], tmp_path: Path, host: str
+    start: Callable[..., StartedProgram], tmp_path: Path, host: str
 ) -> None:
     program = start("arena", "serve", "--host", host, *ORIGIN, cwd=tmp_path)
     status, _, said = program.ends()
@@ -1264,7 +1266,7 @@ def test_a_proxy_that_nobody_trusts_is_refused_in_one_line(
     ],
 )
 def test_who_says_what_the_proxy_means_is_served(
-    start: Callable[..., Program], tmp_path: Path, words: tuple[str, ...]
+    start: Callable[..., StartedProgram], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     program = start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena.manual.documents import documents
-from tests.serving import ROOT
+from tests.support.arena_process import ROOT
 
 HANDS = ("--set", "hands=2")
 

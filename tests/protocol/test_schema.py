@@ -1,6 +1,6 @@
 """What is generated from the types: fresh, whole, and as exact as the codec wherever a schema can be.
 
-That every frame of all the tests fits the schemas is seen to by tests/validating.py.
+That every frame of all the tests fits the schemas is seen to by tests/support/frame_validation.py.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from protocol.schema.definitions import FROM_BOT, definitions, links
 from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.documents import FROM_ARENA, documents
 from protocol.schema.tables import PARTS, fill_in
-from tests import validating
 from tests.documents import PROTOCOL, ROOT
 from tests.protocol.test_codec import JSON_VALUES, damaged
+from tests.support import frame_validation
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
@@ -636,16 +636,16 @@ def test_what_fits_no_schema_fails_a_test(monkeypatch: pytest.MonkeyPatch) -> No
     for encoding in Encoding:
         frame = encode(good, encoding)
         decode_from_arena(frame, encoding, str)
-        assert not validating.taken()
+        assert not frame_validation.taken()
 
         frame = encode(bad, encoding)
-        [fault] = validating.taken()
+        [fault] = frame_validation.taken()
         assert fault.startswith(
             "wrote what does not fit arena_to_bot.json: {'type': 'match'"
         )
 
         decode_from_arena(frame, encoding, str)
-        [fault] = validating.taken()
+        [fault] = frame_validation.taken()
         assert fault.startswith("read what does not fit arena_to_bot.json: ")
 
 
@@ -659,7 +659,7 @@ def test_so_it_does_in_a_program_that_a_test_starts() -> None:
     )
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, timeout=60, check=True)
 
-    [fault] = validating.taken()
+    [fault] = frame_validation.taken()
     assert fault.startswith(
         "wrote what does not fit arena_to_bot.json: {'type': 'match'"
     )

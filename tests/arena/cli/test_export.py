@@ -10,7 +10,7 @@ import pytest
 from arena.formats.spec import Form
 from arena.results.export import export
 from arena.storage.store import Store
-from tests.arena.course import Course, plan, play
+from tests.support.written_competition import WrittenCompetition, plan, play
 
 Run = Callable[..., Any]
 
@@ -21,7 +21,7 @@ def db(tmp_path: Path) -> str:
     file = tmp_path / "class.db"
     with Store(file) as store:
         for id_, run in (("akq-1", "monday"), ("akq-2", "friday")):
-            course = Course(
+            course = WrittenCompetition(
                 store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run=run, matches=2), id_
             )
             course.notes(1, ("ann", "ben"), play(seed=1, hands=4))

@@ -18,7 +18,7 @@ import arena
 from arena.cli import replay
 from arena.records.document import Sheet
 from bots.ace_king_queen import Honest
-from tests.arena.sample import play, write
+from tests.support.sample_database import play, write
 
 if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run

@@ -14,7 +14,7 @@ import pytest
 
 from arena.storage.store import Store
 from arena.storage.tokens import hashed
-from tests.arena.databases import rows
+from tests.support.databases import rows
 
 Run = Callable[..., Any]
 

@@ -13,7 +13,7 @@ from arena.formats.spec import Form
 from arena.storage.live_results import Results
 from arena.storage.store import Store
 from protocol.messages import Ending
-from tests.arena.course import Course, names, offence, plan
+from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 Run = Callable[..., Any]
 
@@ -29,9 +29,11 @@ def store(db: str) -> Iterator[Store]:
         yield store
 
 
-def akq(store: Store, id_: str = "akq-1", **more: Any) -> Course:
+def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     players = ("ann", "ben", "cem")
-    course = Course(store, plan(Form.ROUND_ROBIN, players, matches=2, **more), id_)
+    course = WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, players, matches=2, **more), id_
+    )
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (3, -3))
     return course
@@ -67,11 +69,13 @@ def test_J3_what_was_forgiven_has_a_column_and_says_so(
     run: Run, store: Store, db: str
 ) -> None:
     of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
-    course = Course(store, of, "akq-1")
+    course = WrittenCompetition(store, of, "akq-1")
     course.plays(1, ("ann", "ben"), (4, -4))
     course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
     table = run("standings", "--db", db).out
-    league = Course(store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1")
+    league = WrittenCompetition(
+        store, plan(Form.LEAGUE, ("ann",), matches=3, forgive=1), "tcp-1"
+    )
     league.plays(1, ("ann",), (1000,))
     league.plays(2, ("ann",), (-1000,), offence(0, Ending.CRASH), event="one")
     rows = [line.replace("│", " ").split() for line in table.splitlines()]
@@ -134,14 +138,14 @@ def test_none_is_a_list_of_none(run: Run, store: Store, db: str) -> None:
 
 
 def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
-    league = Course(store, plan(Form.LEAGUE, ("ann", "ben")), "tcp-1")
+    league = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben")), "tcp-1")
     league.plays(1, ("ann",), (1000,))
-    ladder = Course(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
+    ladder = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
     ladder.plays(1, ("ann", "ben"), (1, 0))
-    bracket = Course(store, plan(Form.ELIMINATION, names(9)), "high-low-1")
+    bracket = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)), "high-low-1")
     first, _ = next(schedule_of(bracket.plan))
     bracket.plays(1, first.players, (4, 3, 2, -9))
-    final = Course(store, plan(Form.ELIMINATION, names(4)), "high-low-2")
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-2")
     (table,) = next(schedule_of(final.plan))
     final.plays(1, table.players, (4, 3, 2, -9))
     final.ends(ranking=Results(store, final.id).ranking)
@@ -173,14 +177,18 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     run: Run, store: Store, db: str
 ) -> None:
     away = {"not_there": ("zoe",)}
-    course = Course(
+    course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
     )
     course.plays(1, ("ben", "ann"), (0, 0), offence(1, Ending.ABSENT))
     course.plays(2, ("cem", "ben"), (0, 0), offence(1, Ending.ABSENT))
-    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league = WrittenCompetition(
+        store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1"
+    )
     league.plays(1, ("ann",), (1000,))
-    final = Course(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
+    final = WrittenCompetition(
+        store, plan(Form.ELIMINATION, names(4), **away), "high-low-1"
+    )
     (table,) = next(schedule_of(final.plan))
     final.plays(1, table.players, (4, 3, 2, -9))
     final.ends(ranking=Results(store, final.id).ranking)
@@ -208,8 +216,8 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
 def test_a_cross_table_too_wide_for_a_terminal_is_left_out(
     run: Run, store: Store, db: str
 ) -> None:
-    Course(store, plan(Form.ROUND_ROBIN, names(12)), "small")
-    Course(store, plan(Form.ROUND_ROBIN, names(13)), "large")
+    WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(12)), "small")
+    WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(13)), "large")
 
     assert "v bot-0" in run("standings", "small", "--db", db).out
     assert "v bot-0" not in run("standings", "large", "--db", db).out

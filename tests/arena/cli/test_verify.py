@@ -12,7 +12,7 @@ import pytest
 
 from arena.storage.reader import sheet_of
 from arena.storage.store import Store
-from tests.arena.sample import play, write
+from tests.support.sample_database import play, write
 
 TRANSCRIPTS = Path(__file__).parents[3] / "protocol" / "vectors" / "transcripts"
 

@@ -23,18 +23,18 @@ from arena.storage.store import Competition as Written
 from arena.storage.store import Played, State, Store
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.arena.course import Course, names, offence, plan
-from tests.arena.hall import Hall, first_legal, in_time, run, silent, turns
+from tests.support.fake_host import FakeHost, first_legal, in_time, run, silent, turns
+from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 
 class Arena:
     """A host with a hall's competitions, and a store with a hall's book."""
 
-    def __init__(self, hall: Hall) -> None:
+    def __init__(self, hall: FakeHost) -> None:
         self.hall = hall
         self.written: dict[str, Written] = {}
         self.restored: list[str] = []
@@ -171,7 +171,7 @@ class Arena:
         raise UsageError(f"expected the id of a match in x.db, got {match!r}")
 
 
-async def two(hall: Hall) -> tuple[Arena, list[asyncio.Task[Any]]]:
+async def two(hall: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
     """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
     hall.come("ann", "ben", plays=silent, tables=2)
     tasks = []
@@ -198,9 +198,9 @@ async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
         await in_time(task)
 
 
-def test_status_says_how_far_they_are_and_changes_nothing(house: House) -> None:
+def test_status_says_how_far_they_are_and_changes_nothing(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         done = arena.says(Action.STATUS)
 
         assert done.text == "2 on"
@@ -217,10 +217,10 @@ def test_status_says_how_far_they_are_and_changes_nothing(house: House) -> None:
 
 @pytest.mark.parametrize("meant", ["cup-1", "cup"])
 def test_one_is_meant_by_its_id_or_the_name_of_its_run(
-    house: House, meant: str
+    house: FakeArena, meant: str
 ) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         done = arena.says(Action.PAUSE, competition=meant)
 
         assert done.text == "paused: cup-1"
@@ -242,9 +242,9 @@ def test_one_is_meant_by_its_id_or_the_name_of_its_run(
     run(scenario)
 
 
-def test_without_a_name_all_are_meant(house: House) -> None:
+def test_without_a_name_all_are_meant(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         arena.says(Action.PAUSE, competition="two")
 
         assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
@@ -270,9 +270,9 @@ def test_without_a_name_all_are_meant(house: House) -> None:
 
 
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
-def test_no_such_competition(house: House, action: Action) -> None:
+def test_no_such_competition(house: FakeArena, action: Action) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
 
         said = arena.refuses(action, competition="tow")
         assert said == "expected a competition that is on (cup-1, two), got 'tow'"
@@ -284,9 +284,9 @@ def test_no_such_competition(house: House, action: Action) -> None:
     run(scenario)
 
 
-def test_what_is_paused_is_not_paused_again(house: House) -> None:
+def test_what_is_paused_is_not_paused_again(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         arena.says(Action.PAUSE, competition="two")
 
         assert "goes on, two is paused" in arena.refuses(
@@ -297,9 +297,11 @@ def test_what_is_paused_is_not_paused_again(house: House) -> None:
     run(scenario)
 
 
-def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: House) -> None:
+def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
 
         assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
@@ -319,10 +321,10 @@ def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(house: House) ->
 
 
 def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         table = house.conduct.tables[1]
         done = arena.says(Action.VOID, match=table.id)
 
@@ -342,10 +344,10 @@ def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
 
 
 def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         for name in ("ann", "ben"):
             arena.hall.plays(name, first_legal)
         for task in tasks:
@@ -368,9 +370,9 @@ def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
     run(scenario)
 
 
-def test_a_match_of_a_stopped_competition_stays(house: House) -> None:
+def test_a_match_of_a_stopped_competition_stays(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent)
         _, task = await hall.begin("ann", "ben", "cem")
@@ -387,9 +389,9 @@ def test_a_match_of_a_stopped_competition_stays(house: House) -> None:
     run(scenario)
 
 
-def test_no_such_match_and_none_at_all(house: House) -> None:
+def test_no_such_match_and_none_at_all(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
 
         assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
         assert arena.refuses(Action.VOID) == (
@@ -400,9 +402,9 @@ def test_no_such_match_and_none_at_all(house: House) -> None:
     run(scenario)
 
 
-def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: House) -> None:
+def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         done = arena.says(Action.REMOVE, bot="ben", competition="cup")
 
         assert done.text == "ben is removed from cup-1"
@@ -425,9 +427,9 @@ def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: House) -> No
     run(scenario)
 
 
-def test_who_cannot_be_removed(house: House) -> None:
+def test_who_cannot_be_removed(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
 
         said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
         assert arena.refuses(Action.REMOVE, bot="nobody") == said
@@ -503,7 +505,9 @@ def office(database: str) -> Iterator[Office]:
 def test_a_bot_is_removed_from_a_competition_that_is_over(
     office: Office, state: State
 ) -> None:
-    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup"))
+    course = WrittenCompetition(
+        office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup")
+    )
     course.plays(1, ("ann", "ben"), (5, -5))
     course.ends(state)
 
@@ -522,7 +526,7 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
 def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
     office: Office,
 ) -> None:
-    course = Course(office.store, plan(Form.LADDER, ()))
+    course = WrittenCompetition(office.store, plan(Form.LADDER, ()))
     course.plays(1, ("ann/gin", "ben"), (1, 0))
     course.ends(State.STOPPED)
     office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
@@ -534,10 +538,10 @@ def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
 
 
 def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
-    course = Course(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
+    course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.ends()
-    drawn = Course(office.store, plan(Form.ELIMINATION, names(5)), "drawn")
+    drawn = WrittenCompetition(office.store, plan(Form.ELIMINATION, names(5)), "drawn")
     drawn.ends()
     where = {"competition": course.id}
 
@@ -585,9 +589,9 @@ def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
     assert "on the roster, got 'zoe'" in office.refuses(Action.UNLIST, bot="zoe")
 
 
-def test_a_competition_is_started_and_that_is_written_down(house: House) -> None:
+def test_a_competition_is_started_and_that_is_written_down(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena, tasks = await two(Hall(house))
+        arena, tasks = await two(FakeHost(house))
         chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
         done = await arena.has(
             Action.START, competition="akq", form="ladder", settings={"hands": 2}
@@ -606,9 +610,9 @@ def test_a_competition_is_started_and_that_is_written_down(house: House) -> None
     run(scenario)
 
 
-def test_what_cannot_be_started_changes_nothing(house: House) -> None:
+def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena = Arena(Hall(house))
+        arena = Arena(FakeHost(house))
 
         assert arena.refuses(Action.START) == (
             "expected the name of a run or of a game, got none"
@@ -620,9 +624,9 @@ def test_what_cannot_be_started_changes_nothing(house: House) -> None:
     run(scenario)
 
 
-def test_a_class_is_imported_beside_the_event_loop(house: House) -> None:
+def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena = Arena(Hall(house))
+        arena = Arena(FakeHost(house))
         done = await arena.has(
             Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
         )
@@ -652,10 +656,10 @@ def test_a_class_is_imported_beside_the_event_loop(house: House) -> None:
     ],
 )
 def test_a_line_of_a_class_that_is_wrong_is_named(
-    house: House, text: str, said: str
+    house: FakeArena, text: str, said: str
 ) -> None:
     async def scenario() -> None:
-        arena = Arena(Hall(house))
+        arena = Arena(FakeHost(house))
         with pytest.raises(UsageError) as caught:
             await arena.has(Action.IMPORT, text=text)
 
@@ -665,9 +669,9 @@ def test_a_line_of_a_class_that_is_wrong_is_named(
     run(scenario)
 
 
-def test_an_import_needs_a_text(house: House) -> None:
+def test_an_import_needs_a_text(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena = Arena(Hall(house))
+        arena = Arena(FakeHost(house))
 
         assert arena.refuses(Action.IMPORT) == (
             "expected the text of a roster, got none"
@@ -676,9 +680,9 @@ def test_an_import_needs_a_text(house: House) -> None:
     run(scenario)
 
 
-def test_the_log_is_what_was_told_lately(house: House) -> None:
+def test_the_log_is_what_was_told_lately(house: FakeArena) -> None:
     async def scenario() -> None:
-        arena = Arena(Hall(house))
+        arena = Arena(FakeHost(house))
         arena.told += ["one", "two"]
 
         done = arena.says(Action.LOG)

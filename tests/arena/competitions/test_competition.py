@@ -16,10 +16,10 @@ from arena.games import GAMES
 from bots.strategy import choose
 from protocol.errors import ArenaError, StoreFailed
 from protocol.messages import Ask, Ending, Limits, Mechanism
-from tests.arena.hall import (
+from tests.support.fake_host import (
     SOON,
     TIMEOUT_S,
-    Hall,
+    FakeHost,
     act,
     failing,
     first_legal,
@@ -31,7 +31,7 @@ from tests.arena.hall import (
 )
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import Bot, House
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 
 # --- forms ---
@@ -51,9 +51,9 @@ def test_every_game_has_its_form(game: str, form: Form) -> None:
     assert form_of(GAMES[game]) is form
 
 
-def test_K1_in_a_round_robin_every_bot_meets_every_other(house: House) -> None:
+def test_K1_in_a_round_robin_every_bot_meets_every_other(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "cem"):
             hall.comes(name)
         report = await hall.play("ann", "ben", "cem", matches=2)
@@ -69,9 +69,9 @@ def test_K1_in_a_round_robin_every_bot_meets_every_other(house: House) -> None:
     run(scenario)
 
 
-def test_A10_every_bot_meets_itself_if_it_has_two_tables(house: House) -> None:
+def test_A10_every_bot_meets_itself_if_it_has_two_tables(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", tables=2)
         hall.comes("ben", tables=1)
         await hall.play("ann", "ben", with_itself=True)
@@ -82,10 +82,10 @@ def test_A10_every_bot_meets_itself_if_it_has_two_tables(house: House) -> None:
 
 
 def test_A10_a_bot_with_one_table_never_meets_itself_however_often(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", tables=1)
         hall.comes("ben", tables=1)
         await hall.play("ann", "ben", with_itself=True, matches=5)
@@ -95,9 +95,11 @@ def test_A10_a_bot_with_one_table_never_meets_itself_however_often(
     run(scenario)
 
 
-def test_bots_that_have_met_meet_others_before_they_meet_again(house: House) -> None:
+def test_bots_that_have_met_meet_others_before_they_meet_again(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "cem"):
             hall.comes(name, tables=1)
         await hall.play("ann", "ben", "cem", matches=4)
@@ -109,9 +111,9 @@ def test_bots_that_have_met_meet_others_before_they_meet_again(house: House) -> 
 
 
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
-def test_K3_in_a_league_every_bot_meets_the_dealer(house: House, game: str) -> None:
+def test_K3_in_a_league_every_bot_meets_the_dealer(house: FakeArena, game: str) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben", tables=3)
         report = await hall.play("ann", "ben", game=game, matches=5)
@@ -122,9 +124,11 @@ def test_K3_in_a_league_every_bot_meets_the_dealer(house: House, game: str) -> N
     run(scenario)
 
 
-def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(house: House) -> None:
+def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = tuple(f"bot {number}" for number in range(6))
         for name in names:
             hall.comes(name)
@@ -140,9 +144,9 @@ def test_K2_an_elimination_goes_on_to_its_final_with_house_bots(house: House) ->
     run(scenario)
 
 
-def test_no_bot_gets_more_matches_at_once_than_it_has_tables(house: House) -> None:
+def test_no_bot_gets_more_matches_at_once_than_it_has_tables(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = tuple(f"bot {number}" for number in range(5))
         for number, name in enumerate(names, start=1):
             hall.comes(name, tables=number)
@@ -155,9 +159,9 @@ def test_no_bot_gets_more_matches_at_once_than_it_has_tables(house: House) -> No
     run(scenario)
 
 
-def test_a_slow_bot_delays_nothing_but_its_own_matches(house: House) -> None:
+def test_a_slow_bot_delays_nothing_but_its_own_matches(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         held: list[Ask] = []
         names = ("slow", "ann", "ben", "cem")
         slow = hall.comes("slow", lambda ask: held.append(ask))
@@ -180,9 +184,9 @@ def test_a_slow_bot_delays_nothing_but_its_own_matches(house: House) -> None:
     run(scenario)
 
 
-def test_its_progress_can_be_watched(house: House) -> None:
+def test_its_progress_can_be_watched(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         competition = hall.compete("ann", game="blackjack", matches=7)
         seen = {competition.settled}
@@ -200,9 +204,9 @@ def test_its_progress_can_be_watched(house: House) -> None:
 # --- offenders ---
 
 
-def test_J3_an_offender_is_out_and_nobody_else_is_harmed(house: House) -> None:
+def test_J3_an_offender_is_out_and_nobody_else_is_harmed(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = ("ann", "ben", "cem", "rogue")
         for name in names[:3]:
             hall.comes(name, tables=4)
@@ -220,9 +224,9 @@ def test_J3_an_offender_is_out_and_nobody_else_is_harmed(house: House) -> None:
     run(scenario)
 
 
-def test_J3_what_an_offender_was_still_playing_is_void(house: House) -> None:
+def test_J3_what_an_offender_was_still_playing_is_void(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", lambda ask: None, tables=8)
         hall.comes("rogue", illegal, tables=8)
         await hall.play("ann", "rogue", matches=6)
@@ -233,9 +237,11 @@ def test_J3_what_an_offender_was_still_playing_is_void(house: House) -> None:
     run(scenario)
 
 
-def test_J3_an_offender_against_the_dealer_is_out_of_the_league(house: House) -> None:
+def test_J3_an_offender_against_the_dealer_is_out_of_the_league(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("rogue", illegal)
         report = await hall.play("ann", "rogue", game="blackjack", matches=3)
@@ -247,9 +253,9 @@ def test_J3_an_offender_against_the_dealer_is_out_of_the_league(house: House) ->
     run(scenario)
 
 
-def test_H13_an_offender_saves_the_three_others(house: House) -> None:
+def test_H13_an_offender_saves_the_three_others(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
         for name in names:
             hall.comes(name, illegal if name == "rogue" else first_legal)
@@ -261,9 +267,9 @@ def test_H13_an_offender_saves_the_three_others(house: House) -> None:
     run(scenario)
 
 
-def test_a_competition_of_offenders_ends(house: House) -> None:
+def test_a_competition_of_offenders_ends(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = tuple(f"rogue {number}" for number in range(4))
         for name in names:
             hall.comes(name, illegal, tables=3)
@@ -279,9 +285,9 @@ def test_a_competition_of_offenders_ends(house: House) -> None:
 # --- who does not come ---
 
 
-def test_J2_who_does_not_come_is_absent(house: House) -> None:
+def test_J2_who_does_not_come_is_absent(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben")
         report = await hall.play("ann", "nobody", "ben", wait_s=SOON, matches=3)
@@ -295,9 +301,9 @@ def test_J2_who_does_not_come_is_absent(house: House) -> None:
     run(scenario)
 
 
-def test_who_comes_in_time_plays(house: House) -> None:
+def test_who_comes_in_time_plays(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         task = asyncio.create_task(hall.play("ann", "late"))
         await asyncio.sleep(0)
@@ -309,9 +315,9 @@ def test_who_comes_in_time_plays(house: House) -> None:
     run(scenario)
 
 
-def test_who_goes_between_matches_may_come_back(house: House) -> None:
+def test_who_goes_between_matches_may_come_back(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         bot = hall.comes("ben")
         bot.goes()
@@ -328,9 +334,9 @@ def test_who_goes_between_matches_may_come_back(house: House) -> None:
     run(scenario)
 
 
-def test_who_has_said_goodbye_is_not_dealt_to(house: House) -> None:
+def test_who_has_said_goodbye_is_not_dealt_to(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben").player.leaving = True
         report = await hall.play("ann", "ben", wait_s=SOON)
@@ -362,10 +368,10 @@ LEFT = Finding(kind=Ending.DISCONNECT, text="left", mechanism=Mechanism.WIRE)
 
 @pytest.mark.parametrize("finding", [CRASHED, MEMORY])
 def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
-    house: House, finding: Finding
+    house: FakeArena, finding: Finding
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         held: list[Ask] = []
         ann = hall.comes("ann", held.append)
         for name in ("ben", "rogue"):
@@ -400,9 +406,9 @@ def test_J3_who_offends_while_it_sits_nowhere_is_out_for_that_at_once(
     run(scenario)
 
 
-def test_J3_who_offends_at_a_table_has_one_verdict(house: House) -> None:
+def test_J3_who_offends_at_a_table_has_one_verdict(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", tables=2)
         hall.comes("rogue", lambda ask: None, tables=2)
         task = asyncio.create_task(hall.play("ann", "rogue", matches=4))
@@ -419,17 +425,17 @@ def test_J3_who_offends_at_a_table_has_one_verdict(house: House) -> None:
     run(scenario)
 
 
-def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: House) -> None:
+def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: FakeArena) -> None:
     """Its table has advanced, and it waits for another one when it crashes."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         held: list[Ask] = []
         names = tuple(f"bot {number}" for number in range(8))
         rng = random.Random(1)
         for name in names:
             hall.comes(name, lambda ask: choose(ask.question.choices, rng))
-        slow: list[Bot] = []
+        slow: list[FakeBot] = []
         task = asyncio.create_task(hall.play(*names, game="high_low", limits=Limits()))
         while not hall.book.matches:
             await asyncio.sleep(0)
@@ -462,9 +468,11 @@ def test_J3_who_offends_between_two_stages_is_out_in_the_next(house: House) -> N
     run(scenario)
 
 
-def test_who_offends_before_the_competition_begins_is_out_in_it(house: House) -> None:
+def test_who_offends_before_the_competition_begins_is_out_in_it(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "rogue"):
             hall.comes(name)
         competition = hall.compete("ann", "ben", "rogue", limits=Limits())
@@ -478,9 +486,9 @@ def test_who_offends_before_the_competition_begins_is_out_in_it(house: House) ->
     run(scenario)
 
 
-def test_an_offence_of_somebody_else_is_nothing_here(house: House) -> None:
+def test_an_offence_of_somebody_else_is_nothing_here(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "guest"):
             hall.comes(name)
         hall.compete("ann", "ben")
@@ -492,9 +500,9 @@ def test_an_offence_of_somebody_else_is_nothing_here(house: House) -> None:
     run(scenario)
 
 
-def test_J2_the_first_of_two_offences_counts(house: House) -> None:
+def test_J2_the_first_of_two_offences_counts(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "rogue"):
             hall.comes(name)
         competition = hall.compete("ann", "rogue")
@@ -508,10 +516,10 @@ def test_J2_the_first_of_two_offences_counts(house: House) -> None:
 
 
 def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben")
         competition = hall.compete("ann", "ben", matches=3, limits=Limits())
@@ -539,11 +547,11 @@ def test_goodbye_between_two_matches_and_back_in_time_is_no_offence(
 
 
 def test_J5_a_void_match_is_played_again(
-    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setitem(GAMES, "ace_king_queen", failing(2))
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben")
         report = await hall.play("ann", "ben")
@@ -556,11 +564,11 @@ def test_J5_a_void_match_is_played_again(
 
 
 def test_J5_after_three_voids_the_instructor_is_asked(
-    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("ben")
 
@@ -571,10 +579,10 @@ def test_J5_after_three_voids_the_instructor_is_asked(
 
 
 def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.book.fails_at = 2
         for name in ("ann", "ben", "cem"):
             hall.comes(name, tables=3)
@@ -586,9 +594,11 @@ def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
     run(scenario)
 
 
-def test_a_store_that_fails_at_an_absence_ends_the_competition(house: House) -> None:
+def test_a_store_that_fails_at_an_absence_ends_the_competition(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.book.fails_at = 0
         hall.comes("ann")
 
@@ -598,9 +608,9 @@ def test_a_store_that_fails_at_an_absence_ends_the_competition(house: House) -> 
     run(scenario)
 
 
-def test_stopping_a_competition_voids_what_is_being_played(house: House) -> None:
+def test_stopping_a_competition_voids_what_is_being_played(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben"):
             hall.comes(name, lambda ask: None)
         task = asyncio.create_task(hall.play("ann", "ben", matches=3))
@@ -618,11 +628,11 @@ def test_stopping_a_competition_voids_what_is_being_played(house: House) -> None
 
 
 def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on(
-    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         hall.leaves("cem")  # so that it is ann and ben who have bad luck
         competition, task = await hall.begin("ann", "ben", "cem", is_attended=True)
@@ -649,11 +659,11 @@ def test_J5_a_pairing_that_was_void_three_times_waits_and_the_others_go_on(
 
 
 def test_J5_what_is_void_three_times_again_waits_again(
-    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setitem(GAMES, "ace_king_queen", failing(6))
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", "ben", is_attended=True)
         competition.resume(act("resume"))
@@ -671,11 +681,11 @@ def test_J5_what_is_void_three_times_again_waits_again(
 
 
 def test_J5_who_offends_while_its_match_waits_for_the_instructor_is_out_for_that(
-    house: House, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setitem(GAMES, "ace_king_queen", failing(3))
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         _, task = await hall.begin("ann", "ben", is_attended=True)
         hall.offends("ben", CRASHED)
@@ -687,10 +697,10 @@ def test_J5_who_offends_while_its_match_waits_for_the_instructor_is_out_for_that
 
 
 def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben")
         for _ in range(5):
@@ -714,10 +724,10 @@ EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "rogue")
 
 @pytest.mark.parametrize(("team", "flags"), [("blue", 0), ("red", 3)])
 def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
-    house: House, team: str, flags: int
+    house: FakeArena, team: str, flags: int
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT[:-1])
         hall.comes("rogue", illegal)
         teams = dict.fromkeys(EIGHT, "red") | {"rogue": team}
@@ -730,12 +740,12 @@ def test_K2_an_offence_is_flagged_if_it_saves_team_mates(
 
 
 def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """One bot spoils its table's match when somebody is clearly behind there; both are of one team."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         rng = random.Random(4)
         spoilt: list[str] = []
 
@@ -788,9 +798,9 @@ def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
     run(scenario)
 
 
-def test_K2_in_a_final_nobody_is_saved(house: House) -> None:
+def test_K2_in_a_final_nobody_is_saved(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         hall.comes("rogue", illegal)
         names = ("ann", "ben", "cem", "rogue")
@@ -807,7 +817,7 @@ def test_K2_in_a_final_nobody_is_saved(house: House) -> None:
 class Houses:
     """House bots, the first of which do not do as they should."""
 
-    def __init__(self, hall: Hall, *bad: str) -> None:
+    def __init__(self, hall: FakeHost, *bad: str) -> None:
         self.hall = hall
         self.bad = list(bad)
         self.called = 0
@@ -830,10 +840,10 @@ class Houses:
 
 
 def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, "crashes")
         _, task = await hall.begin(
@@ -857,10 +867,10 @@ def test_J5_a_house_bot_that_crashes_in_a_final_costs_nobody_anything(
 
 
 def test_J5_a_house_bot_that_offends_three_times_is_for_the_instructor(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, "is illegal")
         competition, task = await hall.begin(
@@ -882,11 +892,11 @@ def test_J5_a_house_bot_that_offends_three_times_is_for_the_instructor(
 
 
 def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_absent(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         monkeypatch.setattr("arena.competitions.arbiter.WAIT_S", SOON)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, "is absent", "cannot be started")
         report = await hall.play(
@@ -902,10 +912,10 @@ def test_J5_a_house_bot_that_does_not_come_is_started_again_and_nobody_is_absent
 
 
 def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_for(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         competition = hall.compete("ann", "ben", game="high_low", wait_s=0.0)
 
         assert competition.arbiter.awaited("house-0") == WAIT_S
@@ -916,9 +926,11 @@ def test_J5_a_house_bot_has_time_to_start_however_short_bots_are_waited_for(
     run(scenario)
 
 
-def test_K2_no_house_bot_is_started_for_a_final_that_was_played(house: House) -> None:
+def test_K2_no_house_bot_is_started_for_a_final_that_was_played(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         report = await hall.play("ann", "ben", game="high_low")
         assert sorted(hall.called) == ["house-0", "house-1"]
@@ -934,10 +946,10 @@ def test_K2_no_house_bot_is_started_for_a_final_that_was_played(house: House) ->
 
 
 def test_a_house_bot_that_cannot_be_started_at_all_ends_the_competition(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, "cannot be started")
 
@@ -948,10 +960,10 @@ def test_a_house_bot_that_cannot_be_started_at_all_ends_the_competition(
 
 
 def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         houses = Houses(hall, *["is absent"] * 5)
         competition, task = await hall.begin(
@@ -976,10 +988,10 @@ def test_J5_a_house_bot_that_never_gets_going_is_not_waited_for_for_ever(
 
 
 def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         six = EIGHT[:6]
         hall.come(*six, plays=lambda ask: None)
         _, task = await hall.begin(*six, game="high_low")
@@ -993,7 +1005,7 @@ def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
         task.cancel()
         book = hall.book
 
-        again, rng = Hall(house), random.Random(4)
+        again, rng = FakeHost(house), random.Random(4)
         again.come(*six, plays=lambda ask: choose(ask.question.choices, rng))
         report = await again.play(
             *six, game="high_low", earlier=book.results(), acts=book.acts
@@ -1011,10 +1023,10 @@ def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
 
 
 def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_advances(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall, rng = Hall(house), random.Random(4)
+        hall, rng = FakeHost(house), random.Random(4)
         here = EIGHT[:3]
         hall.come(*here, plays=lambda ask: choose(ask.question.choices, rng))
         report = await hall.play(*EIGHT, game="high_low", wait_s=SOON)
@@ -1030,9 +1042,9 @@ def test_J2_all_who_do_not_come_to_a_table_are_out_and_nobody_of_them_advances(
     run(scenario)
 
 
-def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(house: House) -> None:
+def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         report = await hall.play(*EIGHT, game="high_low", wait_s=SOON)
 
         assert [(set(one.names), one.offence) for one in report.ranking] == [
@@ -1043,14 +1055,14 @@ def test_J2_nobody_wins_an_elimination_to_which_nobody_comes(house: House) -> No
 
 
 def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         report = await hall.play("ann", "ben", wait_s=SOON)
 
         assert [row.rank for row in report.standings] == [None, None]
-        again = Hall(house)
+        again = FakeHost(house)
         rest = await again.play(
             "ann", "ben", earlier=hall.book.results(), verdicts=hall.book.verdicts
         )
@@ -1060,10 +1072,10 @@ def test_J2_of_two_who_do_not_come_to_their_match_neither_is_first(
 
 
 def test_a_person_does_not_play_in_the_place_of_a_bot_of_its_name(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.people = {"ben"}
         hall.come("ann", "ben")
         report = await hall.play("ann", "ben", wait_s=SOON)

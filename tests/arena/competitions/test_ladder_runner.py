@@ -17,9 +17,9 @@ from arena.formats.spec import Form
 from arena.storage.store import State
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Limits
-from tests.arena.hall import (
+from tests.support.fake_host import (
     TIMEOUT_S,
-    Hall,
+    FakeHost,
     act,
     first_legal,
     illegal,
@@ -32,7 +32,7 @@ from tests.arena.hall import (
 if TYPE_CHECKING:
     from arena.competitions.ledger import Report
     from arena.storage.models import Played
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
 
@@ -74,14 +74,16 @@ async def closed(competition: Competition, task: asyncio.Task[Report]) -> Report
     return report
 
 
-async def until(hall: Hall, matches: int) -> None:
+async def until(hall: FakeHost, matches: int) -> None:
     while len(hall.book.matches) < matches:
         await asyncio.sleep(0)
 
 
-def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(house: House) -> None:
+def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         competition, task = await hall.begin("ann", "ben", **LADDER)
         await until(hall, 12)
@@ -99,9 +101,9 @@ def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(house: House) ->
     run(scenario)
 
 
-def test_K4_who_comes_later_is_on_it_too(house: House) -> None:
+def test_K4_who_comes_later_is_on_it_too(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         competition, task = await hall.begin("ann", **LADDER)
         assert hall.book.matches == []
@@ -114,9 +116,9 @@ def test_K4_who_comes_later_is_on_it_too(house: House) -> None:
     run(scenario)
 
 
-def test_K4_high_low_is_played_by_four(house: House) -> None:
+def test_K4_high_low_is_played_by_four(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         competition, task = await hall.begin("ann", game="high_low", **LADDER)
         assert not house.conduct.tables
@@ -131,11 +133,11 @@ def test_K4_high_low_is_played_by_four(house: House) -> None:
 
 
 def test_a_bot_rests_between_two_matches(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=4)
         competition, task = await hall.begin("ann", "ben", pause_s=5.0, **LADDER)
 
@@ -158,13 +160,13 @@ def test_a_bot_rests_between_two_matches(
 
 
 def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A third one is there, but busy: until it is free the others wait, and then a while is over."""
 
     async def scenario() -> None:
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", silent)
         hall.comes("slow", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -188,10 +190,10 @@ def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
 
 
 def test_what_happens_among_many_free_bots_is_looked_at_together(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*(f"bot {number}" for number in range(200)), plays=silent)
         competition, task = await hall.begin("bot 1", **LADDER)
         looks = 0
@@ -215,10 +217,10 @@ def test_what_happens_among_many_free_bots_is_looked_at_together(
 
 
 def test_who_leaves_or_plays_something_else_changes_nothing(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem", plays=silent)
         competition, task = await hall.begin("ann", **LADDER)
         monkeypatch.setattr(competition.arbiter, "plays", None)
@@ -235,11 +237,11 @@ def test_who_leaves_or_plays_something_else_changes_nothing(
 
 
 def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         hall.comes("rogue", illegal)
         competition, task = await hall.begin("ann", **LADDER)
@@ -262,11 +264,11 @@ def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
 
 
 def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("eve/1", illegal)
         hall.comes("ann", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -288,17 +290,17 @@ def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
 
 
 def test_J3_pauses_outlive_a_restart(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         first.comes("ann")
         first.comes("rogue", illegal)
         competition, task = await first.begin("ann", **LADDER)
         await closed(competition, task)
 
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.wall_s = 4.0
         hall.comes("ann")
         hall.comes("rogue", illegal)
@@ -316,11 +318,11 @@ def test_J3_pauses_outlive_a_restart(
 
 
 def test_J3_an_offence_that_is_taken_back_has_no_pause(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("rogue", illegal)
         hall.comes("ann", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -337,10 +339,10 @@ def test_J3_an_offence_that_is_taken_back_has_no_pause(
 
 
 def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_over(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         eve = hall.comes("eve/1", silent)
         hall.comes("ann", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -366,10 +368,10 @@ def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_it_is_
 
 
 def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         eve = hall.comes("eve/1", silent)
         hall.comes("ann", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -394,10 +396,10 @@ def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
 
 
 def test_who_has_left_a_match_and_come_back_may_play_another_itself(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         eve = hall.comes("eve/1", silent, tables=2)
         hall.comes("ann", silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -415,12 +417,12 @@ def test_who_has_left_a_match_and_come_back_may_play_another_itself(
 
 
 def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host asks at every verdict whether its bot still takes part anywhere."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         competition = hall.compete("ann", *(f"bot-{n}" for n in range(50)), **LADDER)
         looks: list[str] = []
         for kind, look in ((Ladder, "rows"), (Arbiter, "plays")):
@@ -436,11 +438,11 @@ def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
 
 
 def test_in_a_pause_nobody_is_paired(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
         clock = Clock(monkeypatch)
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", "ben", pause_s=5.0, **LADDER)
         competition.pause(act("pause"))
@@ -458,9 +460,9 @@ def test_in_a_pause_nobody_is_paired(
     run(scenario)
 
 
-def test_when_it_is_stopped_what_runs_is_void(house: House) -> None:
+def test_when_it_is_stopped_what_runs_is_void(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben", **LADDER)
         competition.stop(act("stop"))
@@ -473,9 +475,9 @@ def test_when_it_is_stopped_what_runs_is_void(house: House) -> None:
     run(scenario)
 
 
-def test_a_ladder_whose_time_is_over_before_it_has_begun(house: House) -> None:
+def test_a_ladder_whose_time_is_over_before_it_has_begun(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition = hall.compete("ann", "ben", **LADDER)
         competition.close()
@@ -487,9 +489,9 @@ def test_a_ladder_whose_time_is_over_before_it_has_begun(house: House) -> None:
     run(scenario)
 
 
-def test_a_void_match_does_not_count_and_the_next_one_comes(house: House) -> None:
+def test_a_void_match_does_not_count_and_the_next_one_comes(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben", **LADDER)
         [table] = house.conduct.tables
@@ -517,10 +519,10 @@ def test_a_void_match_does_not_count_and_the_next_one_comes(house: House) -> Non
 
 
 def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben", limits=Limits(), **LADDER)
         competition.remove("ben", act("remove", bot="ben"))
@@ -547,10 +549,10 @@ def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
 
 
 def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         competition, task = await hall.begin("ann", "ben", "cem", **LADDER)
         await until(hall, 9)
@@ -572,10 +574,10 @@ def test_who_is_removed_from_a_ladder_is_struck_with_what_it_had_played(
 
 @pytest.mark.parametrize("gone", [("ben",), ("ben", "dan")])
 def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
-    house: House, monkeypatch: pytest.MonkeyPatch, gone: tuple[str, ...]
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch, gone: tuple[str, ...]
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem", "dan")
         competition, task = await hall.begin("ann", "ben", "cem", "dan", **LADDER)
         await until(hall, 12)
@@ -605,9 +607,9 @@ def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_counts(
     run(scenario)
 
 
-def test_a_bot_that_came_later_can_be_removed_too(house: House) -> None:
+def test_a_bot_that_came_later_can_be_removed_too(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "late", plays=silent)
         competition, task = await hall.begin("ann", **LADDER)
         assert len(house.conduct.tables) == 1
@@ -621,10 +623,10 @@ def test_a_bot_that_came_later_can_be_removed_too(house: House) -> None:
 
 
 def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.guests = {"theirs", "ours"}
         hall.come("ann", "theirs", plays=silent)
         competition = hall.compete("ann", **LADDER)
@@ -643,9 +645,9 @@ def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_are(
     run(scenario)
 
 
-def test_people_are_not_paired(house: House) -> None:
+def test_people_are_not_paired(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.people = {"Pat"}
         hall.come("ann", "Pat", plays=silent)
         competition, task = await hall.begin("ann", **LADDER)
@@ -657,16 +659,18 @@ def test_people_are_not_paired(house: House) -> None:
     run(scenario)
 
 
-def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> None:
+def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         first.come("ann", "ben")
         competition, task = await first.begin("ann", "ben", **LADDER)
         await until(first, 5)
         before = await closed(competition, task)
         earlier = first.book.results()
 
-        hall = Hall(house)
+        hall = FakeHost(house)
         again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
         assert again.ledger.book.rows == before.standings
 
@@ -680,18 +684,18 @@ def test_it_goes_on_with_the_ratings_and_the_numbers_of_before(house: House) -> 
     run(scenario)
 
 
-def test_it_gives_no_number_a_second_time_when_it_goes_on(house: House) -> None:
+def test_it_gives_no_number_a_second_time_when_it_goes_on(house: FakeArena) -> None:
     """There are fewer results than numbers: the first match was taken back."""
 
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         first.come("ann", "ben")
         competition, task = await first.begin("ann", "ben", **LADDER)
         await until(first, 4)
         await closed(competition, task)
         earlier = first.book.results()[1:]
 
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.book.rows = list(earlier)
         again = hall.compete("ann", "ben", **LADDER, earlier=earlier)
         hall.come("ann", "ben")
@@ -705,10 +709,10 @@ def test_it_gives_no_number_a_second_time_when_it_goes_on(house: House) -> None:
 
 
 def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         ladder, climbing = await hall.begin(
             "ann", "ben", competition="ladder", **LADDER
@@ -728,9 +732,9 @@ def test_a_competition_with_an_end_gets_a_table_before_the_ladder_does(
     run(scenario)
 
 
-def test_a_store_that_fails_ends_it(house: House) -> None:
+def test_a_store_that_fails_ends_it(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.book.fails_at = 2
         hall.come("ann", "ben")
         with pytest.raises(StoreFailed, match="the disk is full"):

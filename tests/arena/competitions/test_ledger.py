@@ -18,10 +18,18 @@ from arena.storage.store import Played, State, Store
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Termination, Verdict
-from tests.arena.hall import SOON, Book, Hall, act, illegal, in_time, run
+from tests.support.fake_host import (
+    SOON,
+    FakeHost,
+    FakeStore,
+    act,
+    illegal,
+    in_time,
+    run,
+)
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 THREE = ("ann", "ben", "cem")
 TEN = tuple(f"bot {number}" for number in range(10))
@@ -34,7 +42,7 @@ FORMS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def come(hall: Hall, names: tuple[str, ...], seed: int = 4) -> None:
+def come(hall: FakeHost, names: tuple[str, ...], seed: int = 4) -> None:
     """All bots, two of which may be rogues."""
     rng = random.Random(seed)
 
@@ -46,16 +54,16 @@ def come(hall: Hall, names: tuple[str, ...], seed: int = 4) -> None:
         hall.comes(name, illegal if rogue else plays, tables=2)
 
 
-async def played(house: House, form: str) -> Hall:
+async def played(house: FakeArena, form: str) -> FakeHost:
     """A competition that has been played to its end."""
-    hall = Hall(house)
+    hall = FakeHost(house)
     names, plan = FORMS[form]
     come(hall, names)
     await hall.play(*names, **plan)
     return hall
 
 
-def as_of(hall: Hall, count: int) -> dict[str, Any]:
+def as_of(hall: FakeHost, count: int) -> dict[str, Any]:
     """What a database had when so many matches were over."""
     rows = hall.book.rows[:count]
     ids = {row.id for row in rows}
@@ -75,7 +83,7 @@ def beyond(plan: Plan, counted: Mapping[int, Played]) -> set[int]:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_after_any_match_the_rest_is_played_and_nothing_twice(
-    house: House, form: str
+    house: FakeArena, form: str
 ) -> None:
     async def scenario() -> None:
         first = await played(house, form)
@@ -83,7 +91,7 @@ def test_after_any_match_the_rest_is_played_and_nothing_twice(
         assert len(first.book.rows) > 3
         for count in range(len(first.book.rows) + 1):
             before = as_of(first, count)
-            hall = Hall(house)
+            hall = FakeHost(house)
             come(hall, names, seed=count)
             competition = hall.compete(*names, **plan, **before)
             report = await in_time(competition.run())
@@ -114,13 +122,13 @@ def test_after_any_match_the_rest_is_played_and_nothing_twice(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
-    house: House, form: str
+    house: FakeArena, form: str
 ) -> None:
     async def scenario() -> None:
         first = await played(house, form)
         names, plan = FORMS[form]
         report = await first.competition.run()  # nobody asks for it, but it may be
-        hall = Hall(house)  # in which nobody is
+        hall = FakeHost(house)  # in which nobody is
         again = await hall.play(
             *names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON
         )
@@ -135,12 +143,14 @@ def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
     run(scenario)
 
 
-def test_J3_the_pairings_of_an_earlier_offender_are_not_played(house: House) -> None:
+def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
         first = await played(house, "round robin")
         names, plan = FORMS["round robin"]
         [row] = [row for row in first.book.rows if row.result.termination.is_offence]
-        hall = Hall(house)
+        hall = FakeHost(house)
         come(hall, names)
         report = await hall.play(
             *names, **plan, earlier=[row], verdicts=first.book.verdicts
@@ -155,14 +165,14 @@ def test_J3_the_pairings_of_an_earlier_offender_are_not_played(house: House) -> 
 
 
 def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         names = ("ann", "ben", "rogue")
         come(first, names)
         await first.play(*names, matches=4)
-        hall = Hall(house)  # nobody is here
+        hall = FakeHost(house)  # nobody is here
         competition = hall.compete(
             *names,
             matches=4,
@@ -179,12 +189,12 @@ def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absen
     run(scenario)
 
 
-def test_results_of_other_bots_are_refused_in_a_line(house: House) -> None:
+def test_results_of_other_bots_are_refused_in_a_line(house: FakeArena) -> None:
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         come(first, ("ann", "ben"))
         await first.play("ann", "ben")
-        hall = Hall(house)
+        hall = FakeHost(house)
         come(hall, ("ann", "cem"))
         with pytest.raises(ArenaError) as caught:
             await hall.play("ann", "cem", earlier=first.book.results())
@@ -199,11 +209,13 @@ def test_results_of_other_bots_are_refused_in_a_line(house: House) -> None:
     run(scenario)
 
 
-def test_who_was_removed_before_the_arena_was_killed_stays_out(house: House) -> None:
+def test_who_was_removed_before_the_arena_was_killed_stays_out(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
         for names, plan in (FORMS["round robin"], FORMS["elimination"]):
             gone = names[-2]
-            hall = Hall(house)
+            hall = FakeHost(house)
             come(hall, names)
             removal = act("remove", bot=gone)
             competition = hall.compete(*names, **plan, acts=[removal])
@@ -229,10 +241,12 @@ def test_who_was_removed_before_the_arena_was_killed_stays_out(house: House) -> 
     run(scenario)
 
 
-def test_time_that_is_left_goes_by_the_matches_since_the_restart(house: House) -> None:
+def test_time_that_is_left_goes_by_the_matches_since_the_restart(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
         first = await played(house, "with itself")
-        hall = Hall(house)
+        hall = FakeHost(house)
         names, plan = FORMS["with itself"]
         competition = hall.compete(*names, **plan, **as_of(first, 3))
 
@@ -264,9 +278,9 @@ def played_row(
     )
 
 
-def ledger(house: House, *rows: Played, **state: Any) -> Ledger:
-    plan = Hall(house).plan("ann", "ben", "cem", **state.pop("plan", {}))
-    store = cast(Store, state.pop("store", Book()))
+def ledger(house: FakeArena, *rows: Played, **state: Any) -> Ledger:
+    plan = FakeHost(house).plan("ann", "ben", "cem", **state.pop("plan", {}))
+    store = cast(Store, state.pop("store", FakeStore()))
     return Ledger("c", plan, store, rows, **state)
 
 
@@ -287,7 +301,7 @@ def verdict(match: str, bot: str) -> Verdict:
 
 
 def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     written = ledger(
         house,
@@ -299,7 +313,7 @@ def test_verdicts_of_matches_that_were_taken_back_before_are_not_told_again(
     assert written.book.out == {"ann": ILLEGAL}
 
 
-def test_what_a_result_brought_about_is_undone_with_it(house: House) -> None:
+def test_what_a_result_brought_about_is_undone_with_it(house: FakeArena) -> None:
     rows = (
         played_row(1, "ann", "ben"),
         played_row(2, "ann", "cem", ended=ILLEGAL),
@@ -307,7 +321,7 @@ def test_what_a_result_brought_about_is_undone_with_it(house: House) -> None:
     written = ledger(house, *rows, verdicts=[verdict("m2", "ann")])
     assert {row.name: row.played for row in written.book.rows}["ben"] == 0
 
-    store = Book()
+    store = FakeStore()
     store.rows.extend(rows)
     written = ledger(house, *rows, verdicts=[verdict("m2", "ann")], store=store)
     taken = written.take_back("m2", act("void", match="m2"))
@@ -322,8 +336,8 @@ def test_what_a_result_brought_about_is_undone_with_it(house: House) -> None:
     assert written.played == 1
 
 
-def test_a_match_that_does_not_count_cannot_be_taken_back(house: House) -> None:
-    store = Book()
+def test_a_match_that_does_not_count_cannot_be_taken_back(house: FakeArena) -> None:
+    store = FakeStore()
     written = ledger(house, played_row(1, "ann", "ben"), store=store)
     for match in ("m2", ""):
         with pytest.raises(UsageError, match=f"that counts, got '{match}'"):
@@ -333,7 +347,7 @@ def test_a_match_that_does_not_count_cannot_be_taken_back(house: House) -> None:
     assert written.played == 1
 
 
-def test_who_offends_twice_is_out_for_the_first_offence(house: House) -> None:
+def test_who_offends_twice_is_out_for_the_first_offence(house: FakeArena) -> None:
     late = msgspec.structs.replace(ILLEGAL, kind=Ending.TIMEOUT)
     written = ledger(
         house,
@@ -348,7 +362,7 @@ def test_who_offends_twice_is_out_for_the_first_offence(house: House) -> None:
 
 
 def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
-    house: House,
+    house: FakeArena,
 ) -> None:
     written = ledger(
         house,
@@ -368,7 +382,7 @@ def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
 
 
 def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
         first = await played(house, "elimination")
@@ -385,8 +399,8 @@ def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
     run(scenario)
 
 
-def test_its_state_is_written_with_who_wanted_it(house: House) -> None:
-    store = Book()
+def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:
+    store = FakeStore()
     written = ledger(house, store=store)
     written.state_changed(State.PAUSED, act("pause"))
     written.acted(act("flag"))

@@ -24,7 +24,7 @@ from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
-from tests.arena.hall import in_time, turns
+from tests.support.fake_host import in_time, turns
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)

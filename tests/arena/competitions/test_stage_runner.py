@@ -20,9 +20,9 @@ from arena.storage.store import State
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
-from tests.arena.hall import (
+from tests.support.fake_host import (
     SOON,
-    Hall,
+    FakeHost,
     act,
     first_legal,
     illegal,
@@ -35,8 +35,8 @@ from tests.arena.hall import (
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import Report
-    from tests.arena.conftest import House
-    from tests.arena.hall import Plays
+    from tests.support.fake_bots import FakeArena
+    from tests.support.fake_host import Plays
 
 
 THREE = ("ann", "ben", "cem")
@@ -45,7 +45,7 @@ MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.C
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
 
 
-def on_first(hall: Hall, count: int, do: object) -> None:
+def on_first(hall: FakeHost, count: int, do: object) -> None:
     """Have something done as soon as so many matches are written down."""
 
     def look() -> None:
@@ -80,7 +80,7 @@ def at_random() -> Callable[[Ask], object]:
     return lambda ask: choose(ask.question.choices, rng)
 
 
-async def answers(hall: Hall, *names: str) -> None:
+async def answers(hall: FakeHost, *names: str) -> None:
     """Bots that were silent play on."""
     for name in names:
         hall.plays(name, first_legal)
@@ -91,10 +91,10 @@ async def answers(hall: Hall, *names: str) -> None:
 
 
 def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE, plays=silent)
         competition, task = await hall.begin(*THREE, matches=2)
         assert len(house.conduct.tables) == 1
@@ -119,9 +119,9 @@ def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
     run(scenario)
 
 
-def test_nobody_becomes_absent_in_a_pause(house: House) -> None:
+def test_nobody_becomes_absent_in_a_pause(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         competition, task = await hall.begin("ann", "ben", wait_s=0.1)
         assert competition.progress.waits_for == ("ben",)
@@ -145,9 +145,9 @@ def test_nobody_becomes_absent_in_a_pause(house: House) -> None:
     run(scenario)
 
 
-def test_after_a_pause_whoever_is_away_has_all_its_time_again(house: House) -> None:
+def test_after_a_pause_whoever_is_away_has_all_its_time_again(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         competition, task = await hall.begin("ann", "ben", wait_s=0.2)
         competition.pause(act("pause"))
@@ -162,9 +162,9 @@ def test_after_a_pause_whoever_is_away_has_all_its_time_again(house: House) -> N
     run(scenario)
 
 
-def test_a_pause_before_the_first_stage(house: House) -> None:
+def test_a_pause_before_the_first_stage(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE)
         competition = hall.compete(*THREE)
         competition.pause(act("pause"))
@@ -182,9 +182,9 @@ def test_a_pause_before_the_first_stage(house: House) -> None:
     run(scenario)
 
 
-def test_a_pause_goes_on_between_the_stages_of_an_elimination(house: House) -> None:
+def test_a_pause_goes_on_between_the_stages_of_an_elimination(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=at_random())
         competition = hall.compete(*EIGHT, game="high_low")
         on_first(hall, 1, lambda: competition.pause(act("pause")))
@@ -202,9 +202,9 @@ def test_a_pause_goes_on_between_the_stages_of_an_elimination(house: House) -> N
     run(scenario)
 
 
-def test_who_offends_in_a_pause_is_out(house: House) -> None:
+def test_who_offends_in_a_pause_is_out(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE, plays=silent)
         competition, task = await hall.begin(*THREE)
         competition.pause(act("pause"))
@@ -226,9 +226,9 @@ def test_who_offends_in_a_pause_is_out(house: House) -> None:
     run(scenario)
 
 
-def test_a_second_pause_is_refused(house: House) -> None:
+def test_a_second_pause_is_refused(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         competition = hall.compete(*THREE)
         competition.pause(act("pause"))
 
@@ -239,9 +239,9 @@ def test_a_second_pause_is_refused(house: House) -> None:
     run(scenario)
 
 
-def test_what_was_interrupted_in_a_pause_begins_with_one(house: House) -> None:
+def test_what_was_interrupted_in_a_pause_begins_with_one(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE)
         competition, task = await hall.begin(*THREE, is_paused=True)
 
@@ -260,10 +260,10 @@ def test_what_was_interrupted_in_a_pause_begins_with_one(house: House) -> None:
 
 
 def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent, tables=2)
         competition, task = await hall.begin(*THREE)
@@ -287,9 +287,9 @@ def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-def test_a_stop_before_anything_is_played(house: House, form: Form) -> None:
+def test_a_stop_before_anything_is_played(house: FakeArena, form: Form) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE)
         competition = hall.compete(*THREE, form=form)
         competition.stop(act("stop"))
@@ -301,9 +301,9 @@ def test_a_stop_before_anything_is_played(house: House, form: Form) -> None:
     run(scenario)
 
 
-def test_a_stop_while_the_final_is_being_made(house: House) -> None:
+def test_a_stop_while_the_final_is_being_made(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "cem")
         called = asyncio.Event()
         goes_on = asyncio.Event()
@@ -327,9 +327,9 @@ def test_a_stop_while_the_final_is_being_made(house: House) -> None:
     run(scenario)
 
 
-def test_a_stop_in_a_pause(house: House) -> None:
+def test_a_stop_in_a_pause(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", "ben", is_paused=True)
         competition.stop(act("stop"))
@@ -344,10 +344,10 @@ def test_a_stop_in_a_pause(house: House) -> None:
 
 
 def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben")
         [table] = house.conduct.tables
@@ -368,9 +368,9 @@ def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
     run(scenario)
 
 
-def test_a_counted_match_that_is_made_void_is_played_again(house: House) -> None:
+def test_a_counted_match_that_is_made_void_is_played_again(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent)
         competition, task = await hall.begin(*THREE)
@@ -392,10 +392,10 @@ def test_a_counted_match_that_is_made_void_is_played_again(house: House) -> None
 
 
 def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=4)
         hall.comes("cem", silent, tables=4)
         hall.comes("rogue", illegal, tables=4)
@@ -418,7 +418,9 @@ def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
         assert len(hall.book.results()) == 12
         assert set(hall.book.counted().values()) == {2}
         assert len(hall.book.counted()) == 6
-        scratch = Hall(house).compete(*names, matches=2, earlier=hall.book.results())
+        scratch = FakeHost(house).compete(
+            *names, matches=2, earlier=hall.book.results()
+        )
         assert rows(report) == sorted(
             scratch.ledger.book.rows, key=lambda row: row.name
         )
@@ -428,12 +430,12 @@ def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
 
 
 def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """It was out by what it did away from the tables; an offender at its own table saves it (H13)."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=silent)
         competition, task = await hall.begin(
             *EIGHT, game="high_low", limits=Limits(), is_paused=True
@@ -459,10 +461,10 @@ def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
 
 
 def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin(
             "ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True
@@ -479,9 +481,9 @@ def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_a
     run(scenario)
 
 
-def test_a_match_is_made_void_in_a_pause_and_played_after_it(house: House) -> None:
+def test_a_match_is_made_void_in_a_pause_and_played_after_it(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent)
         competition, task = await hall.begin(*THREE)
@@ -505,10 +507,10 @@ def test_a_match_is_made_void_in_a_pause_and_played_after_it(house: House) -> No
 
 
 def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_last(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition = hall.compete("ann", "ben")
 
@@ -530,9 +532,9 @@ def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_
     run(scenario)
 
 
-def test_what_cannot_be_made_void_changes_nothing(house: House) -> None:
+def test_what_cannot_be_made_void_changes_nothing(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent, tables=2)
         competition, task = await hall.begin(*THREE)
@@ -557,9 +559,11 @@ def test_what_cannot_be_made_void_changes_nothing(house: House) -> None:
     run(scenario)
 
 
-def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(house: House) -> None:
+def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=at_random())
         competition = hall.compete(*EIGHT, game="high_low")
         refusals: list[str] = []
@@ -590,10 +594,10 @@ def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(house: House) -
 
 
 def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=at_random())
         competition = hall.compete(*EIGHT, game="high_low")
         task = asyncio.create_task(competition.run())
@@ -614,9 +618,11 @@ def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_res
     run(scenario)
 
 
-def test_K2_the_final_of_a_finished_elimination_is_played_again(house: House) -> None:
+def test_K2_the_final_of_a_finished_elimination_is_played_again(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=at_random())
         await hall.play(*EIGHT, game="high_low")
         final = hall.book.rows[-1]
@@ -639,9 +645,11 @@ def test_K2_the_final_of_a_finished_elimination_is_played_again(house: House) ->
 # --- remove ---
 
 
-def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(house: House) -> None:
+def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent, tables=2)
         competition, task = await hall.begin(*THREE, matches=3, limits=Limits())
@@ -658,9 +666,11 @@ def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(house: House) -> 
     run(scenario)
 
 
-def test_a_removal_is_written_down_before_what_it_brings_about(house: House) -> None:
+def test_a_removal_is_written_down_before_what_it_brings_about(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben")
         noted: list[int] = []
@@ -673,9 +683,9 @@ def test_a_removal_is_written_down_before_what_it_brings_about(house: House) -> 
     run(scenario)
 
 
-def test_a_bot_that_waits_is_removed(house: House) -> None:
+def test_a_bot_that_waits_is_removed(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin(*THREE, matches=2)  # cem is away
         competition.remove("cem", act("remove", bot="cem"))
@@ -691,10 +701,10 @@ def test_a_bot_that_waits_is_removed(house: House) -> None:
 
 
 def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         names = (*THREE, "dora")
         hall.come("ann", "ben")
         hall.come("cem", "dora", plays=silent)
@@ -722,9 +732,9 @@ def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
     run(scenario)
 
 
-def test_K2_a_bot_that_rests_between_two_stages_is_removed(house: House) -> None:
+def test_K2_a_bot_that_rests_between_two_stages_is_removed(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=silent)
         competition, task = await hall.begin(*EIGHT, game="high_low", limits=Limits())
         one, other = house.conduct.tables
@@ -756,9 +766,9 @@ def test_K2_a_bot_that_rests_between_two_stages_is_removed(house: House) -> None
     run(scenario)
 
 
-def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(house: House) -> None:
+def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*EIGHT, plays=silent)
         competition, task = await hall.begin(*EIGHT, game="high_low", limits=Limits())
         one, other = house.conduct.tables
@@ -783,10 +793,10 @@ def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(house: House) -> N
 
 
 def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent)
         competition, task = await hall.begin(*THREE, limits=Limits())
@@ -802,9 +812,9 @@ def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(
     run(scenario)
 
 
-def test_who_cannot_be_removed(house: House) -> None:
+def test_who_cannot_be_removed(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", "guest", plays=silent)
         competition, task = await hall.begin("ann", "ben", game="high_low")
         for name in ("guest", "nobody", "house-0"):
@@ -825,10 +835,10 @@ def test_who_cannot_be_removed(house: House) -> None:
 
 @pytest.mark.parametrize("what", ["pause", "resume", "void", "void running", "remove"])
 def test_an_action_that_cannot_be_written_down_changes_nothing(
-    house: House, what: str
+    house: FakeArena, what: str
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent, tables=2)
         competition, task = await hall.begin(
@@ -875,9 +885,11 @@ def test_an_action_that_cannot_be_written_down_changes_nothing(
     run(scenario)
 
 
-def test_a_stop_that_cannot_be_written_down_ends_the_competition(house: House) -> None:
+def test_a_stop_that_cannot_be_written_down_ends_the_competition(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent)
         competition, task = await hall.begin("ann", "ben")
         hall.book.fails_to_act = True
@@ -894,16 +906,16 @@ def test_a_stop_that_cannot_be_written_down_ends_the_competition(house: House) -
 
 
 def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        first = Hall(house)
+        first = FakeHost(house)
         first.come("ann", "ben")
         await first.play("ann", "ben")
         [played] = first.book.results()
         played = msgspec.structs.replace(played, pairing=3)
 
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ben")
         report = await hall.play(
             *("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played]
@@ -916,12 +928,12 @@ def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
 
 
 def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """Its match with itself waits as well, and a forfeit of that would count for nobody."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ben")
         report = await hall.play("ann", "ben", with_itself=True, wait_s=SOON)
 
@@ -934,12 +946,12 @@ def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
 
 
 def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playing(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """It has lost its connection, and its time to come back is not over."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         bot = hall.comes("ann", silent, tables=2)
         hall.come("ben", "cem", plays=silent)
         _, other_task = await hall.begin("ann", "cem", competition="other")
@@ -968,10 +980,10 @@ def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playin
 
 
 def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann", silent)
         hall.comes("ben", silent)
         competition, task = await hall.begin("ann", "ben", "late", wait_s=60.0)
@@ -990,9 +1002,9 @@ def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
 # --- several at once ---
 
 
-def test_two_competitions_share_their_bots_and_their_tables(house: House) -> None:
+def test_two_competitions_share_their_bots_and_their_tables(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*THREE, plays=silent)
         one, first = await hall.begin(*THREE, competition="one", limits=Limits())
         _, second = await hall.begin(*THREE, competition="two", matches=2)
@@ -1020,10 +1032,10 @@ CLASS = tuple(f"bot {number}" for number in range(12))
 
 
 def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, plays=silent, tables=64)
         competition, task = await hall.begin(*CLASS, matches=4)
         playing = Counter(
@@ -1041,9 +1053,11 @@ def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
     run(scenario)
 
 
-def test_two_competitions_with_the_same_bots_move_side_by_side(house: House) -> None:
+def test_two_competitions_with_the_same_bots_move_side_by_side(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, tables=2)
         one, first = await hall.begin(*CLASS, competition="one", matches=4)
         two, second = await hall.begin(*CLASS, competition="two", matches=4)
@@ -1068,12 +1082,12 @@ LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
 
 
 def test_more_are_opened_as_the_first_matches_go_on(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, plays=silent, tables=64)
         competition, task = await hall.begin(*CLASS, **LONG)
         before = len(competition.tables)
@@ -1102,12 +1116,12 @@ def test_more_are_opened_as_the_first_matches_go_on(
 
 
 def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.live_match.Table.progress", 0.0)
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, tables=64)
         _, task = await hall.begin(*CLASS, matches=4)
         await in_time(task)
@@ -1117,9 +1131,9 @@ def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take
     run(scenario)
 
 
-def test_after_a_pause_few_are_opened_again(house: House) -> None:
+def test_after_a_pause_few_are_opened_again(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, plays=silent, tables=64)
         competition, task = await hall.begin(*CLASS, matches=40)
         for name in CLASS:
@@ -1147,13 +1161,13 @@ def test_after_a_pause_few_are_opened_again(house: House) -> None:
 
 
 def test_thousands_of_bots_are_looked_at_some_at_a_time(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
     monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come(*CLASS, plays=silent, tables=64)
         competition, task = await hall.begin(*CLASS, **LONG)
         for name in CLASS:
@@ -1171,9 +1185,9 @@ def test_thousands_of_bots_are_looked_at_some_at_a_time(
     run(scenario)
 
 
-def test_whoever_has_had_the_fewest_matches_is_next(house: House) -> None:
+def test_whoever_has_had_the_fewest_matches_is_next(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin(
             "ann", "ben", "cem", "dora", matches=9, limits=Limits()
@@ -1195,10 +1209,10 @@ def test_whoever_has_had_the_fewest_matches_is_next(house: House) -> None:
 
 
 def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=silent, tables=2)
         one, first = await hall.begin("ann", "ben", competition="one")
         _, second = await hall.begin("ann", "ben", competition="two")
@@ -1216,9 +1230,11 @@ def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other
     run(scenario)
 
 
-def test_progress_says_how_far_it_is_and_about_how_long_it_takes(house: House) -> None:
+def test_progress_says_how_far_it_is_and_about_how_long_it_takes(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=2)
         hall.comes("cem", silent)
         competition, task = await hall.begin(*THREE, run="cup", matches=2)
@@ -1238,9 +1254,9 @@ def test_progress_says_how_far_it_is_and_about_how_long_it_takes(house: House) -
     run(scenario)
 
 
-def test_of_a_ladder_nobody_says_how_long_it_takes(house: House) -> None:
+def test_of_a_ladder_nobody_says_how_long_it_takes(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", "ben", form=Form.LADDER)
         progress = competition.progress
@@ -1257,7 +1273,7 @@ def test_of_a_ladder_nobody_says_how_long_it_takes(house: House) -> None:
 
 
 def meddles(
-    rng: random.Random, hall: Hall, competition: Competition, names: Sequence[str]
+    rng: random.Random, hall: FakeHost, competition: Competition, names: Sequence[str]
 ) -> None:
     """An instructor does something, which may be nonsense just then."""
     rows = hall.book.rows
@@ -1279,10 +1295,12 @@ def meddles(
         competition.remove(name, act("remove", bot=name))
 
 
-async def meddled_with(house: House, seed: int, game: str) -> tuple[Hall, Report]:
+async def meddled_with(
+    house: FakeArena, seed: int, game: str
+) -> tuple[FakeHost, Report]:
     """A competition at which an instructor does one thing after another, and in the end lets it go on."""
     rng = random.Random(seed)
-    hall = Hall(house)
+    hall = FakeHost(house)
     names = EIGHT if game == "high_low" else EIGHT[:5]
     plan: dict[str, Any] = {} if game == "high_low" else {"matches": 2}
 
@@ -1306,7 +1324,7 @@ async def meddled_with(house: House, seed: int, game: str) -> tuple[Hall, Report
 
 @pytest.mark.parametrize("seed", range(40))
 def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
-    house: House, seed: int
+    house: FakeArena, seed: int
 ) -> None:
     async def scenario() -> None:
         hall, report = await meddled_with(house, seed, "ace_king_queen")
@@ -1341,12 +1359,12 @@ def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
 
 @pytest.mark.parametrize("seed", range(40))
 def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_be_drawn(
-    house: House, seed: int
+    house: FakeArena, seed: int
 ) -> None:
     async def scenario() -> None:
         hall, report = await meddled_with(house, seed, "high_low")
         book, competition = hall.book, hall.competition
-        again = Hall(house)  # in which nobody is
+        again = FakeHost(house)  # in which nobody is
         replayed = await again.play(
             *EIGHT,
             game="high_low",

@@ -22,10 +22,19 @@ from protocol.messages import (
     Termination,
     Verdict,
 )
-from tests.arena.hall import SOON, Hall, act, first_legal, in_time, run, silent, turns
+from tests.support.fake_host import (
+    SOON,
+    FakeHost,
+    act,
+    first_legal,
+    in_time,
+    run,
+    silent,
+    turns,
+)
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 LOST = Finding(
     kind=Ending.DISCONNECT, text="did not come back", mechanism=Mechanism.SESSION
@@ -120,10 +129,10 @@ def row(report: Report, name: str) -> Any:
 
 
 def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=4)
         hall.comes("cem", silent, tables=4)
         _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
@@ -150,10 +159,10 @@ def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
 
 
 def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", tables=8)
         hall.comes("cem", silent, tables=4)
         _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
@@ -171,9 +180,9 @@ def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
     run(scenario)
 
 
-def test_J3_what_is_not_forgivable_puts_out_at_once(house: House) -> None:
+def test_J3_what_is_not_forgivable_puts_out_at_once(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         hall.come("cem", plays=lambda ask: "all in")
         report = await hall.play("ann", "ben", "cem", forgive=5)
@@ -184,10 +193,10 @@ def test_J3_what_is_not_forgivable_puts_out_at_once(house: House) -> None:
 
 
 def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_anew(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin(
             "ann", "ben", "cem", wait_s=SOON, forgive=1
@@ -207,9 +216,9 @@ def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_anew(
     run(scenario)
 
 
-def test_J3_who_never_comes_is_out_after_so_many_absences(house: House) -> None:
+def test_J3_who_never_comes_is_out_after_so_many_absences(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         report = await hall.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
 
@@ -220,9 +229,9 @@ def test_J3_who_never_comes_is_out_after_so_many_absences(house: House) -> None:
     run(scenario)
 
 
-def test_J3_of_two_who_do_not_come_both_lose(house: House) -> None:
+def test_J3_of_two_who_do_not_come_both_lose(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         report = await hall.play("ann", "ben", wait_s=SOON, forgive=1)
 
         for name in ("ann", "ben"):
@@ -233,9 +242,9 @@ def test_J3_of_two_who_do_not_come_both_lose(house: House) -> None:
     run(scenario)
 
 
-def test_J3_a_crash_between_two_matches_costs_the_next(house: House) -> None:
+def test_J3_a_crash_between_two_matches_costs_the_next(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         _, task = await hall.begin("ann", "ben", "cem", matches=2, forgive=1)
         hall.comes("cem", silent)
@@ -257,10 +266,10 @@ def test_J3_a_crash_between_two_matches_costs_the_next(house: House) -> None:
 
 
 def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.comes("ann")
         names = ("ann", "cem")
         competition, task = await hall.begin(*names, matches=4, forgive=2, wait_s=0.01)
@@ -274,11 +283,13 @@ def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
     run(scenario)
 
 
-def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(house: House) -> None:
+def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(
+    house: FakeArena,
+) -> None:
     """The gateway tells the competition of it as well, after the match has ended."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         _, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
         hall.comes("cem", silent)
@@ -295,10 +306,10 @@ def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(house: House) -> 
 
 
 def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann")
         ben = hall.comes("ben", silent, tables=2)
         competition, task = await hall.begin("ann", "ben", matches=5, forgive=1)
@@ -323,11 +334,13 @@ def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     run(scenario)
 
 
-def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(house: House) -> None:
+def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
+    house: FakeArena,
+) -> None:
     """The host decides that when it hears the verdict, which is after the match has been counted."""
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann")
         ben = hall.comes("ben", silent)
         ben.wire.has_link = False  # one on its pipes is never silent
@@ -352,9 +365,11 @@ def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(house: House) -
 # --- a league ---
 
 
-def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(house: House) -> None:
+def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann")
         hall.comes("ben", silent)
         _, task = await hall.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
@@ -379,9 +394,9 @@ def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(house: House) -
 # --- after a power cut, and when a match is taken back ---
 
 
-async def eventful(house: House, forgive: int) -> Hall:
+async def eventful(house: FakeArena, forgive: int) -> FakeHost:
     """A round robin in which cem had one event of four matches, then one more, then played on if it might."""
-    hall = Hall(house)
+    hall = FakeHost(house)
     hall.come("ann", "ben", tables=4)
     hall.comes("cem", silent, tables=4)
     _, task = await hall.begin("ann", "ben", "cem", matches=6, forgive=forgive)
@@ -397,7 +412,7 @@ async def eventful(house: House, forgive: int) -> Hall:
 
 @pytest.mark.parametrize("forgive", [1, 2])
 def test_J3_who_goes_on_from_any_match_counts_the_same(
-    house: House, forgive: int
+    house: FakeArena, forgive: int
 ) -> None:
     async def scenario() -> None:
         first = await eventful(house, forgive)
@@ -405,7 +420,7 @@ def test_J3_who_goes_on_from_any_match_counts_the_same(
         whole = first.competition.ledger
         assert len({one.event for one in whole.verdicts}) == 2
         for count in range(len(rows) + 1):
-            hall = Hall(house)
+            hall = FakeHost(house)
             earlier = [one for one in rows[:count] if one.counts]
             ids = {one.id for one in earlier}
             ledger = hall.compete(
@@ -427,10 +442,10 @@ def test_J3_who_goes_on_from_any_match_counts_the_same(
 
 
 def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgiven(
-    house: House,
+    house: FakeArena,
 ) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
         for _ in range(2):

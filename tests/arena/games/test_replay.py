@@ -8,7 +8,7 @@ from arena.engine.match import Record
 from arena.games.replay import is_dealt, replay
 from bots.ace_king_queen import Bluffer, Nash
 from protocol.errors import IllegalAnswer, UsageError
-from tests.arena.sample import play, void
+from tests.support.sample_database import play, void
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits
-from tests.arena.conftest import House
+from tests.support.fake_bots import FakeArena
 
 AKQ = GAMES["ace_king_queen"]
 TWO_HANDS = AKQ.vocabulary.read_settings({"hands": 2})
@@ -28,7 +28,7 @@ COMMAND = Program(("./bot",))
 class Hosting:
     """Stands in for a host: launched bots are there at once, but for those called `late`."""
 
-    def __init__(self, house: House, tables: int = 512) -> None:
+    def __init__(self, house: FakeArena, tables: int = 512) -> None:
         self.house = house
         self.limits = Limits(start_ms=20, hello_ms=30, tables=tables)
         self.conduct = house.conduct
@@ -68,7 +68,7 @@ def gathered(host: Hosting, *guests: Guest, copies: int = 1, game: Game = AKQ) -
 
 
 @pytest.fixture
-def host(house: House) -> Hosting:
+def host(house: FakeArena) -> Hosting:
     return Hosting(house)
 
 
@@ -101,7 +101,9 @@ def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
     assert field.seats((0, 0)) == ("nash", "nash")
 
 
-def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(house: House) -> None:
+def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
+    house: FakeArena,
+) -> None:
     host = Hosting(house, tables=1)
     field = gathered(host, Guest("nash"), copies=2)
 

@@ -15,10 +15,10 @@ from arena.games.replay import reopened
 from arena.lab.replay_to_bot import Differs, Failed, Rehearsal, Rehearsed
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
-from tests.arena.sample import SHORT, play, void
+from tests.support.sample_database import SHORT, play, void
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import Bot
+    from tests.support.fake_bots import FakeBot
 
 GAMES = sorted(SHORT)
 NAMES = ("ann", "ben", "cem", "dee")
@@ -28,7 +28,7 @@ replace = msgspec.structs.replace
 class Stage:
     """A rehearsal and the bot that is asked, on a clock that tests set."""
 
-    def __init__(self, record: Record, seat: int, bot: Bot) -> None:
+    def __init__(self, record: Record, seat: int, bot: FakeBot) -> None:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
@@ -83,16 +83,16 @@ def with_a_loop(test: Callable[[], None]) -> None:
 
 
 @pytest.fixture
-def bot() -> Bot:
-    from tests.arena.conftest import Bot
+def bot() -> FakeBot:
+    from tests.support.fake_bots import FakeBot
 
-    return Bot()
+    return FakeBot()
 
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("last", [False, True])
 def test_the_same_answers_to_the_same_questions(
-    game: str, last: bool, bot: Bot
+    game: str, last: bool, bot: FakeBot
 ) -> None:
     def test() -> None:
         record = play(game, 6).record
@@ -121,7 +121,7 @@ def test_the_same_answers_to_the_same_questions(
     with_a_loop(test)
 
 
-def test_it_stops_at_the_first_other_answer(bot: Bot) -> None:
+def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
     def test() -> None:
         record = play("ace_king_queen", 6).record
         stage = Stage(record, 0, bot)
@@ -142,7 +142,7 @@ def test_it_stops_at_the_first_other_answer(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_an_illegal_answer_fails(bot: Bot) -> None:
+def test_an_illegal_answer_fails(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("blackjack", 6).record, 0, bot)
 
@@ -156,7 +156,7 @@ def test_an_illegal_answer_fails(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_where_the_bot_offended_then_it_is_asked_once_more(bot: Bot) -> None:
+def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
     def test() -> None:
         record = play("gin_rummy", 6, offender=1).record
         stage = Stage(record, 1, bot)
@@ -173,7 +173,7 @@ def test_where_the_bot_offended_then_it_is_asked_once_more(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_where_another_offended_it_is_over(bot: Bot) -> None:
+def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("gin_rummy", 6, offender=1).record, 0, bot)
 
@@ -187,7 +187,7 @@ def test_where_another_offended_it_is_over(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_match_that_never_began_asks_nothing(bot: Bot) -> None:
+def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(void("high_low").record, 2, bot)
 
@@ -198,7 +198,7 @@ def test_a_match_that_never_began_asks_nothing(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_bot_that_is_gone_fails(bot: Bot) -> None:
+def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("gin_rummy", 6).record, 0, bot)
         bot.reads()
@@ -216,7 +216,7 @@ def test_a_bot_that_is_gone_fails(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_bot_that_takes_too_long_fails(bot: Bot) -> None:
+def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("gin_rummy", 6).record, 0, bot)
         stage.now += 9.9
@@ -233,7 +233,7 @@ def test_a_bot_that_takes_too_long_fails(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_bot_that_never_answers_fails(bot: Bot) -> None:
+def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("gin_rummy", 6).record, 0, bot)
         [invitation] = bot.reads()
@@ -257,7 +257,7 @@ def test_a_bot_that_never_answers_fails(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_fault_of_the_arena_is_said(bot: Bot) -> None:
+def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
     def test() -> None:
         stage = Stage(play("gin_rummy", 6).record, 0, bot)
         [table] = stage.rehearsal.tables
@@ -269,7 +269,7 @@ def test_a_fault_of_the_arena_is_said(bot: Bot) -> None:
     with_a_loop(test)
 
 
-def test_a_record_whose_other_answers_are_none(bot: Bot) -> None:
+def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     def test() -> None:
         record = play("gin_rummy", 6).record
         broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))

@@ -9,7 +9,7 @@ from arena.games import GAMES
 from arena.manual import documents as module
 from arena.manual.documents import Document, documents, section
 from protocol.errors import ArenaError
-from tests.serving import ROOT
+from tests.support.arena_process import ROOT
 
 TWO = """# The wire
 

@@ -13,7 +13,7 @@ from arena.records.verify import check
 from arena.storage.reader import sheet_of
 from arena.storage.store import Store
 from protocol.errors import UsageError
-from tests.arena.sample import play, write
+from tests.support.sample_database import play, write
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from arena.records.blackjack_script import drive
 from arena.records.narrative import seat_names, tell
 from bots.blackjack import Simple
 from protocol.errors import ArenaError, UsageError
-from tests.arena.sample import SHORT, play, verdict_of, void
+from tests.support.sample_database import SHORT, play, verdict_of, void
 
 NAMES = ("ann", "ben", "cem", "dee")
 GAMES = sorted(SHORT)

@@ -23,8 +23,8 @@ from arena.records.replay_events import (
 )
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.messages import Ending, Termination
-from tests.arena import sample
-from tests.arena.told import SETTINGS, events_of, played
+from tests.support import sample_database
+from tests.support.random_matches import SETTINGS, events_of, played
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
@@ -78,7 +78,7 @@ def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
 
 
 def test_a_match_without_a_round_has_only_its_end() -> None:
-    record = sample.play("ace_king_queen", settings={"hands": 0}).record
+    record = sample_database.play("ace_king_queen", settings={"hands": 0}).record
     [only] = rounds_of(record)
 
     assert only.number == 1
@@ -87,7 +87,7 @@ def test_a_match_without_a_round_has_only_its_end() -> None:
 
 
 def test_a_match_that_was_never_dealt_has_only_its_end() -> None:
-    [only] = rounds_of(sample.void("gin_rummy").record)
+    [only] = rounds_of(sample_database.void("gin_rummy").record)
 
     [over] = only.events
     assert isinstance(over, Over)
@@ -96,7 +96,7 @@ def test_a_match_that_was_never_dealt_has_only_its_end() -> None:
 
 def test_a_long_match_is_told_as_it_is_read() -> None:
     """Not all of it at once, whatever it takes of memory."""
-    record = sample.play("ace_king_queen", settings={"hands": 2_000}).record
+    record = sample_database.play("ace_king_queen", settings={"hands": 2_000}).record
     taken = Unfolding.of(record)
     most = 0
     for value in record.answers:

@@ -17,7 +17,7 @@ from bots.ace_king_queen import Honest, Random
 from protocol.errors import IllegalAnswer, UsageError
 from protocol.gin_rummy import Dealt
 from protocol.messages import Ending, Limits
-from tests.arena.sample import play, verdict_of, void
+from tests.support.sample_database import play, verdict_of, void
 
 NAMES = ("ann", "ben", "cem", "Zoë")
 EACH_SEAT = [

@@ -19,7 +19,7 @@ from arena.records.verify import Expected, check, check_record, stored_text
 from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
-from tests.arena.sample import SHORT, play, verdict_of, void
+from tests.support.sample_database import SHORT, play, verdict_of, void
 
 GAMES = sorted(SHORT)
 replace = msgspec.structs.replace

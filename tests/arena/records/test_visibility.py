@@ -18,8 +18,8 @@ from arena.records.replay_events import Asked, Told, Unfolding, rounds_of
 from arena.records.visibility import Kind, Viewer, seen, view_of
 from bots.strategy import choose
 from protocol.watching import View
-from tests.arena import sample
-from tests.arena.told import SETTINGS, events_of, played
+from tests.support import sample_database
+from tests.support.random_matches import SETTINGS, events_of, played
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 BETWEEN_BOTS = [name for name, game in GAMES.items() if game.seats > 1]
@@ -232,7 +232,7 @@ def test_J8_only_the_offender_is_told_what_it_did(game: str) -> None:
 
 
 def test_why_a_match_is_void_is_for_all_to_know() -> None:
-    record = sample.void("gin_rummy").record
+    record = sample_database.void("gin_rummy").record
 
     assert shown(record, PUBLIC)[-1]["termination"]["text"] == record.termination.text
 

@@ -30,7 +30,7 @@ from protocol.session import Session
 from protocol.vocabulary import Legal, Range
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import Bot, House
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 
 def found(kind: Ending, text: str) -> Finding:
@@ -38,7 +38,7 @@ def found(kind: Ending, text: str) -> Finding:
     return Finding(kind=kind, text=text, mechanism=Mechanism.WIRE)
 
 
-def playing(house: House, *bots: Bot) -> list[Ask]:
+def playing(house: FakeArena, *bots: FakeBot) -> list[Ask]:
     """A match in which the first bot has read its question."""
     house.open(*bots)
     house.sit(*bots)
@@ -48,7 +48,7 @@ def playing(house: House, *bots: Bot) -> list[Ask]:
 # --- frames ---
 
 
-def test_all_that_waits_travels_in_one_frame(house: House) -> None:
+def test_all_that_waits_travels_in_one_frame(house: FakeArena) -> None:
     ann = house.bot("ann", tables=3)
     for number in range(3):
         house.open(ann, house.bot(f"ben {number}"))
@@ -58,7 +58,7 @@ def test_all_that_waits_travels_in_one_frame(house: House) -> None:
     assert [message["type"] for message in msgspec.json.decode(frame)] == ["match"] * 3
 
 
-def test_one_message_travels_without_an_array(house: House) -> None:
+def test_one_message_travels_without_an_array(house: FakeArena) -> None:
     ann = house.bot("ann")
     house.open(ann, house.bot("ben"))
     ann.player.flush(house.now)
@@ -67,7 +67,7 @@ def test_one_message_travels_without_an_array(house: House) -> None:
     assert msgspec.json.decode(frame)["type"] == "match"
 
 
-def test_a_bot_that_wants_no_arrays_gets_a_frame_per_message(house: House) -> None:
+def test_a_bot_that_wants_no_arrays_gets_a_frame_per_message(house: FakeArena) -> None:
     ann = house.bot("ann", tables=3, batch=False)
     for number in range(3):
         house.open(ann, house.bot(f"ben {number}"))
@@ -79,7 +79,7 @@ def test_a_bot_that_wants_no_arrays_gets_a_frame_per_message(house: House) -> No
 @pytest.mark.parametrize("encoding", Encoding)
 @pytest.mark.parametrize("most", [700, 1500, 1511, 2000, 2999])
 def test_no_batch_is_longer_than_it_may_be(
-    house: House, monkeypatch: pytest.MonkeyPatch, encoding: Encoding, most: int
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch, encoding: Encoding, most: int
 ) -> None:
     monkeypatch.setattr("arena.referee.bot_session._FRAME_BYTES", most)
     ann = house.bot("ann", tables=20, encoding=encoding)
@@ -94,7 +94,7 @@ def test_no_batch_is_longer_than_it_may_be(
 
 
 def test_a_message_that_is_longer_than_a_batch_travels_alone(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.bot_session._FRAME_BYTES", 100)
     ann = house.bot("ann", tables=3)
@@ -105,7 +105,7 @@ def test_a_message_that_is_longer_than_a_batch_travels_alone(
     assert len(ann.wire.frames) == len(ann.wire.read()) == 3
 
 
-def test_the_bot_is_answered_in_its_encoding(house: House) -> None:
+def test_the_bot_is_answered_in_its_encoding(house: FakeArena) -> None:
     ann = house.bot("ann", encoding=Encoding.MSGPACK)
     house.open(ann, house.bot("ben"))
     ann.player.flush(house.now)
@@ -114,7 +114,7 @@ def test_the_bot_is_answered_in_its_encoding(house: House) -> None:
     assert msgspec.msgpack.decode(frame)["type"] == "match"
 
 
-def test_it_asks_to_be_written_once_until_it_is(house: House) -> None:
+def test_it_asks_to_be_written_once_until_it_is(house: FakeArena) -> None:
     dirty: list[Player] = []
     ann = house.bot("ann", tables=3, on_dirty=dirty.append)
     dirty.clear()
@@ -132,7 +132,7 @@ def test_it_asks_to_be_written_once_until_it_is(house: House) -> None:
 # --- chairs ---
 
 
-def test_it_is_free_as_long_as_it_has_chairs_and_a_connection(house: House) -> None:
+def test_it_is_free_as_long_as_it_has_chairs_and_a_connection(house: FakeArena) -> None:
     ann = house.bot("ann", tables=2)
     house.open(ann, house.bot("ben"))
 
@@ -148,14 +148,14 @@ def test_it_is_free_as_long_as_it_has_chairs_and_a_connection(house: House) -> N
     assert not ann.player.is_free
 
 
-def test_the_arena_caps_the_tables(house: House) -> None:
+def test_the_arena_caps_the_tables(house: FakeArena) -> None:
     assert house.bot("ann", tables=1 << 40).player.tables == 512
 
 
 # --- a lost connection ---
 
 
-def test_who_comes_back_gets_its_chair_and_its_question_again(house: House) -> None:
+def test_who_comes_back_gets_its_chair_and_its_question_again(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
     ann.goes()
@@ -167,7 +167,7 @@ def test_who_comes_back_gets_its_chair_and_its_question_again(house: House) -> N
     assert again == ask
 
 
-def test_the_session_has_a_new_secret_after_every_resume(house: House) -> None:
+def test_the_session_has_a_new_secret_after_every_resume(house: FakeArena) -> None:
     ann = house.bot("ann")
     before = ann.player.secret
     ann.goes()
@@ -177,7 +177,7 @@ def test_the_session_has_a_new_secret_after_every_resume(house: House) -> None:
     assert len(ann.player.secret) == 32
 
 
-def test_J7_the_clock_stands_while_a_bot_is_away(house: House) -> None:
+def test_J7_the_clock_stands_while_a_bot_is_away(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
     house.now += 1.5  # half a second of its bank
@@ -195,7 +195,7 @@ def test_J7_the_clock_stands_while_a_bot_is_away(house: House) -> None:
     assert chair.clock.bank_ms == 3000 - 2000
 
 
-def test_J7_the_clock_goes_on_where_it_stood(house: House) -> None:
+def test_J7_the_clock_goes_on_where_it_stood(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     house.now += 3.0
@@ -216,7 +216,7 @@ def test_J7_the_clock_goes_on_where_it_stood(house: House) -> None:
 
 
 def test_J7_the_clock_of_a_question_asked_while_away_begins_when_it_is_written(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
@@ -231,7 +231,7 @@ def test_J7_the_clock_of_a_question_asked_while_away_begins_when_it_is_written(
     assert chair.asked_at == house.now
 
 
-def test_J7_every_loss_uses_the_grace_of_its_matches(house: House) -> None:
+def test_J7_every_loss_uses_the_grace_of_its_matches(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     [chair] = ann.player.chairs.values()
@@ -250,7 +250,9 @@ def test_J7_every_loss_uses_the_grace_of_its_matches(house: House) -> None:
     assert chair.grace_left_s(ann.player.loss, house.now, 0.0) == pytest.approx(-0.25)
 
 
-def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(house: House) -> None:
+def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(
+    house: FakeArena,
+) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     [chair] = ann.player.chairs.values()
@@ -267,7 +269,9 @@ def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(house: House) 
     assert chair.grace_s == 0.25
 
 
-def test_J7_the_grace_is_not_used_while_the_arena_stands_still(house: House) -> None:
+def test_J7_the_grace_is_not_used_while_the_arena_stands_still(
+    house: FakeArena,
+) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     [chair] = ann.player.chairs.values()
@@ -280,7 +284,7 @@ def test_J7_the_grace_is_not_used_while_the_arena_stands_still(house: House) -> 
     )
 
 
-def silent(ann: Bot, house: House) -> None:
+def silent(ann: FakeBot, house: FakeArena) -> None:
     """As the gateway has it."""
 
     def lost(player: Player, since: float) -> None:
@@ -296,7 +300,7 @@ def silent(ann: Bot, house: House) -> None:
 
 
 def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_for(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
@@ -317,7 +321,7 @@ def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_
 
 
 def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
@@ -342,7 +346,7 @@ def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(
     assert result.termination.kind is Ending.TIMEOUT
 
 
-def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: House) -> None:
+def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     for _ in range(20):
@@ -356,7 +360,7 @@ def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: House) -> None:
 
 
 def test_J7_what_is_on_its_way_for_less_than_a_second_is_no_silence_and_no_delay(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
@@ -376,7 +380,7 @@ def test_J7_what_is_on_its_way_for_less_than_a_second_is_no_silence_and_no_delay
 
 
 def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
@@ -391,7 +395,7 @@ def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
 
 
 def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
@@ -404,7 +408,7 @@ def test_J7_an_answer_before_all_was_repeated_is_not_later_than_now(
     assert ann.player.last_answer == house.now
 
 
-def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: House) -> None:
+def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     ann.goes()
@@ -418,7 +422,7 @@ def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: House) -> No
 
 
 def test_J3_a_table_that_was_opened_before_a_loss_was_noticed_is_of_its_event(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben, cem = house.bot("ann", tables=2), house.bot("ben"), house.bot("cem")
     playing(house, ann, ben)
@@ -435,7 +439,7 @@ def test_J3_a_table_that_was_opened_before_a_loss_was_noticed_is_of_its_event(
     assert len(events) == 1
 
 
-def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: House) -> None:
+def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     for _ in range(4):
@@ -448,7 +452,7 @@ def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: House) -> None
         assert not ann.player.link_probe.ponged(ping, house.now)
 
 
-def test_a_question_that_was_not_written_yet_is_asked_once(house: House) -> None:
+def test_a_question_that_was_not_written_yet_is_asked_once(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben)
     house.sit(ann, ben)
@@ -458,7 +462,7 @@ def test_a_question_that_was_not_written_yet_is_asked_once(house: House) -> None
     assert len(ann.asks()) == 1
 
 
-def test_an_answer_that_the_arena_has_is_not_asked_for_again(house: House) -> None:
+def test_an_answer_that_the_arena_has_is_not_asked_for_again(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     [ask] = playing(house, ann, ben)
     house.answer(ann, ask, "bet")
@@ -473,7 +477,7 @@ def test_an_answer_that_the_arena_has_is_not_asked_for_again(house: House) -> No
 
 
 def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
@@ -485,7 +489,7 @@ def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
 
 
 def test_an_over_that_was_written_to_a_dying_connection_comes_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann", tables=3), house.bot("ben")
     playing(house, ann, ben)
@@ -498,7 +502,7 @@ def test_an_over_that_was_written_to_a_dying_connection_comes_again(
         assert ann.reads()[1:] == [written]
 
 
-def test_no_more_overs_are_kept_than_it_can_have_missed(house: House) -> None:
+def test_no_more_overs_are_kept_than_it_can_have_missed(house: FakeArena) -> None:
     ann = house.bot("ann", tables=2)
     for number in range(5):
         table = house.open(ann, house.bot(f"ben {number}"))
@@ -516,7 +520,9 @@ def test_no_more_overs_are_kept_than_it_can_have_missed(house: House) -> None:
 class Diary:
     """Bots that play at random, and stake little if no match is to end soon; what they are asked and what they answer is written down."""
 
-    def __init__(self, house: House, *bots: Bot, cautious: bool = False) -> None:
+    def __init__(
+        self, house: FakeArena, *bots: FakeBot, cautious: bool = False
+    ) -> None:
         self.house = house
         self.bots = bots
         self.cautious = cautious
@@ -550,7 +556,7 @@ class Diary:
         ]
 
 
-def as_told(bot: Bot, messages: list[Past]) -> list[ArenaMessage]:
+def as_told(bot: FakeBot, messages: list[Past]) -> list[ArenaMessage]:
     """How messages arrive on the other side of the wire."""
     told: list[ArenaMessage] = []
     for message in messages:
@@ -560,7 +566,7 @@ def as_told(bot: Bot, messages: list[Past]) -> list[ArenaMessage]:
 
 
 def fits_the_sessions_tables(
-    bot: Bot, messages: list[ArenaMessage], chairs: int
+    bot: FakeBot, messages: list[ArenaMessage], chairs: int
 ) -> None:
     """A program that has just started takes all of it, and says `ready` to what it is invited to."""
     session = Session()
@@ -578,7 +584,7 @@ def fits_the_sessions_tables(
 @pytest.mark.parametrize("encoding", Encoding)
 @pytest.mark.parametrize("game", GAMES)
 def test_who_has_forgotten_all_is_told_all_of_its_match(
-    house: House, game: str, encoding: Encoding
+    house: FakeArena, game: str, encoding: Encoding
 ) -> None:
     seats = GAMES[game].seats
     bots = [house.bot(f"bot {seat}", encoding=encoding) for seat in range(seats)]
@@ -606,7 +612,7 @@ def test_who_has_forgotten_all_is_told_all_of_its_match(
 
 @pytest.mark.parametrize("first", [1, 4, 5, 6, 1000])
 def test_who_remembers_the_first_questions_is_told_the_others(
-    house: House, first: int
+    house: FakeArena, first: int
 ) -> None:
     ann = house.bot("ann")
     house.open(ann, game="three_card_poker")
@@ -623,7 +629,7 @@ def test_who_remembers_the_first_questions_is_told_the_others(
 
 
 def test_the_numbers_of_what_is_told_go_on_with_the_question_that_waits(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     house.open(ann, game="three_card_poker")
@@ -637,7 +643,7 @@ def test_the_numbers_of_what_is_told_go_on_with_the_question_that_waits(
     assert asks == [f"{match}:2", f"{match}:3", f"{match}:4"]
 
 
-def test_J7_being_told_the_past_does_not_stop_the_clock(house: House) -> None:
+def test_J7_being_told_the_past_does_not_stop_the_clock(house: FakeArena) -> None:
     ann = house.bot("ann")
     house.open(ann, game="three_card_poker")
     house.sit(ann)
@@ -657,7 +663,7 @@ def test_J7_being_told_the_past_does_not_stop_the_clock(house: House) -> None:
     assert result.termination.kind is Ending.TIMEOUT
 
 
-def test_matches_that_have_not_begun_are_told_as_invitations(house: House) -> None:
+def test_matches_that_have_not_begun_are_told_as_invitations(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben)
     ann.goes()
@@ -672,7 +678,7 @@ def test_matches_that_have_not_begun_are_told_as_invitations(house: House) -> No
     assert len(ann.asks()) == 1
 
 
-def long_past(house: House, tables: int = 1) -> tuple[Bot, Diary]:
+def long_past(house: FakeArena, tables: int = 1) -> tuple[FakeBot, Diary]:
     """A bot with a past of more than one piece."""
     ann = house.bot("ann", tables=tables + 1)
     for _ in range(tables):
@@ -683,7 +689,7 @@ def long_past(house: House, tables: int = 1) -> tuple[Bot, Diary]:
     return ann, diary
 
 
-def test_a_long_past_is_told_in_pieces(house: House) -> None:
+def test_a_long_past_is_told_in_pieces(house: FakeArena) -> None:
     ann, diary = long_past(house)
     ann.goes()
     ann.comes_back(0)
@@ -698,7 +704,7 @@ def test_a_long_past_is_told_in_pieces(house: House) -> None:
     assert told == diary.past(match)
 
 
-def test_after_every_piece_others_have_their_turn(house: House) -> None:
+def test_after_every_piece_others_have_their_turn(house: FakeArena) -> None:
     ann, _ = long_past(house)
     dirty: list[Player] = []
     ann.player.mark_dirty = dirty.append
@@ -712,7 +718,7 @@ def test_after_every_piece_others_have_their_turn(house: House) -> None:
     assert pieces > 3, "each in a turn of the loop of its own"
 
 
-def test_a_past_that_is_remembered_takes_turns_too(house: House) -> None:
+def test_a_past_that_is_remembered_takes_turns_too(house: FakeArena) -> None:
     ann, _ = long_past(house)
     ann.goes()
     ann.comes_back(10**9)
@@ -726,7 +732,7 @@ def test_a_past_that_is_remembered_takes_turns_too(house: House) -> None:
 
 
 def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, diary = long_past(house)
     dirty: list[Player] = []
@@ -749,7 +755,7 @@ def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
 
 
 def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """Meanwhile one match ends, one begins, and one asks."""
     ann, diary = long_past(house, tables=2)
@@ -792,7 +798,7 @@ def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
 
 
 def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, _ = long_past(house)
     [chair] = ann.player.chairs.values()
@@ -808,7 +814,7 @@ def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
 
 
 def test_J7_the_clock_of_a_question_begins_when_the_past_has_been_told(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, _ = long_past(house)
     ben = house.bot("ben")
@@ -830,7 +836,7 @@ def test_J7_the_clock_of_a_question_begins_when_the_past_has_been_told(
 
 
 def test_a_connection_that_is_lost_while_the_past_is_told_can_ask_for_it_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, diary = long_past(house)
     for room in (10_000, 20_000, 1_000_000):
@@ -848,7 +854,7 @@ def test_a_connection_that_is_lost_while_the_past_is_told_can_ask_for_it_again(
 
 
 def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, _ = long_past(house)
     ann.goes()
@@ -865,7 +871,7 @@ def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(
     fits_the_sessions_tables(ann, messages, 1)
 
 
-def test_an_answer_that_comes_while_the_past_is_told_counts(house: House) -> None:
+def test_an_answer_that_comes_while_the_past_is_told_counts(house: FakeArena) -> None:
     """A deterministic bot can know what it is asked before it is asked again."""
     ann, _ = long_past(house)
     [chair] = ann.player.chairs.values()
@@ -883,7 +889,7 @@ def test_an_answer_that_comes_while_the_past_is_told_counts(house: House) -> Non
 
 
 def test_in_practice_a_refusal_while_the_past_is_told_is_the_question_again(
-    house: House,
+    house: FakeArena,
 ) -> None:
     house.conduct.practice = True
     ann, _ = long_past(house)
@@ -907,7 +913,7 @@ def test_in_practice_a_refusal_while_the_past_is_told_is_the_question_again(
 # --- the link ---
 
 
-def pongs(house: House, bot: Bot, round_trip_s: float) -> None:
+def pongs(house: FakeArena, bot: FakeBot, round_trip_s: float) -> None:
     """It is pinged, and answers."""
     assert bot.player.link_probe.probe(house.now)
     payload = bot.wire.pings.pop()
@@ -915,7 +921,9 @@ def pongs(house: House, bot: Bot, round_trip_s: float) -> None:
     bot.player.link_probe.ponged(payload, house.now)
 
 
-def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: House) -> None:
+def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(
+    house: FakeArena,
+) -> None:
     ann = house.bot("ann")
     for round_trip_s, floor_ms in ((0.06, 0), (0.05, 0), (0.07, 50)):
         pongs(house, ann, round_trip_s)
@@ -923,7 +931,7 @@ def test_J7_the_link_of_an_idle_bot_is_measured_by_three_pings(house: House) -> 
         assert ann.player.link.floor_ms == pytest.approx(floor_ms)
 
 
-def test_pings_cannot_be_foreseen(house: House) -> None:
+def test_pings_cannot_be_foreseen(house: FakeArena) -> None:
     ann = house.bot("ann")
     seen = set()
     for _ in range(10):
@@ -938,7 +946,7 @@ def test_pings_cannot_be_foreseen(house: House) -> None:
 
 @pytest.mark.parametrize("payload", [b"", b"x" * 16])
 def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
-    house: House, payload: bytes
+    house: FakeArena, payload: bytes
 ) -> None:
     ann = house.bot("ann")
     ann.player.link_probe.ponged(payload, house.now)
@@ -950,7 +958,7 @@ def test_J7_a_pong_that_answers_no_ping_of_ours_is_nothing(
     assert not ann.player.link.is_known
 
 
-def test_J7_a_pong_counts_once(house: House) -> None:
+def test_J7_a_pong_counts_once(house: FakeArena) -> None:
     ann = house.bot("ann")
     ann.player.link_probe.probe(house.now)
     for _ in range(5):
@@ -959,7 +967,7 @@ def test_J7_a_pong_counts_once(house: House) -> None:
     assert not ann.player.link.is_known
 
 
-def test_J7_who_is_asked_something_is_not_pinged(house: House) -> None:
+def test_J7_who_is_asked_something_is_not_pinged(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     house.now += 60
@@ -971,7 +979,7 @@ def test_J7_who_is_asked_something_is_not_pinged(house: House) -> None:
 
 
 def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     pongs(house, ann, 0.08)
@@ -987,7 +995,7 @@ def test_J7_a_pong_counts_only_if_the_bot_had_nothing_else_to_do_meanwhile(
     assert ann.player.link.floor_ms == pytest.approx(80)
 
 
-def test_a_link_that_is_known_is_measured_ever_more_rarely(house: House) -> None:
+def test_a_link_that_is_known_is_measured_ever_more_rarely(house: FakeArena) -> None:
     ann = house.bot("ann")
     for _ in range(3):
         pongs(house, ann, 0.01)
@@ -1000,7 +1008,7 @@ def test_a_link_that_is_known_is_measured_ever_more_rarely(house: House) -> None
         pongs(house, ann, 0.0)
 
 
-def test_a_new_connection_is_measured_as_often_as_the_first(house: House) -> None:
+def test_a_new_connection_is_measured_as_often_as_the_first(house: FakeArena) -> None:
     ann = house.bot("ann")
     for _ in range(6):
         house.now += 20
@@ -1015,7 +1023,7 @@ def test_a_new_connection_is_measured_as_often_as_the_first(house: House) -> Non
 
 
 def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     ann.player.link_probe.probe(house.now)
@@ -1029,7 +1037,7 @@ def test_an_idle_bot_that_leaves_a_ping_unanswered_for_35_seconds_is_not_there(
 
 
 def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     for _ in range(6):
@@ -1043,7 +1051,7 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
     assert 50 < house.now - died_at < 60
 
 
-def test_while_the_arena_stood_still_nobody_was_silent(house: House) -> None:
+def test_while_the_arena_stood_still_nobody_was_silent(house: FakeArena) -> None:
     ann = house.bot("ann")
     lag = house.conduct.lag
     ann.player.link_probe.probe(house.now, lag.total_s(house.now))
@@ -1059,7 +1067,7 @@ def test_while_the_arena_stood_still_nobody_was_silent(house: House) -> None:
     assert ann.player.link_probe.probe(house.now, lag.total_s(house.now)) is None
 
 
-def test_who_was_asked_something_may_have_thought_until_now(house: House) -> None:
+def test_who_was_asked_something_may_have_thought_until_now(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ann.player.link_probe.probe(house.now)
     house.open(ann, ben)
@@ -1076,7 +1084,7 @@ def test_who_was_asked_something_may_have_thought_until_now(house: House) -> Non
     assert ann.player.link_probe.probe(house.now) is None
 
 
-def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
+def test_who_has_no_link_or_no_connection_is_not_pinged(house: FakeArena) -> None:
     piped, away = house.bot("piped"), house.bot("away")
     piped.wire.has_link = False
     away.goes()
@@ -1087,7 +1095,7 @@ def test_who_has_no_link_or_no_connection_is_not_pinged(house: House) -> None:
         assert bot.wire.pings == []
 
 
-def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> None:
+def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: FakeArena) -> None:
     ann = house.bot("ann")
     first = ann.player.secret
     ann.goes()
@@ -1103,7 +1111,7 @@ def test_who_answers_a_ping_has_heard_the_welcome_before_it(house: House) -> Non
     assert ann.player.is_session(ann.player.secret)
 
 
-def test_a_ping_of_the_former_connection_is_not_waited_for(house: House) -> None:
+def test_a_ping_of_the_former_connection_is_not_waited_for(house: FakeArena) -> None:
     ann = house.bot("ann")
     ann.player.link_probe.probe(house.now)
     former = ann.wire.pings[0]
@@ -1122,7 +1130,7 @@ def test_a_ping_of_the_former_connection_is_not_waited_for(house: House) -> None
 # --- the arena's own mistakes ---
 
 
-def test_what_the_arena_may_not_say_is_never_the_bots_offence(house: House) -> None:
+def test_what_the_arena_may_not_say_is_never_the_bots_offence(house: FakeArena) -> None:
     ann = house.bot("ann")
     ann.player.session.note(Goodbye())
 
@@ -1134,7 +1142,7 @@ def test_what_the_arena_may_not_say_is_never_the_bots_offence(house: House) -> N
 
 
 def test_few_matches_of_a_competition_are_opened_until_the_first_have_come_far(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann", tables=64).player
 
@@ -1145,7 +1153,7 @@ def test_few_matches_of_a_competition_are_opened_until_the_first_have_come_far(
 
 
 def test_what_a_bot_plays_in_another_competition_takes_a_table_and_does_not_count_here(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=5)
     for _ in range(4):
@@ -1158,7 +1166,7 @@ def test_what_a_bot_plays_in_another_competition_takes_a_table_and_does_not_coun
 
 @pytest.mark.parametrize(("thinks_s", "more"), [(0.0, 32), (0.024, 7), (2.0, 1)])
 def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
-    house: House, thinks_s: float, more: int
+    house: FakeArena, thinks_s: float, more: int
 ) -> None:
     ann, ben = house.bot("ann", tables=64), house.bot("ben", tables=64)
     for _ in range(3):
@@ -1177,7 +1185,7 @@ def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
 
 
 def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann", tables=64).player
     for _ in range(3):
@@ -1189,7 +1197,7 @@ def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
     assert ann.room(0, 0.0) == 4 + 7
 
 
-def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: House) -> None:
+def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: FakeArena) -> None:
     ann = house.bot("ann", tables=64).player
     for _ in range(3):
         ann.link.measured(40.0)

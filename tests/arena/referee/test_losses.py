@@ -9,7 +9,7 @@ from arena.referee.losses import Losses
 from arena.referee.referee import Conduct
 from arena.referee.timers import Timer, Timers
 from protocol.messages import Limits
-from tests.arena.conftest import LIMITS, Bot, House
+from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 
 GRACE_S = LIMITS.grace_ms / 1000
 
@@ -34,7 +34,7 @@ class FakeTimers(Timers):
 class Watched:
     """The losses of a house, on its clock."""
 
-    def __init__(self, house: House, conduct: Conduct, limits: Limits) -> None:
+    def __init__(self, house: FakeArena, conduct: Conduct, limits: Limits) -> None:
         self.timers = FakeTimers()
         self.gone: list[tuple[str, str]] = []
         self.back: list[str] = []
@@ -57,7 +57,7 @@ class Watched:
         return delay_s
 
 
-def at_table(house: House) -> tuple[Bot, Watched]:
+def at_table(house: FakeArena) -> tuple[FakeBot, Watched]:
     watched = Watched(house, house.conduct, LIMITS)
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben)
@@ -67,7 +67,7 @@ def at_table(house: House) -> tuple[Bot, Watched]:
 
 
 def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, watched = at_table(house)
     ann.wire.silent = house.now
@@ -88,7 +88,7 @@ def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(
     assert chair.grace_s == GRACE_S
 
 
-def test_J7_a_match_without_any_grace_left_ends_at_once(house: House) -> None:
+def test_J7_a_match_without_any_grace_left_ends_at_once(house: FakeArena) -> None:
     ann, watched = at_table(house)
     [chair] = ann.player.chairs.values()
     chair.grace_s = -0.5
@@ -105,7 +105,7 @@ def test_J7_a_match_without_any_grace_left_ends_at_once(house: House) -> None:
 
 
 def test_J7_who_does_not_come_back_is_gone_when_all_its_grace_is_over(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, watched = at_table(house)
     ann.player.disconnected()
@@ -119,7 +119,7 @@ def test_J7_who_does_not_come_back_is_gone_when_all_its_grace_is_over(
 
 
 def test_J7_a_machine_that_is_awake_when_the_grace_is_over_is_not_ruled_on(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, watched = at_table(house)
     ann.wire.silent = house.now
@@ -133,7 +133,7 @@ def test_J7_a_machine_that_is_awake_when_the_grace_is_over_is_not_ruled_on(
     assert (watched.gone, watched.back) == ([], ["ann"])
 
 
-def test_J7_a_timer_of_a_loss_that_is_over_does_nothing(house: House) -> None:
+def test_J7_a_timer_of_a_loss_that_is_over_does_nothing(house: FakeArena) -> None:
     ann, watched = at_table(house)
     ann.goes()
     loss = ann.player.loss

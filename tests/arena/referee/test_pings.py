@@ -10,7 +10,7 @@ from arena.referee.pings import LinkProbe, Pings
 
 if TYPE_CHECKING:
     from arena.referee.bot_session import Player
-    from tests.arena.conftest import Bot, House
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 
 class Looks:
@@ -28,7 +28,7 @@ class Looks:
 
 
 @pytest.fixture
-def pings(house: House) -> Pings:
+def pings(house: FakeArena) -> Pings:
     return Pings(house.conduct.lag.total_s)
 
 
@@ -37,14 +37,16 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     return Looks(monkeypatch)
 
 
-def answers(house: House, bot: Bot) -> None:
+def answers(house: FakeArena, bot: FakeBot) -> None:
     """A bot answers all pings that it has got."""
     for payload in bot.wire.pings:
         bot.player.link_probe.ponged(payload, house.now)
     bot.wire.pings.clear()
 
 
-def ticks(house: House, pings: Pings, seconds: float, *answering: Bot) -> list[Player]:
+def ticks(
+    house: FakeArena, pings: Pings, seconds: float, *answering: FakeBot
+) -> list[Player]:
     """So much time passes; who is gone by then."""
     gone: list[Player] = []
     until = house.now + seconds
@@ -56,7 +58,7 @@ def ticks(house: House, pings: Pings, seconds: float, *answering: Bot) -> list[P
     return gone
 
 
-def test_a_new_player_is_pinged_at_once(house: House, pings: Pings) -> None:
+def test_a_new_player_is_pinged_at_once(house: FakeArena, pings: Pings) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)
 
@@ -65,7 +67,7 @@ def test_a_new_player_is_pinged_at_once(house: House, pings: Pings) -> None:
 
 
 def test_idle_players_are_looked_at_every_twenty_seconds(
-    house: House, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: Looks
 ) -> None:
     bots = [house.bot(f"bot {n}") for n in range(10)]
     for bot in bots:
@@ -78,7 +80,7 @@ def test_idle_players_are_looked_at_every_twenty_seconds(
 
 
 def test_a_tick_with_nothing_due_looks_at_nobody_however_many_there_are(
-    house: House, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: Looks
 ) -> None:
     for n in range(5_000):
         pings.add(house.bot(f"bot {n}").player, house.now + 1)
@@ -90,7 +92,7 @@ def test_a_tick_with_nothing_due_looks_at_nobody_however_many_there_are(
 
 
 def test_a_tick_in_which_all_are_due_looks_at_some(
-    house: House, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: Looks
 ) -> None:
     bots = [house.bot(f"bot {n}") for n in range(200)]
     for bot in bots:
@@ -105,7 +107,7 @@ def test_a_tick_in_which_all_are_due_looks_at_some(
 
 
 def test_who_does_not_answer_is_gone_within_a_minute(
-    house: House, pings: Pings
+    house: FakeArena, pings: Pings
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     for bot in (ann, ben):
@@ -116,7 +118,7 @@ def test_who_does_not_answer_is_gone_within_a_minute(
 
 
 def test_after_a_stall_what_waits_is_read_before_anybody_is_gone(
-    house: House, pings: Pings
+    house: FakeArena, pings: Pings
 ) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)
@@ -131,7 +133,7 @@ def test_after_a_stall_what_waits_is_read_before_anybody_is_gone(
 
 
 def test_a_player_that_comes_back_is_pinged_at_once(
-    house: House, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: Looks
 ) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)
@@ -153,7 +155,7 @@ def test_a_player_that_comes_back_is_pinged_at_once(
 
 @pytest.mark.parametrize("why", ["lost", "leaving", "no link"])
 def test_who_cannot_be_pinged_is_looked_at_no_more(
-    house: House, pings: Pings, looks: Looks, why: str
+    house: FakeArena, pings: Pings, looks: Looks, why: str
 ) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)

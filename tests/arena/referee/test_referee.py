@@ -28,7 +28,7 @@ from protocol.messages import (
 )
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import LIMITS, Bot, House
+    from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 else:
     LIMITS = Limits(
         decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
@@ -36,12 +36,12 @@ else:
 
 
 @pytest.fixture
-def ann(house: House) -> Bot:
+def ann(house: FakeArena) -> FakeBot:
     return house.bot("ann")
 
 
 @pytest.fixture
-def ben(house: House) -> Bot:
+def ben(house: FakeArena) -> FakeBot:
     return house.bot("ben")
 
 
@@ -55,7 +55,7 @@ def only(items: list[Any]) -> Any:
     return item
 
 
-def begun(house: House, *bots: Bot, **settings: Any) -> Any:
+def begun(house: FakeArena, *bots: FakeBot, **settings: Any) -> Any:
     """A match whose seats are ready."""
     table = house.open(*bots, **settings)
     house.sit(*bots)
@@ -88,7 +88,7 @@ def broken(raise_at: int) -> Game:
 
 
 def test_every_seat_is_invited_with_the_commitment_of_one_seed(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = house.open(ann, ben, hands=2)
     for_ann, for_ben = only(ann.reads()), only(ben.reads())
@@ -103,7 +103,7 @@ def test_every_seat_is_invited_with_the_commitment_of_one_seed(
 
 
 def test_an_invitation_says_where_the_page_shows_the_match(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.conduct.page = "/arena/"
     table = house.open(ann, ben)
@@ -112,7 +112,7 @@ def test_an_invitation_says_where_the_page_shows_the_match(
 
 
 def test_without_a_page_an_invitation_says_nothing_of_one(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.open(ann, ben)
     invitation = only(ann.reads())
@@ -122,7 +122,7 @@ def test_without_a_page_an_invitation_says_nothing_of_one(
 
 
 def test_J6_no_card_is_dealt_before_all_seats_are_ready(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = house.open(ann, ben)
     house.sit(ann)
@@ -136,7 +136,7 @@ def test_J6_no_card_is_dealt_before_all_seats_are_ready(
 
 
 def test_J6_the_cards_come_from_the_seed_and_every_nonce(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben, hands=4)
     house.play_out(ann, ben)
@@ -148,7 +148,7 @@ def test_J6_the_cards_come_from_the_seed_and_every_nonce(
 
 
 def test_a_second_ready_does_not_change_the_nonce(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = house.open(ann, ben)
     invitation = only(ann.reads())
@@ -159,7 +159,7 @@ def test_a_second_ready_does_not_change_the_nonce(
 
 
 def test_an_answer_puts_the_next_question_with_its_news_into_the_outbox(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben, hands=2)
     house.answer(ann, only(ann.asks()), "check")
@@ -171,7 +171,7 @@ def test_an_answer_puts_the_next_question_with_its_news_into_the_outbox(
 
 
 def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = begun(house, ann, ben, hands=2)
     house.answer(ann, only(ann.asks()), "check")
@@ -189,7 +189,7 @@ def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_every_game_is_played_to_its_end(house: House, game: str) -> None:
+def test_every_game_is_played_to_its_end(house: FakeArena, game: str) -> None:
     short: dict[str, Any] = {
         "ace_king_queen": {"hands": 4},
         "gin_rummy": {"max_rounds": 2},
@@ -206,7 +206,7 @@ def test_every_game_is_played_to_its_end(house: House, game: str) -> None:
     assert replay(result.record) == result
 
 
-def test_a_bot_sits_at_both_sides_of_a_table(house: House) -> None:
+def test_a_bot_sits_at_both_sides_of_a_table(house: FakeArena) -> None:
     ann = house.bot("ann", tables=2)
     begun(house, ann, ann, hands=4)
     house.play_out(ann)
@@ -220,7 +220,7 @@ def test_a_bot_sits_at_both_sides_of_a_table(house: House) -> None:
 
 
 def test_J3_after_an_illegal_answer_the_opponent_wins(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "raise")
@@ -237,7 +237,9 @@ def test_J3_after_an_illegal_answer_the_opponent_wins(
     assert for_ben.verdict is None
 
 
-def test_J4_the_verdict_has_all_the_evidence(house: House, ann: Bot, ben: Bot) -> None:
+def test_J4_the_verdict_has_all_the_evidence(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
     table = begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "check")
     ask = only(ben.asks())
@@ -264,7 +266,9 @@ def test_J4_the_verdict_has_all_the_evidence(house: House, ann: Bot, ben: Bot) -
     assert verdict.limits == LIMITS
 
 
-def test_J3_against_the_dealer_the_whole_stake_is_lost(house: House, ann: Bot) -> None:
+def test_J3_against_the_dealer_the_whole_stake_is_lost(
+    house: FakeArena, ann: FakeBot
+) -> None:
     begun(house, ann, game="three_card_poker", stake=300)
     house.answer(ann, only(ann.asks()), True)
     _, result, _ = only(house.results)
@@ -273,7 +277,7 @@ def test_J3_against_the_dealer_the_whole_stake_is_lost(house: House, ann: Bot) -
 
 
 def test_J2_only_the_first_offence_ends_a_match(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "raise")
@@ -287,7 +291,9 @@ def test_J2_only_the_first_offence_ends_a_match(
     assert (verdict.kind, verdict.bot) == (Ending.ILLEGAL, "ann")
 
 
-def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: House) -> None:
+def test_an_offence_ends_all_matches_of_that_player_and_no_other(
+    house: FakeArena,
+) -> None:
     ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
     first = begun(house, ann, ben)
     second = begun(house, cem, ann)
@@ -303,7 +309,7 @@ def test_an_offence_ends_all_matches_of_that_player_and_no_other(house: House) -
 
 
 def test_an_offence_before_the_match_has_begun_has_a_result_too(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.open(ann, ben)
     house.sit(ben)
@@ -315,7 +321,9 @@ def test_an_offence_before_the_match_has_begun_has_a_result_too(
     assert verdict.asked is None
 
 
-def test_answers_after_the_end_are_ignored(house: House, ann: Bot, ben: Bot) -> None:
+def test_answers_after_the_end_are_ignored(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
     begun(house, ann, ben)
     ask = only(ann.asks())
     house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
@@ -325,7 +333,7 @@ def test_answers_after_the_end_are_ignored(house: House, ann: Bot, ben: Bot) -> 
 
 
 def test_what_makes_of_a_result_cannot_stop_the_matches(
-    house: House, ann: Bot, ben: Bot, caplog: pytest.LogCaptureFixture
+    house: FakeArena, ann: FakeBot, ben: FakeBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     table = begun(house, ann, ben)
 
@@ -343,7 +351,7 @@ def test_what_makes_of_a_result_cannot_stop_the_matches(
     "kind", [kind for kind in Ending if kind not in (Ending.COMPLETED, Ending.VOID)]
 )
 def test_J4_the_offender_is_told_all_and_the_others_one_word(
-    house: House, kind: Ending
+    house: FakeArena, kind: Ending
 ) -> None:
     bots = [house.bot(f"bot {seat}") for seat in range(4)]
     begun(house, *bots, game="high_low")
@@ -362,7 +370,7 @@ def test_J4_the_offender_is_told_all_and_the_others_one_word(
 
 
 def test_J4_a_bot_at_both_sides_gets_its_verdict_at_the_side_of_its_offence(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann", tables=2)
     begun(house, ann, ann)
@@ -373,7 +381,7 @@ def test_J4_a_bot_at_both_sides_gets_its_verdict_at_the_side_of_its_offence(
 
 
 def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     finding = Finding(
@@ -394,7 +402,9 @@ def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
     assert verdict.enforced == "time"
 
 
-def test_J4_the_record_says_which_limits_every_seat_was_held_to(house: House) -> None:
+def test_J4_the_record_says_which_limits_every_seat_was_held_to(
+    house: FakeArena,
+) -> None:
     ours, ben = house.launched("ours"), house.bot("ben")
     begun(house, ours, ben, hands=2)
     house.play_out(ours, ben)
@@ -406,7 +416,7 @@ def test_J4_the_record_says_which_limits_every_seat_was_held_to(house: House) ->
 
 
 def test_every_elimination_is_told_as_it_happens(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     told: list[Any] = []
     house.conduct.on_verdict = told.append
@@ -424,17 +434,17 @@ def test_every_elimination_is_told_as_it_happens(
 
 
 @pytest.fixture
-def practice(house: House) -> House:
+def practice(house: FakeArena) -> FakeArena:
     house.conduct.practice = True
     return house
 
 
-def refusals(bot: Bot) -> list[Refused]:
+def refusals(bot: FakeBot) -> list[Refused]:
     return [message for message in bot.reads() if isinstance(message, Refused)]
 
 
 def test_in_practice_an_illegal_answer_is_refused_with_what_is_legal(
-    practice: House, ann: Bot, ben: Bot
+    practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(practice, ann, ben)
     ask = only(ann.asks())
@@ -455,7 +465,7 @@ def test_in_practice_an_illegal_answer_is_refused_with_what_is_legal(
 
 @pytest.mark.parametrize("game", GAMES)
 def test_in_practice_the_question_stands_until_it_is_answered(
-    practice: House, game: str
+    practice: FakeArena, game: str
 ) -> None:
     bots = [practice.bot(f"bot {seat}") for seat in range(GAMES[game].seats)]
     table = begun(practice, *bots, game=game)
@@ -475,7 +485,7 @@ def test_in_practice_the_question_stands_until_it_is_answered(
 
 
 def test_in_practice_a_legal_answer_after_that_plays_on(
-    practice: House, ann: Bot, ben: Bot
+    practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(practice, ann, ben, hands=2)
     ask = only(ann.asks())
@@ -492,7 +502,7 @@ def test_in_practice_a_legal_answer_after_that_plays_on(
 
 
 def test_in_practice_time_runs_on_from_the_question(
-    practice: House, ann: Bot, ben: Bot
+    practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(practice, ann, ben)
     ask = only(ann.asks())
@@ -512,7 +522,7 @@ def test_in_practice_time_runs_on_from_the_question(
 
 
 def test_in_practice_the_bank_pays_once_for_all_the_time_that_it_took(
-    practice: House, ann: Bot, ben: Bot
+    practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = begun(practice, ann, ben)
     ask = only(ann.asks())
@@ -529,7 +539,7 @@ def test_in_practice_the_bank_pays_once_for_all_the_time_that_it_took(
 
 
 def test_in_practice_a_refused_answer_is_no_answer_to_any_other_question(
-    practice: House,
+    practice: FakeArena,
 ) -> None:
     """Else a bot could stop the clock of its other tables by nonsense."""
     ann = practice.bot("ann", tables=2)
@@ -546,7 +556,7 @@ def test_in_practice_a_refused_answer_is_no_answer_to_any_other_question(
 
 
 def test_in_practice_who_comes_back_is_asked_again_what_it_answered_wrongly(
-    practice: House, ann: Bot, ben: Bot
+    practice: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(practice, ann, ben)
     ask = only(ann.asks())
@@ -566,9 +576,9 @@ def test_in_practice_who_comes_back_is_asked_again_what_it_answered_wrongly(
 
 @pytest.mark.parametrize("raise_at", [0, 1])
 def test_J5_rules_that_fail_void_the_match_and_charge_nobody(
-    house: House,
-    ann: Bot,
-    ben: Bot,
+    house: FakeArena,
+    ann: FakeBot,
+    ben: FakeBot,
     raise_at: int,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -586,7 +596,7 @@ def test_J5_rules_that_fail_void_the_match_and_charge_nobody(
     )
 
 
-def test_J5_one_match_that_fails_leaves_the_others_alone(house: House) -> None:
+def test_J5_one_match_that_fails_leaves_the_others_alone(house: FakeArena) -> None:
     ann, ben = house.bot("ann", tables=2), house.bot("ben", tables=2)
     house.open(ann, ben, game=broken(1))
     house.open(ann, ben, hands=2)
@@ -597,7 +607,9 @@ def test_J5_one_match_that_fails_leaves_the_others_alone(house: House) -> None:
     assert kinds == [Ending.VOID, Ending.COMPLETED]
 
 
-def test_a_void_match_is_void_once(house: House, ann: Bot, ben: Bot) -> None:
+def test_a_void_match_is_void_once(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
     table = begun(house, ann, ben)
     house.conduct.void(table, "not needed")
     house.conduct.void(table, "not needed")
@@ -606,7 +618,7 @@ def test_a_void_match_is_void_once(house: House, ann: Bot, ben: Bot) -> None:
 
 
 def test_J5_all_seats_are_told_why_a_match_is_void(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.conduct.void(begun(house, ann, ben), "its competition was stopped")
 
@@ -623,7 +635,7 @@ def test_J5_all_seats_are_told_why_a_match_is_void(
 
 
 def test_J7_who_does_not_answer_is_out_of_time(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     only(ann.asks())
@@ -646,7 +658,7 @@ def test_J7_who_does_not_answer_is_out_of_time(
 
 
 def test_J7_an_answer_that_comes_after_its_time_is_late_before_any_tick(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     ask = only(ann.asks())
@@ -657,7 +669,7 @@ def test_J7_an_answer_that_comes_after_its_time_is_late_before_any_tick(
 
 
 def test_J7_time_runs_from_the_writing_of_the_frame(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     house.now += 3.0
@@ -670,7 +682,7 @@ def test_J7_time_runs_from_the_writing_of_the_frame(
 
 
 def test_J7_what_is_left_in_the_bank_comes_with_the_question(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     ask = only(ann.asks())
@@ -684,7 +696,7 @@ def test_J7_what_is_left_in_the_bank_comes_with_the_question(
 
 
 def test_J7_a_full_bank_does_not_lift_the_limit_of_one_decision(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     limits = msgspec.structs.replace(LIMITS, bank_ms=60_000)
     begun(house, ann, ben, limits=limits)
@@ -695,7 +707,7 @@ def test_J7_a_full_bank_does_not_lift_the_limit_of_one_decision(
     assert only(house.results)[1].termination.kind is Ending.TIMEOUT
 
 
-def ten_tables(house: House) -> tuple[Bot, list[Ask]]:
+def ten_tables(house: FakeArena) -> tuple[FakeBot, list[Ask]]:
     """A bot with a question at each of ten tables."""
     ann = house.bot("ann", tables=10)
     opponents = [house.bot(f"ben {n}") for n in range(10)]
@@ -705,7 +717,7 @@ def ten_tables(house: House) -> tuple[Bot, list[Ask]]:
     return ann, ann.asks()
 
 
-def test_J7_a_bot_with_many_tables_is_charged_as_one_worker(house: House) -> None:
+def test_J7_a_bot_with_many_tables_is_charged_as_one_worker(house: FakeArena) -> None:
     ann, asks = ten_tables(house)
     for ask in asks:
         house.now += 0.9
@@ -716,7 +728,7 @@ def test_J7_a_bot_with_many_tables_is_charged_as_one_worker(house: House) -> Non
     assert all(chair.clock.bank_ms == 3000 for chair in ann.player.chairs.values())
 
 
-def test_J7_many_answers_in_one_frame_are_charged_once(house: House) -> None:
+def test_J7_many_answers_in_one_frame_are_charged_once(house: FakeArena) -> None:
     ann, asks = ten_tables(house)
     house.now += 1.5
     for ask in asks:
@@ -726,7 +738,7 @@ def test_J7_many_answers_in_one_frame_are_charged_once(house: House) -> None:
     assert banks == [2500] + [3000] * 9
 
 
-def test_J7_a_silent_worker_is_late_at_every_table(house: House) -> None:
+def test_J7_a_silent_worker_is_late_at_every_table(house: FakeArena) -> None:
     ten_tables(house)
     house.now += 4.1
     house.conduct.tick()
@@ -735,7 +747,7 @@ def test_J7_a_silent_worker_is_late_at_every_table(house: House) -> None:
 
 
 def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben, cem = house.bot("ann", tables=2), house.bot("ben"), house.bot("cem")
     begun(house, ann, cem)
@@ -761,7 +773,7 @@ def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(
 
 
 def test_J2_who_is_not_ready_in_time_is_absent(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.open(ann, ben)
     house.sit(ann)
@@ -780,7 +792,7 @@ def test_J2_who_is_not_ready_in_time_is_absent(
 
 
 def test_J2_start_ms_may_be_less_than_decision_ms(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     house.open(ann, ben, limits=msgspec.structs.replace(LIMITS, start_ms=500))
     house.sit(ann)
@@ -790,7 +802,9 @@ def test_J2_start_ms_may_be_less_than_decision_ms(
     assert only(house.results)[1].termination.kind is Ending.ABSENT
 
 
-def test_a_deadline_that_was_met_is_forgotten(house: House, ann: Bot, ben: Bot) -> None:
+def test_a_deadline_that_was_met_is_forgotten(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
     begun(house, ann, ben, hands=2)
     house.play_out(ann, ben)
     house.now += 60
@@ -800,7 +814,7 @@ def test_a_deadline_that_was_met_is_forgotten(house: House, ann: Bot, ben: Bot) 
 
 
 def test_who_waits_for_the_other_is_not_on_the_clock(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     begun(house, ann, ben)
     for _ in range(3):
@@ -817,7 +831,7 @@ def test_who_waits_for_the_other_is_not_on_the_clock(
     ]
 
 
-def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: House) -> None:
+def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: FakeArena) -> None:
     bots = [house.bot(f"bot {n}") for n in range(200)]
     for ann, ben in zip(bots[::2], bots[1::2], strict=True):
         begun(house, ann, ben)
@@ -835,7 +849,7 @@ def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: House) -> None
 
 
 def test_messages_about_chairs_that_are_gone_do_nothing(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = begun(house, ann, ben)
     house.conduct.void(table, "not needed")
@@ -848,7 +862,7 @@ def test_messages_about_chairs_that_are_gone_do_nothing(
     assert not any(isinstance(message, Match) for message in ann.reads())
 
 
-def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: House) -> None:
+def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: FakeArena) -> None:
     ann, ben, cem = (house.bot(name, tables=4) for name in ("ann", "ben", "cem"))
     begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "check")
@@ -861,7 +875,7 @@ def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: House) -> N
     assert first.asked is not None
 
 
-def test_J4_a_verdict_has_no_times_of_another_decision(house: House) -> None:
+def test_J4_a_verdict_has_no_times_of_another_decision(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     begun(house, ann, ben)
     ask = only(ann.asks())
@@ -876,7 +890,7 @@ def test_J4_a_verdict_has_no_times_of_another_decision(house: House) -> None:
 # --- limits of a seat's own ---
 
 
-def with_a_person(house: House, ann: Bot, ben: Bot) -> Table:
+def with_a_person(house: FakeArena, ann: FakeBot, ben: FakeBot) -> Table:
     """A table with a seat that may think for ten seconds, and one that may not."""
     long = msgspec.structs.replace(LIMITS, decision_ms=10_000, hard_ms=60_000)
     rules = GAMES["ace_king_queen"]
@@ -893,7 +907,7 @@ def with_a_person(house: House, ann: Bot, ben: Bot) -> Table:
 
 
 def test_J7_every_seat_is_held_to_its_own_limits(
-    house: House, ann: Bot, ben: Bot
+    house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = with_a_person(house, ann, ben)
     [ask] = ann.asks()
@@ -911,7 +925,9 @@ def test_J7_every_seat_is_held_to_its_own_limits(
     assert (verdict.seat, verdict.limits) == (1, LIMITS)
 
 
-def test_each_seat_is_told_its_own_limits(house: House, ann: Bot, ben: Bot) -> None:
+def test_each_seat_is_told_its_own_limits(
+    house: FakeArena, ann: FakeBot, ben: FakeBot
+) -> None:
     table = with_a_person(house, ann, ben)
     invitations = [chair.invitation for chair in table.chairs]
 
@@ -922,7 +938,7 @@ def test_each_seat_is_told_its_own_limits(house: House, ann: Bot, ben: Bot) -> N
 # --- events ---
 
 
-def frozen(house: House, bot: Bot, tables: int) -> list[str]:
+def frozen(house: FakeArena, bot: FakeBot, tables: int) -> list[str]:
     """The ids of a bot's matches against the dealer, in each of which it has been asked something."""
     opened = [house.open(bot, game="three_card_poker").id for _ in range(tables)]
     house.sit(bot)
@@ -930,12 +946,12 @@ def frozen(house: House, bot: Bot, tables: int) -> list[str]:
     return opened
 
 
-def events(house: House) -> dict[str, str]:
+def events(house: FakeArena) -> dict[str, str]:
     """By match, which event has ended it."""
     return {table.id: verdict.event for table, _, verdict in house.results if verdict}
 
 
-def test_J3_a_freeze_is_one_event_at_however_many_tables(house: House) -> None:
+def test_J3_a_freeze_is_one_event_at_however_many_tables(house: FakeArena) -> None:
     bot = house.bot(tables=8)
     opened = frozen(house, bot, 8)
     house.passes(20)
@@ -949,7 +965,7 @@ def test_J3_a_freeze_is_one_event_at_however_many_tables(house: House) -> None:
 
 
 def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """A bot that thaws answers one question after another, and the last ones too late."""
     bot = house.bot(tables=3)
@@ -986,7 +1002,7 @@ def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
 
 
 def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(
-    house: House,
+    house: FakeArena,
 ) -> None:
     """Else a bot that never moves again would lose all its matches, one after another, and never be out."""
     bot = house.bot(tables=2)
@@ -999,7 +1015,7 @@ def test_J3_a_match_that_was_opened_later_is_lost_by_another_event(
     assert events(house) == {first: f"{first}.0", later.id: f"{later.id}.0"}
 
 
-def test_J3_a_crash_is_one_event_at_all_tables(house: House) -> None:
+def test_J3_a_crash_is_one_event_at_all_tables(house: FakeArena) -> None:
     bot = house.bot(tables=4)
     opened = frozen(house, bot, 4)
     crash = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
@@ -1009,7 +1025,7 @@ def test_J3_a_crash_is_one_event_at_all_tables(house: House) -> None:
     assert set(events(house).values()) == {bot.player.event}
 
 
-def test_J3_an_illegal_answer_is_an_event_of_its_own(house: House) -> None:
+def test_J3_an_illegal_answer_is_an_event_of_its_own(house: FakeArena) -> None:
     bot = house.bot(tables=2)
     frozen(house, bot, 2)
     for table in house.conduct.tables:
@@ -1021,7 +1037,7 @@ def test_J3_an_illegal_answer_is_an_event_of_its_own(house: House) -> None:
     assert len(events(house)) == 2
 
 
-def test_J3_a_pong_shows_that_a_bot_is_there_again(house: House) -> None:
+def test_J3_a_pong_shows_that_a_bot_is_there_again(house: FakeArena) -> None:
     bot = house.bot()
     frozen(house, bot, 1)
     house.passes(20)
@@ -1034,7 +1050,7 @@ def test_J3_a_pong_shows_that_a_bot_is_there_again(house: House) -> None:
 
 
 def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
-    house: House,
+    house: FakeArena,
 ) -> None:
     bot = house.bot()
     bot.wire.has_link = False  # its pipes
@@ -1045,7 +1061,7 @@ def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
     assert not bot.player.is_unheard
 
 
-def test_J3_the_verdict_says_whether_it_is_forgiven(house: House) -> None:
+def test_J3_the_verdict_says_whether_it_is_forgiven(house: FakeArena) -> None:
     bot = house.bot()
     rules = GAMES["three_card_poker"]
     house.conduct.open(
@@ -1065,7 +1081,7 @@ def test_J3_the_verdict_says_whether_it_is_forgiven(house: House) -> None:
 
 
 def test_J7_a_question_that_is_not_written_yet_is_not_late_by_the_one_before(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben, hands=3)
@@ -1082,7 +1098,7 @@ def test_J7_a_question_that_is_not_written_yet_is_not_late_by_the_one_before(
 
 
 def test_J7_an_old_stall_is_no_credit_for_a_question_that_comes_while_a_bot_is_away(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     table = house.open(ann, ben, hands=3)

@@ -13,28 +13,28 @@ from protocol.messages import Ask, Ending, Limits, Mechanism, Verdict
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult
     from arena.referee.live_match import Table
-    from tests.arena.conftest import LIMITS, Bot, House
+    from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 else:
     LIMITS = Limits(
         decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
     )
 
 
-def begun(house: House, *bots: Bot, **options: Any) -> Table:
+def begun(house: FakeArena, *bots: FakeBot, **options: Any) -> Table:
     """A match whose seats are ready."""
     table = house.open(*bots, **options)
     house.sit(*bots)
     return table
 
 
-def asked(house: House, *bots: Bot, **options: Any) -> Ask:
+def asked(house: FakeArena, *bots: FakeBot, **options: Any) -> Ask:
     """The question that the first of them has read, in a match that has begun."""
     begun(house, *bots, **options)
     [ask] = bots[0].asks()
     return ask
 
 
-def alone(house: House, bot: Bot, **limits: int) -> Ask:
+def alone(house: FakeArena, bot: FakeBot, **limits: int) -> Ask:
     """The first question to a bot that plays the dealer, so that it is asked all the time."""
     return asked(house, bot, game="three_card_poker", limits=changed(**limits))
 
@@ -43,7 +43,7 @@ def changed(**limits: int) -> Limits:
     return msgspec.structs.replace(LIMITS, **limits)
 
 
-def bank(bot: Bot) -> int:
+def bank(bot: FakeBot) -> int:
     """What is left to it in the one match that it plays."""
     [chair] = bot.player.chairs.values()
     return chair.clock.bank_ms
@@ -54,14 +54,14 @@ def about(bank_ms: int) -> object:
     return pytest.approx(bank_ms, abs=1)
 
 
-def ended(house: House) -> tuple[Table, MatchResult, Verdict]:
+def ended(house: FakeArena) -> tuple[Table, MatchResult, Verdict]:
     """The one match that has ended, by an offence."""
     [(table, result, verdict)] = house.results
     assert verdict is not None
     return table, result, verdict
 
 
-def linked(bot: Bot, round_trip_ms: float) -> None:
+def linked(bot: FakeBot, round_trip_ms: float) -> None:
     for _ in range(3):
         bot.player.link.measured(round_trip_ms)
 
@@ -69,7 +69,9 @@ def linked(bot: Bot, round_trip_ms: float) -> None:
 # --- the arena's own lag ---
 
 
-def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(house: House) -> None:
+def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(
+    house: FakeArena,
+) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ask = asked(house, ann, ben, limits=changed(decision_ms=100, bank_ms=50))
     house.held_up(0.3)
@@ -80,7 +82,7 @@ def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(house: House) -> 
 
 
 def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
@@ -97,7 +99,7 @@ def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
     assert ask.bank_ms == 3000
 
 
-def test_J7_lag_before_the_question_is_not_credited(house: House) -> None:
+def test_J7_lag_before_the_question_is_not_credited(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.held_up(10)
     house.conduct.tick()
@@ -109,7 +111,7 @@ def test_J7_lag_before_the_question_is_not_credited(house: House) -> None:
 
 
 def test_J7_lag_between_the_question_and_its_frame_is_not_credited(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     begun(house, ann, ben)
@@ -122,7 +124,7 @@ def test_J7_lag_between_the_question_and_its_frame_is_not_credited(
     assert bank(ann) == about(2500)
 
 
-def test_J7_a_tick_is_counted_once_as_lag(house: House) -> None:
+def test_J7_a_tick_is_counted_once_as_lag(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
     for _ in range(3):
@@ -133,7 +135,7 @@ def test_J7_a_tick_is_counted_once_as_lag(house: House) -> None:
     assert bank(ann) == 3000, "1,536 ms have passed, and 1,500 were the arena's"
 
 
-def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: House) -> None:
+def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben)
     house.sit(ann)
@@ -151,7 +153,7 @@ def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: House) -> No
     assert verdict.credit_ms == pytest.approx(1000, abs=1)
 
 
-def test_J7_lag_before_the_invitation_is_not_credited(house: House) -> None:
+def test_J7_lag_before_the_invitation_is_not_credited(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.held_up(10)
     house.conduct.tick()
@@ -167,7 +169,7 @@ def test_J7_lag_before_the_invitation_is_not_credited(house: House) -> None:
 
 
 def test_J7_every_decision_is_credited_with_the_floor_of_the_link(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     linked(ann, 120)
@@ -186,7 +188,7 @@ def test_J7_every_decision_is_credited_with_the_floor_of_the_link(
 
 
 def test_J7_a_link_that_holds_back_its_pongs_gains_150_ms_a_decision(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     linked(ann, 4_000)
@@ -197,7 +199,7 @@ def test_J7_a_link_that_holds_back_its_pongs_gains_150_ms_a_decision(
     assert bank(ann) == about(2900)
 
 
-def test_J7_credits_for_link_and_lag_add_up(house: House) -> None:
+def test_J7_credits_for_link_and_lag_add_up(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     linked(ann, 100)
     ask = asked(house, ann, ben)
@@ -209,7 +211,7 @@ def test_J7_credits_for_link_and_lag_add_up(house: House) -> None:
 
 
 def test_J7_a_connection_has_the_floor_of_the_former_one_until_its_own_is_known(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     linked(ann, 20)
@@ -234,7 +236,9 @@ def test_J7_a_connection_has_the_floor_of_the_former_one_until_its_own_is_known(
 # --- what is told of it ---
 
 
-def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(house: House) -> None:
+def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(
+    house: FakeArena,
+) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     linked(ann, 12)
     asked(house, ann, ben, limits=changed(bank_ms=1000))
@@ -252,7 +256,7 @@ def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(house: House) -
     assert verdict.min_rtt_ms == 0.5
 
 
-def test_J4_what_a_late_answer_left_in_the_bank_is_told(house: House) -> None:
+def test_J4_what_a_late_answer_left_in_the_bank_is_told(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     asked(house, ann, ben, limits=changed(bank_ms=60_000))
     house.now += 5.1
@@ -265,7 +269,7 @@ def test_J4_what_a_late_answer_left_in_the_bank_is_told(house: House) -> None:
 
 
 def test_J4_a_later_offence_does_not_show_the_bill_of_an_earlier_decision(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann")
     ask = alone(house, ann)
@@ -280,7 +284,7 @@ def test_J4_a_later_offence_does_not_show_the_bill_of_an_earlier_decision(
     assert verdict.bank_ms == 2500
 
 
-def test_every_question_shows_the_bank_and_what_is_free(house: House) -> None:
+def test_every_question_shows_the_bank_and_what_is_free(house: FakeArena) -> None:
     ann = house.bot("ann")
     ask = alone(house, ann, decision_ms=500)
     shown = [(ask.bank_ms, ask.decision_ms)]
@@ -297,7 +301,7 @@ def test_every_question_shows_the_bank_and_what_is_free(house: House) -> None:
 # --- many tables ---
 
 
-def test_J7_many_tables_cannot_starve_the_clock(house: House) -> None:
+def test_J7_many_tables_cannot_starve_the_clock(house: FakeArena) -> None:
     """A bot that answers nine tables again and again is late at the tenth, when nine decisions and its own have passed."""
     ann = house.bot("ann", tables=10)
     for _ in range(9):
@@ -324,7 +328,7 @@ def test_J7_many_tables_cannot_starve_the_clock(house: House) -> None:
 
 
 def test_J7_waiting_for_its_turn_is_told_beside_what_was_charged(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.bot("ann", tables=2)
     [first] = [alone(house, ann)]
@@ -342,7 +346,7 @@ def test_J7_waiting_for_its_turn_is_told_beside_what_was_charged(
 # --- bots that the arena has launched ---
 
 
-def test_J7_load_costs_a_launched_bot_nothing(house: House) -> None:
+def test_J7_load_costs_a_launched_bot_nothing(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
     house.passes(29)  # the machine had other work, and the bot used no CPU
@@ -352,7 +356,7 @@ def test_J7_load_costs_a_launched_bot_nothing(house: House) -> None:
     assert bank(ann) == 3000
 
 
-def test_J7_a_launched_bot_is_charged_its_cpu_time(house: House) -> None:
+def test_J7_a_launched_bot_is_charged_its_cpu_time(house: FakeArena) -> None:
     ann = house.launched("ann")
     ask = alone(house, ann)
     house.computes(ann, 1.5)
@@ -362,7 +366,7 @@ def test_J7_a_launched_bot_is_charged_its_cpu_time(house: House) -> None:
     assert bank(ann) == about(2500)
 
 
-def test_J7_nothing_is_credited_to_cpu_time(house: House) -> None:
+def test_J7_nothing_is_credited_to_cpu_time(house: FakeArena) -> None:
     ann = house.launched("ann")
     linked(ann, 100)
     ask = alone(house, ann)
@@ -373,7 +377,7 @@ def test_J7_nothing_is_credited_to_cpu_time(house: House) -> None:
     assert bank(ann) == about(2500)
 
 
-def test_J7_thinking_while_others_decide_is_not_free(house: House) -> None:
+def test_J7_thinking_while_others_decide_is_not_free(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     house.answer(ann, asked(house, ann, ben), "check")
     [ask] = ben.asks()
@@ -386,7 +390,7 @@ def test_J7_thinking_while_others_decide_is_not_free(house: House) -> None:
     assert bank(ann) == about(2500)
 
 
-def test_J7_cpu_time_is_charged_once(house: House) -> None:
+def test_J7_cpu_time_is_charged_once(house: FakeArena) -> None:
     ann = house.launched("ann")
     ask = alone(house, ann)
     for _ in range(3):
@@ -397,7 +401,7 @@ def test_J7_cpu_time_is_charged_once(house: House) -> None:
     assert bank(ann) == about(2700)
 
 
-def test_J7_setting_up_is_free_of_cpu_time(house: House) -> None:
+def test_J7_setting_up_is_free_of_cpu_time(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     house.open(ann, ben)
     house.computes(ann, 1.9)
@@ -410,7 +414,7 @@ def test_J7_setting_up_is_free_of_cpu_time(house: House) -> None:
     assert bank(ann) == 3000
 
 
-def test_J7_what_is_used_between_matches_is_free(house: House) -> None:
+def test_J7_what_is_used_between_matches_is_free(house: FakeArena) -> None:
     ann = house.launched("ann")
     house.answer(ann, alone(house, ann), "all in")
     ann.reads()
@@ -424,7 +428,7 @@ def test_J7_what_is_used_between_matches_is_free(house: House) -> None:
 
 
 def test_J7_getting_ready_for_one_match_does_not_wipe_out_what_another_has_cost(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.launched("ann", tables=2)
     first = alone(house, ann)
@@ -436,7 +440,7 @@ def test_J7_getting_ready_for_one_match_does_not_wipe_out_what_another_has_cost(
     assert chair.clock.bank_ms == about(2500)
 
 
-def test_J7_too_much_cpu_time_is_cpu_and_not_timeout(house: House) -> None:
+def test_J7_too_much_cpu_time_is_cpu_and_not_timeout(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     asked(house, ann, ben)
     while not house.results:
@@ -458,7 +462,7 @@ def test_J7_too_much_cpu_time_is_cpu_and_not_timeout(house: House) -> None:
 
 
 def test_J7_an_answer_that_took_too_much_cpu_time_is_late_before_any_tick(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
@@ -470,7 +474,7 @@ def test_J7_an_answer_that_took_too_much_cpu_time_is_late_before_any_tick(
     assert ended(house)[2].kind is Ending.CPU
 
 
-def test_J7_an_opponents_time_is_not_charged_to_whoever_waits(house: House) -> None:
+def test_J7_an_opponents_time_is_not_charged_to_whoever_waits(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     house.answer(ann, asked(house, ann, ben), "check")
     ben.asks()
@@ -482,7 +486,7 @@ def test_J7_an_opponents_time_is_not_charged_to_whoever_waits(house: House) -> N
 
 
 def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     asked(house, ann, ben)
@@ -499,7 +503,7 @@ def test_J7_a_launched_bot_that_stalls_is_out_of_time_on_the_wall(
     assert "answer within 30,000 ms whatever happens" in verdict.advice
 
 
-def test_J4_the_wall_is_not_told_as_an_empty_bank(house: House) -> None:
+def test_J4_the_wall_is_not_told_as_an_empty_bank(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     ask = asked(house, ann, ben)
     house.now += 30.25
@@ -512,7 +516,7 @@ def test_J4_the_wall_is_not_told_as_an_empty_bank(house: House) -> None:
     )
 
 
-def test_J7_the_wall_is_put_off_by_link_and_lag(house: House) -> None:
+def test_J7_the_wall_is_put_off_by_link_and_lag(house: FakeArena) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     linked(ann, 100)
     ask = asked(house, ann, ben, limits=changed(wall_ms=2000))
@@ -523,7 +527,9 @@ def test_J7_the_wall_is_put_off_by_link_and_lag(house: House) -> None:
     assert house.results == [], "2,092 ms, less 100 and 180"
 
 
-def test_J7_a_turn_at_many_tables_is_wall_ms_for_a_launched_bot(house: House) -> None:
+def test_J7_a_turn_at_many_tables_is_wall_ms_for_a_launched_bot(
+    house: FakeArena,
+) -> None:
     ann = house.launched("ann", tables=3)
     limits = {"wall_ms": 2000}
     first, second, third = (alone(house, ann, **limits) for _ in range(3))
@@ -534,7 +540,7 @@ def test_J7_a_turn_at_many_tables_is_wall_ms_for_a_launched_bot(house: House) ->
     assert house.results == []
 
 
-def test_J7_two_seats_of_one_process_are_charged_once(house: House) -> None:
+def test_J7_two_seats_of_one_process_are_charged_once(house: FakeArena) -> None:
     ann = house.launched("ann", tables=2)
     first, second = alone(house, ann), alone(house, ann)
     house.computes(ann, 1.5)
@@ -545,7 +551,7 @@ def test_J7_two_seats_of_one_process_are_charged_once(house: House) -> None:
     assert banks == {first.match: about(2500), second.match: 3000}
 
 
-def test_J7_a_bot_against_itself_pays_for_both_seats(house: House) -> None:
+def test_J7_a_bot_against_itself_pays_for_both_seats(house: FakeArena) -> None:
     ann = house.launched("ann", tables=2)
     table = begun(house, ann, ann)
     [ask] = ann.asks()
@@ -558,7 +564,7 @@ def test_J7_a_bot_against_itself_pays_for_both_seats(house: House) -> None:
     assert [chair.clock.bank_ms for chair in table.chairs] == [about(2800), about(2700)]
 
 
-def test_cpu_time_is_not_read_for_every_answer(house: House) -> None:
+def test_cpu_time_is_not_read_for_every_answer(house: FakeArena) -> None:
     ann = house.launched("ann")
     ask = alone(house, ann)
     assert ann.process is not None
@@ -571,7 +577,7 @@ def test_cpu_time_is_not_read_for_every_answer(house: House) -> None:
 
 
 def test_cpu_time_of_a_bot_that_waits_is_looked_at_twenty_times_a_second_at_most(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann = house.launched("ann")
     alone(house, ann)
@@ -584,7 +590,7 @@ def test_cpu_time_of_a_bot_that_waits_is_looked_at_twenty_times_a_second_at_most
 
 @pytest.mark.parametrize("game", GAMES)
 def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(
-    house: House, game: str
+    house: FakeArena, game: str
 ) -> None:
     bots = [house.launched(f"bot {seat}") for seat in range(GAMES[game].seats)]
     table = begun(house, *bots, game=game)
@@ -598,7 +604,7 @@ def test_J7_a_bot_that_is_quick_keeps_its_bank_in_every_game(
 
 
 def test_J7_where_cpu_time_cannot_be_measured_the_time_on_the_wall_is_charged(
-    house: House,
+    house: FakeArena,
 ) -> None:
     ann, ben = house.launched("ann"), house.bot("ben")
     ann.player.is_metered = False

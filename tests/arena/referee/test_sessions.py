@@ -23,10 +23,10 @@ from arena.referee.sessions import Players
 from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.messages import VERSION, Hello, Limits
-from tests.arena.conftest import Wire
+from tests.support.fake_bots import FakeBotConnection
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 GAME = "ace_king_queen"
 FEW, MANY = 50, 5_000
@@ -35,7 +35,7 @@ FEW, MANY = 50, 5_000
 # --- who is here ---
 
 
-def test_players_are_counted_by_game_token_and_address(house: House) -> None:
+def test_players_are_counted_by_game_token_and_address(house: FakeArena) -> None:
     players = Players()
     ann, ben = house.bot("ann").player, house.bot("ben").player
     ann.token = "secret"
@@ -57,7 +57,7 @@ def test_players_are_counted_by_game_token_and_address(house: House) -> None:
     assert not any((players._counts, players._sessions, players._entries))
 
 
-def test_who_is_counted_by_address_may_change(house: House) -> None:
+def test_who_is_counted_by_address_may_change(house: FakeArena) -> None:
     players = Players()
     players.add(house.bot("ann").player)
     players.recount(lambda player: False)
@@ -66,7 +66,7 @@ def test_who_is_counted_by_address_may_change(house: House) -> None:
 
 
 def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
-    house: House,
+    house: FakeArena,
 ) -> None:
     players = Players()
     ann, ben = house.bot("ann"), house.bot("ben")
@@ -79,7 +79,7 @@ def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
     assert [player.name for player in players.of_game(GAME)] == ["ann", "ben"]
 
 
-def test_sessions_are_found_until_they_are_good_no_longer(house: House) -> None:
+def test_sessions_are_found_until_they_are_good_no_longer(house: FakeArena) -> None:
     players = Players()
     ann = house.bot("ann")
     players.add(ann.player)
@@ -97,7 +97,7 @@ def test_sessions_are_found_until_they_are_good_no_longer(house: House) -> None:
     assert players.of_session(first) is None
 
 
-def test_those_who_moved_are_told_once(house: House) -> None:
+def test_those_who_moved_are_told_once(house: FakeArena) -> None:
     players = Players()
     ann = house.bot("ann")
     players.add(ann.player)
@@ -111,7 +111,7 @@ def test_those_who_moved_are_told_once(house: House) -> None:
     assert players.take_moved() == ("ann",)
 
 
-def test_who_has_not_been_seen_is_new(house: House) -> None:
+def test_who_has_not_been_seen_is_new(house: FakeArena) -> None:
     players = Players()
     ann, ben = house.bot("ann"), house.bot("ben")
     players.add(ann.player)
@@ -130,7 +130,7 @@ def test_who_has_not_been_seen_is_new(house: House) -> None:
     assert list(players.unseen(GAME)) == []
 
 
-def test_a_player_is_found_by_what_its_name_looks_like(house: House) -> None:
+def test_a_player_is_found_by_what_its_name_looks_like(house: FakeArena) -> None:
     players = Players()
     ann = house.bot("Ann").player
     players.add(ann)
@@ -143,7 +143,7 @@ def test_a_player_is_found_by_what_its_name_looks_like(house: House) -> None:
 # --- what it costs ---
 
 
-class Line(Wire):
+class Line(FakeBotConnection):
     """A wire as the gateway needs it."""
 
     peer, close_code, close_reason = "?", None, ""

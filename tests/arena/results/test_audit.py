@@ -16,7 +16,7 @@ from arena.records.verify import Asked
 from arena.results.audit import audit, remarks
 from arena.storage.store import Act, Competition, Played, State
 from protocol.messages import Ending, Limits, Termination, Verdict
-from tests.arena.sample import plan, play, verdict_of, void
+from tests.support.sample_database import plan, play, verdict_of, void
 
 replace = msgspec.structs.replace
 REMOVAL = Act(

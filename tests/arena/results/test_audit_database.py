@@ -22,8 +22,8 @@ from arena.results.audit import Flaw
 from arena.storage.store import Act, State, Store
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
-from tests.arena.databases import rows
-from tests.arena.sample import Writing, plan, play, void, write
+from tests.support.databases import rows
+from tests.support.sample_database import SampleWriter, plan, play, void, write
 
 FLIPS = 300
 
@@ -90,7 +90,7 @@ def test_one_competition_alone(file: Path) -> None:
 
 def test_what_the_instructor_did_fits(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        writing = Writing(store, plan("three_card_poker"), "tcp-1")
+        writing = SampleWriter(store, plan("three_card_poker"), "tcp-1")
         writing.to_the_end()
         match = "three_card_poker-2"
         act = Act(competition="tcp-1", at=9.0, who="eva", what="void", match=match)
@@ -108,7 +108,7 @@ def test_many_matches_are_checked_in_several_processes(
     monkeypatch.setattr(workers, "_CHUNK_MATCHES", 3)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     with Store(tmp_path / "arena.db") as store:
-        Writing(store, plan("blackjack", matches=10), "b-1").to_the_end()
+        SampleWriter(store, plan("blackjack", matches=10), "b-1").to_the_end()
     change(
         tmp_path / "arena.db",
         "UPDATE seats SET score = 10000 WHERE match = 'blackjack-17'",
@@ -124,7 +124,7 @@ def test_one_match_without_a_commitment_among_others_is_none_of_the_arenas(
     tmp_path: Path,
 ) -> None:
     with Store(tmp_path / "arena.db") as store:
-        writing = Writing(store, plan("three_card_poker"), "tcp-1")
+        writing = SampleWriter(store, plan("three_card_poker"), "tcp-1")
         writing.finished(Pairing(1, ("ann",)), play("three_card_poker", 1), "m-1")
         writing.finished(
             Pairing(2, ("ben",)), _uncommitted(play("three_card_poker", 2)), "m-2"
@@ -145,7 +145,7 @@ def _uncommitted(result: Any) -> Any:
 def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> None:
     """A match that ends, and one that is taken back, after all matches have been read."""
     with Store(tmp_path / "arena.db") as store:
-        writing = Writing(store, plan("ace_king_queen"), "akq-1")
+        writing = SampleWriter(store, plan("ace_king_queen"), "akq-1")
         one, two, _ = next(schedule_of(writing.plan))
         writing.finished(one, play("ace_king_queen", 1))
         store.flush()
@@ -183,7 +183,7 @@ def _steered(where: str) -> None:
 
     with Store(where) as store:
         competition = "robin"
-        robin = Writing(store, plan("ace_king_queen"), competition)
+        robin = SampleWriter(store, plan("ace_king_queen"), competition)
         pairings = next(schedule_of(robin.plan))
         robin.finished(pairings[0], play("ace_king_queen", 1), "r-1")
         store.state_changed(competition, State.PAUSED, act("pause", 1_001.6))
@@ -198,7 +198,7 @@ def _steered(where: str) -> None:
         )
         competition = "ladder"
         of = replace(plan("ace_king_queen"), form=Form.LADDER)
-        ladder = Writing(store, of, competition)
+        ladder = SampleWriter(store, of, competition)
         for number in range(1, 6):
             result = play("ace_king_queen", number, offender=1 if number == 3 else None)
             ladder.finished(Pairing(number, ("ann", "ben")), result, f"l-{number}")
@@ -528,7 +528,7 @@ def test_what_cannot_even_be_opened_is_a_line(
 
 def test_a_competition_by_the_name_of_its_run(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        Writing(store, plan("blackjack", run="monday"), "b-1").to_the_end()
+        SampleWriter(store, plan("blackjack", run="monday"), "b-1").to_the_end()
         store.flush()
 
         assert (

@@ -26,7 +26,14 @@ from arena.storage.schema import ROSTER
 from arena.storage.store import State, Store
 from protocol.errors import UsageError
 from protocol.messages import Ending
-from tests.arena.course import COMPLETED, Course, names, offence, plan, play
+from tests.support.written_competition import (
+    COMPLETED,
+    WrittenCompetition,
+    names,
+    offence,
+    plan,
+    play,
+)
 
 SCRIPT = "<script>alert(1)</script>"
 FORMULA = "=1+1"
@@ -44,10 +51,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "results"
 
 
-def akq(store: Store, id_: str = "akq-1", **more: Any) -> Course:
+def akq(store: Store, id_: str = "akq-1", **more: Any) -> WrittenCompetition:
     """A round robin of four: one is an offender, one match is void, another taken back; two have unpleasant names."""
     players = (SCRIPT, FORMULA, "ann", "ben")
-    course = Course(store, plan(Form.ROUND_ROBIN, players, **more), id_)
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, players, **more), id_)
     course.notes(1, (SCRIPT, FORMULA), play(seed=1, hands=20))
     course.notes(2, ("ann", FORMULA), play(seed=2, hands=20))
     course.takes_back(course.notes(3, ("ann", SCRIPT), play(seed=3, hands=20)))
@@ -58,18 +65,24 @@ def akq(store: Store, id_: str = "akq-1", **more: Any) -> Course:
     return course
 
 
-def others(store: Store) -> tuple[Course, Course, Course, Course]:
+def others(
+    store: Store,
+) -> tuple[
+    WrittenCompetition, WrittenCompetition, WrittenCompetition, WrittenCompetition
+]:
     """One of each other form, and an elimination that goes on."""
-    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), matches=2), "tcp-1")
+    league = WrittenCompetition(
+        store, plan(Form.LEAGUE, ("ann", "ben"), matches=2), "tcp-1"
+    )
     league.notes(1, ("ann",), play("three_card_poker", 1, rounds=5))
-    ladder = Course(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
+    ladder = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "gin-1")
     ladder.notes(1, ("ann", "ben"), play("gin_rummy", 1, max_rounds=1))
-    final = Course(store, plan(Form.ELIMINATION, names(4)), "high-low-1")
+    final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-1")
     (table,) = next(schedule_of(final.plan))
     final.notes(1, table.players, play("high_low", 1, max_shuffles=1))
     for course in (league, ladder, final):
         course.ends()
-    going_on = Course(store, plan(Form.ELIMINATION, names(9)), "high-low-2")
+    going_on = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)), "high-low-2")
     first, _ = next(schedule_of(going_on.plan))
     going_on.plays(1, first.players, (4, 3, 2, -9))
     return league, ladder, final, going_on
@@ -244,11 +257,15 @@ def test_who_is_graded_has_the_rosters_email_and_team(
     anywhere: Store, folder: Path
 ) -> None:
     players = ("ann/gin", "BEN", "house", "zoe")
-    course = Course(anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",)))
+    course = WrittenCompetition(
+        anywhere, plan(Form.ROUND_ROBIN, players[:3], not_there=("zoe",))
+    )
     course.plays(1, ("ann/gin", "BEN"), (0, 0), offence(1))
     course.ends()
-    league = Course(anywhere, plan(Form.LEAGUE, ("ben",)), "tcp-1")
-    final = Course(anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final")
+    league = WrittenCompetition(anywhere, plan(Form.LEAGUE, ("ben",)), "tcp-1")
+    final = WrittenCompetition(
+        anywhere, plan(Form.ELIMINATION, ("ann", *names(3))), "final"
+    )
     (table_,) = next(schedule_of(final.plan))
     final.plays(1, table_.players, (4, 3, 2, -9))
     final.ends(ranking=Results(anywhere, final.id).ranking)
@@ -280,7 +297,7 @@ def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
     roster.take(
         [Student(name="ann", email="ann@uni"), Student(name="ben", email="b@uni")]
     )
-    course = Course(anywhere, plan(Form.ROUND_ROBIN, ("ann/gin", "ben")))
+    course = WrittenCompetition(anywhere, plan(Form.ROUND_ROBIN, ("ann/gin", "ben")))
     course.plays(1, ("ann/gin", "ben"), (1, -1))
     course.ends()
     roster.rename("ann", "anna")
@@ -288,7 +305,9 @@ def test_results_keep_the_old_name_and_belong_to_who_had_it_then(
     roster.take(
         [Student(name="ann", email="new@uni"), Student(name="ben", email="n@uni")]
     )
-    later = Course(anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later")
+    later = WrittenCompetition(
+        anywhere, plan(Form.LEAGUE, ("ann", "ben", "anna")), "later"
+    )
     anywhere.competition_started("last", later.plan, 3000.0)
     anywhere.flush()
     export(anywhere, folder, [course.id, "last"])
@@ -308,18 +327,24 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     store: Store, folder: Path
 ) -> None:
     away = {"not_there": ("zoe",)}
-    course = Course(
+    course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), **away), "akq-1"
     )
     course.plays(1, ("ann", "ben"), (0, 0), offence(1, Ending.ABSENT))
-    league = Course(store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1")
+    league = WrittenCompetition(
+        store, plan(Form.LEAGUE, ("ann", "ben"), **away), "tcp-1"
+    )
     league.plays(1, ("ann",), (5,))
-    final = Course(store, plan(Form.ELIMINATION, names(4), **away), "high-low-1")
+    final = WrittenCompetition(
+        store, plan(Form.ELIMINATION, names(4), **away), "high-low-1"
+    )
     (tables,) = next(schedule_of(final.plan))
     final.plays(1, tables.players, (4, 3, 2, -9))
     course.ends()
     final.ends(ranking=Results(store, final.id).ranking)
-    going_on = Course(store, plan(Form.ELIMINATION, names(9), **away), "high-low-2")
+    going_on = WrittenCompetition(
+        store, plan(Form.ELIMINATION, names(9), **away), "high-low-2"
+    )
     export(store, folder, [course.id, league.id, final.id, going_on.id])
 
     def listed(id_: str, file: str) -> list[tuple[str, str, str]]:
@@ -523,7 +548,7 @@ def test_nothing_comes_from_elsewhere(store: Store, folder: Path) -> None:
 def test_the_final_of_an_elimination_says_by_how_much(
     store: Store, folder: Path
 ) -> None:
-    course = Course(store, plan(Form.ELIMINATION, names(8)))
+    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(8)))
     schedule = schedule_of(course.plan)
     tables = next(schedule)
     scores = (9, 8, -1, -2)
@@ -545,7 +570,9 @@ def test_columns_that_are_empty_are_left_out(store: Store, folder: Path) -> None
     record = play(hands=1)
 
     def heads(matches: int, points: tuple[int, int] = (0, 0)) -> set[str]:
-        course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}")
+        course = WrittenCompetition(
+            store, plan(Form.ROUND_ROBIN, ("ann", "ben")), f"c-{matches}"
+        )
         for number in range(1, matches + 1):
             result = msgspec.structs.replace(
                 record, scores=(number, -number), points=points
@@ -563,7 +590,7 @@ def test_J3_what_was_forgiven_is_in_the_table_and_on_the_page(
     store: Store, folder: Path
 ) -> None:
     of = plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=3, forgive=1)
-    course = Course(store, of, "akq-1")
+    course = WrittenCompetition(store, of, "akq-1")
     course.plays(1, ("ann", "ben"), (4, -4))
     course.plays(2, ("ben", "ann"), (0, 0), offence(0, Ending.CRASH), event="one")
     export(store, folder, [course.id])
@@ -586,7 +613,7 @@ def test_two_of_one_title_are_told_apart(store: Store, folder: Path) -> None:
 
 
 def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (90, -90))
     course.plays(2, ("ann", "cem"), (-10, 10))
     course.plays(3, ("ben", "cem"), (0, 0))
@@ -610,7 +637,7 @@ def test_the_cross_table_is_shaded_by_who_wins(store: Store, folder: Path) -> No
 def test_G15_a_defeat_without_a_score_is_not_shaded_as_a_draw(
     store: Store, folder: Path
 ) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (1, 0))
     course.plays(2, ("ann", "cem"), (0, 0))
     export(store, folder, [course.id])
@@ -711,7 +738,7 @@ def test_what_is_broken_off_leaves_nothing_behind(
 def test_ids_that_are_no_names_of_folders(store: Store, folder: Path) -> None:
     ids = ["../../etc", "a/b", "a b", "index.html", "..", "A-B"]
     for id_ in ids:
-        Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), id_)
+        WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")), id_)
     done = export(store, folder, ids)
 
     assert [one.id for one in done.competitions] == ids

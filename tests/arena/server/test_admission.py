@@ -15,7 +15,7 @@ from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import House
+    from tests.support.fake_bots import FakeArena
 
 LIMITS = Limits(per_token=2, grace_ms=1000)
 
@@ -23,7 +23,7 @@ LIMITS = Limits(per_token=2, grace_ms=1000)
 class Door:
     """The door, and those who are in."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: FakeArena) -> None:
         self.house = house
         self.players = Players()
         self.admission = Admission(self.players, LIMITS)
@@ -55,7 +55,7 @@ def hello(name: str = "ann", **fields: Any) -> Hello:
 
 
 @pytest.fixture
-def door(house: House) -> Door:
+def door(house: FakeArena) -> Door:
     return Door(house)
 
 
@@ -92,7 +92,7 @@ def test_a_name_of_one_that_is_here_is_taken(door: Door) -> None:
 
 
 def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     ann = house.bot("ann")
     door.players.add(ann.player)
@@ -107,7 +107,7 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
 
 
 def test_a_name_of_one_that_has_left_nothing_behind_is_free(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     door.comes("ann").disconnected()
 
@@ -118,7 +118,7 @@ def test_a_name_of_one_that_has_left_nothing_behind_is_free(
 
 
 def test_so_many_connections_may_be_open_with_one_token(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     door.comes("ann", token="class")
     ben = door.comes("ben", token="class")
@@ -151,7 +151,9 @@ def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
     assert door.admission.admitted(with_token, address="10.0.0.1") == ("dora", None)
 
 
-def test_a_token_keeps_the_name_of_a_bot_that_is_away(door: Door, house: House) -> None:
+def test_a_token_keeps_the_name_of_a_bot_that_is_away(
+    door: Door, house: FakeArena
+) -> None:
     ann = house.bot("ann")
     ann.player.token = "secret"
     door.players.add(ann.player)
@@ -162,7 +164,7 @@ def test_a_token_keeps_the_name_of_a_bot_that_is_away(door: Door, house: House) 
     assert door.asks("ann", token="secret") == ("ann", None)
 
 
-def test_a_token_that_is_expected_names_the_bot(door: Door, house: House) -> None:
+def test_a_token_that_is_expected_names_the_bot(door: Door, house: FakeArena) -> None:
     process = house.launched("x").process
     door.admission.expect("mine", "secret", process)
 
@@ -249,7 +251,7 @@ def test_a_token_is_not_kept_in_clear(door: Door) -> None:
 
 
 def test_a_vouched_connection_needs_neither_name_nor_token(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     process = house.launched("x").process
     door.comes("ann")
@@ -285,7 +287,7 @@ def test_a_session_is_resumed_with_its_name_and_token(
 
 
 def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     player = house.bot("its own name").player
     player.name = "mine"
@@ -306,7 +308,7 @@ def test_a_session_is_not_resumed_in_another_version(door: Door) -> None:
 
 @pytest.mark.parametrize("what", ["name", "session", "former", "token", "no token"])
 def test_a_session_is_not_resumed_unless_all_fits(
-    door: Door, house: House, what: str
+    door: Door, house: FakeArena, what: str
 ) -> None:
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
@@ -329,7 +331,7 @@ def test_a_session_is_not_resumed_unless_all_fits(
 
 
 def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
-    door: Door, house: House
+    door: Door, house: FakeArena
 ) -> None:
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
@@ -435,7 +437,7 @@ def test_other_names_are_free_on_this_machine(listed: Door) -> None:
 
 
 def test_a_bot_that_the_arena_has_launched_needs_only_its_own_token(
-    closed: Door, house: House
+    closed: Door, house: FakeArena
 ) -> None:
     process = house.launched("x").process
     closed.admission.expect("mine", "secret", process)
@@ -533,7 +535,7 @@ def test_who_is_on_the_roster_still_may_stay(listed: Door) -> None:
 
 
 def test_who_has_a_name_that_is_somebodys_now_has_to_go(
-    listed: Door, house: House
+    listed: Door, house: FakeArena
 ) -> None:
     listed.admission.expect("cem/launched", "secret")
     listed.comes("cem/launched", "secret")
@@ -666,7 +668,7 @@ def test_a_name_that_looks_like_one_that_is_here_is_taken(
     )
 
 
-def test_a_name_is_shown_as_it_was_written_first(door: Door, house: House) -> None:
+def test_a_name_is_shown_as_it_was_written_first(door: Door, house: FakeArena) -> None:
     door.players.spellings.add("Ann")  # who plays in a competition
 
     assert door.asks("ann") == ("Ann", None)

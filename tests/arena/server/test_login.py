@@ -16,7 +16,7 @@ from arena.server.login import Desk
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
-from tests.arena.hall import run, turns
+from tests.support.fake_host import run, turns
 
 ACCESS = Access(revision=1, instructors={hashed("secret"): "Eva"})
 WORD = Instruct(VERSION, "secret", Action.IMPORT)

@@ -13,8 +13,8 @@ from arena.storage import backup as module
 from arena.storage.backup import backup
 from arena.storage.store import State, Store
 from protocol.errors import ArenaError, UsageError
-from tests.arena.course import Course, plan, play
-from tests.serving import ROOT
+from tests.support.arena_process import ROOT
+from tests.support.written_competition import WrittenCompetition, plan, play
 
 
 @pytest.fixture
@@ -25,8 +25,10 @@ def db(tmp_path: Path) -> Path:
     return file
 
 
-def begun(store: Store) -> Course:
-    return Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=2), "akq-1")
+def begun(store: Store) -> WrittenCompetition:
+    return WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben"), matches=2), "akq-1"
+    )
 
 
 def copied(database: Path, file: Path) -> None:

@@ -16,7 +16,13 @@ from arena.storage.models import State
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
-from tests.arena.course import COMPLETED, Course, names, offence, plan
+from tests.support.written_competition import (
+    COMPLETED,
+    WrittenCompetition,
+    names,
+    offence,
+    plan,
+)
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def seen(results: Results) -> tuple[Any, ...]:
 
 
 def test_a_round_robin_that_nobody_has_begun(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     results = Results(store, course.id)
 
     assert [row.name for row in results.standings] == ["ann", "ben", "cem"]
@@ -54,7 +60,9 @@ def test_a_round_robin_that_nobody_has_begun(store: Store) -> None:
 
 
 def test_a_round_robin_as_it_goes_on(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2))
+    course = WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2)
+    )
     results = Results(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
@@ -74,7 +82,9 @@ def test_a_round_robin_as_it_goes_on(store: Store) -> None:
 
 
 def test_a_pause_is_not_counted_as_play(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3))
+    course = WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3)
+    )
     results = Results(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
@@ -94,7 +104,9 @@ def test_a_pause_is_not_counted_as_play(store: Store) -> None:
 
 def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
     """A bot that has met all others and never itself will not meet itself."""
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True))
+    course = WrittenCompetition(
+        store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True)
+    )
     results = Results(store, course.id)
     course.plays(1, ("ann", "ann"), (1, -1))
     results.update()
@@ -106,7 +118,7 @@ def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
 
 
 def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, names(4), matches=2))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(4), matches=2))
     results = Results(store, course.id)
     course.plays(1, ("bot-0", "bot-1"), (5, -5))
     course.plays(2, ("bot-1", "bot-2"), (0, 0), offence(0))
@@ -122,7 +134,7 @@ def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None
 
 
 def test_an_offence_that_was_taken_back_is_none(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     match = course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     results = Results(store, course.id)
     assert "ann" in results.out
@@ -138,7 +150,7 @@ def test_an_offence_that_was_taken_back_is_none(store: Store) -> None:
 
 
 def test_who_was_removed_is_struck_with_what_it_had(store: Store) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     results = Results(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     results.update()
@@ -155,7 +167,7 @@ def test_who_was_removed_is_struck_with_what_it_had(store: Store) -> None:
 
 
 def test_a_league(store: Store) -> None:
-    course = Course(store, plan(Form.LEAGUE, ("ann", "ben"), matches=3))
+    course = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), matches=3))
     results = Results(store, course.id)
     course.plays(1, ("ann",), (1000,))
     course.plays(2, ("ben",), (-1000,))
@@ -171,7 +183,7 @@ def test_a_league(store: Store) -> None:
 
 
 def test_a_ladder_has_no_end_and_strikes_no_offender(store: Store) -> None:
-    course = Course(store, plan(Form.LADDER, ("ann", "ben")))
+    course = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")))
     results = Results(store, course.id)
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.plays(2, ("ben", "cem"), (1, 0))
@@ -187,7 +199,7 @@ def test_a_ladder_has_no_end_and_strikes_no_offender(store: Store) -> None:
 def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_anew(
     store: Store, is_over: bool
 ) -> None:
-    course = Course(store, plan(Form.LADDER, ("ann", "ben")))
+    course = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (1, 0))
     course.plays(2, ("cem", "ann"), (1, 0))
     course.plays(3, ("ben", "ann"), (1, 0))
@@ -199,7 +211,7 @@ def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_ane
 
     assert results.update() is True
     assert seen(results) == seen(Results(store, course.id))
-    other = Course(store, plan(Form.LADDER, ("ann", "ben")), "without-cem")
+    other = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "without-cem")
     other.plays(1, ("ann", "ben"), (1, 0))
     other.plays(3, ("ben", "ann"), (1, 0))
     without = Results(store, other.id).standings
@@ -214,7 +226,7 @@ def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_ane
 
 @pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
 def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: State) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (5, -5))
     course.plays(3, ("ben", "cem"), (1, -1))
@@ -235,7 +247,7 @@ def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: State) -
 
 
 def test_J3_who_is_removed_from_a_league_that_is_over_is_struck(store: Store) -> None:
-    course = Course(store, plan(Form.LEAGUE, ("ann", "ben")))
+    course = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben")))
     course.plays(1, ("ann",), (1000,))
     course.plays(2, ("ben",), (-1000,))
     course.ends()
@@ -246,12 +258,12 @@ def test_J3_who_is_removed_from_a_league_that_is_over_is_struck(store: Store) ->
     assert ann.eliminated is not None
 
 
-def tables(course: Course) -> list[Pairing]:
+def tables(course: WrittenCompetition) -> list[Pairing]:
     return list(next(schedule_of(course.plan)))
 
 
 def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
-    course = Course(store, plan(Form.ELIMINATION, names(9)))
+    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)))
     results = Results(store, course.id)
     first, second = tables(course)
     resting = set(names(9)) - {*first.players, *second.players}
@@ -289,7 +301,7 @@ def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
 def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(
     store: Store,
 ) -> None:
-    course = Course(store, plan(Form.ELIMINATION, names(4)))
+    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)))
     (final,) = tables(course)
     course.plays(final.number, final.players, (4, 3, 2, -9))
     results = Results(store, course.id)
@@ -305,7 +317,7 @@ def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(
 
 
 def test_a_table_that_was_never_drawn_is_told(store: Store) -> None:
-    course = Course(store, plan(Form.ELIMINATION, names(9)))
+    course = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)))
     course.plays(7, names(4), (4, 3, 2, -9))
 
     with pytest.raises(ArenaError, match="expected a table of stage 1, got table 7"):
@@ -323,7 +335,7 @@ def test_a_competition_that_is_not_there(store: Store) -> None:
 def test_an_update_reads_what_is_new_and_no_more(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, names(2), matches=100))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(2), matches=100))
     for number in range(1, 61):
         course.plays(number, names(2), (1, -1))
     results = Results(store, course.id)
@@ -357,7 +369,7 @@ def test_an_update_reads_what_is_new_and_no_more(
 class Chance:
     """A competition in which anything may happen next."""
 
-    def __init__(self, course: Course, seed: int) -> None:
+    def __init__(self, course: WrittenCompetition, seed: int) -> None:
         self.course = course
         self.random = random.Random(seed)
         self.open = self._pairings()
@@ -401,7 +413,7 @@ class Chance:
 def test_following_comes_to_the_same_as_adding_up_at_the_end(
     store: Store, form: Form, seed: int
 ) -> None:
-    course = Course(store, plan(form, names(16)))
+    course = WrittenCompetition(store, plan(form, names(16)))
     results = Results(store, course.id)
     chance = Chance(course, seed)
     for _ in range(40):
@@ -420,7 +432,7 @@ def test_following_comes_to_the_same_as_adding_up_at_the_end(
 def test_following_comes_to_the_same_as_counting_by_hand(
     store: Store, seed: int
 ) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, names(6), matches=2))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(6), matches=2))
     results = Results(store, course.id)
     chance = Chance(course, seed)
     for _ in range(40):
@@ -444,7 +456,7 @@ def test_following_comes_to_the_same_as_counting_by_hand(
 
 
 def test_another_process_sees_it_too(store: Store, database: str) -> None:
-    course = Course(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
+    course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     with Store(database, create=False) as other:
         results = Results(other, course.id)
         course.plays(1, ("ann", "ben"), (1, -1))
@@ -462,7 +474,7 @@ def test_another_process_sees_it_too(store: Store, database: str) -> None:
 def test_J3_events_are_counted_as_they_are_read(store: Store) -> None:
     players = ("ann", "ben", "cem")
     of = plan(Form.ROUND_ROBIN, players, matches=2, forgive=1)
-    course = Course(store, of)
+    course = WrittenCompetition(store, of)
     results = Results(store, course.id)
     crash = offence(0, Ending.CRASH)
 
@@ -488,7 +500,7 @@ def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(
     store: Store,
 ) -> None:
     of = plan(Form.LEAGUE, ("ann", "ben"), matches=3, forgive=1)
-    course = Course(store, of)
+    course = WrittenCompetition(store, of)
     results = Results(store, course.id)
     first = course.plays(1, ("ann",), (-100,), offence(0, Ending.ABSENT), event="one")
     course.plays(2, ("ann",), (-100,), offence(0, Ending.TIMEOUT), event="two")

@@ -15,7 +15,7 @@ import pytest
 from arena.sandbox.workdir import LOCK_SUFFIX, with_companions
 from arena.storage.store import Act, Store
 from protocol.errors import StoreFailed, UsageError
-from tests.arena.databases import anybody
+from tests.support.databases import anybody
 
 FLAG = Act(at=1.0, who="arena", what="flag")
 HOLDER = """

@@ -17,8 +17,8 @@ from arena.storage.schema import ROSTER, open_database
 from arena.storage.store import State, Store
 from arena.storage.tokens import Access, hashed
 from protocol.errors import StoreFailed, UsageError
-from tests.arena.course import Course, plan
-from tests.arena.databases import rows
+from tests.support.databases import rows
+from tests.support.written_competition import WrittenCompetition, plan
 
 ANN = Student(name="ann", email="ann@school", team="red")
 BEN = Student(name="ben", email="", team="")
@@ -360,7 +360,7 @@ def test_who_takes_part_in_what_goes_on_keeps_the_name_until_it_is_over(
     roster.take([ANN, BEN])
     with Store(database) as store:
         players = () if form is Form.LADDER else ("ANN/gin", "zed")
-        course = Course(store, plan(form, players))
+        course = WrittenCompetition(store, plan(form, players))
         roster.rename("ben", "cem")
         if form is Form.LADDER:  # which is entered by a match
             course.plays(1, ("ANN/gin", "zed"), (1, 0))
@@ -382,7 +382,7 @@ def test_whom_the_instructor_took_out_takes_part_no_more(
 ) -> None:
     roster.take([ANN])
     with Store(database) as store:
-        course = Course(store, plan(form, ("ann", "zed")))
+        course = WrittenCompetition(store, plan(form, ("ann", "zed")))
         course.removes("ann")
 
     assert roster.remove("ann") == "ann"

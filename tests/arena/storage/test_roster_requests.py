@@ -16,8 +16,8 @@ from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import META, open_database
 from protocol.errors import ArenaError, Unreachable, UsageError
 from protocol.messages import Action
-from tests.arena.databases import Server, rows
 from tests.arena.storage.test_roster import ANN
+from tests.support.databases import Server, rows
 
 RENAME = Request(action=Action.RENAME, name="ann", new="anna")
 

@@ -33,7 +33,7 @@ from arena.storage.writer import Writer
 from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination, Verdict
-from tests.arena.databases import anybody, rows
+from tests.support.databases import anybody, rows
 
 VERDICT = Verdict(
     kind=Ending.ILLEGAL,

@@ -26,9 +26,9 @@ from arena.web.questions import Question
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
-from tests.arena import databases
-from tests.arena.sample import Writing, plan, play, write
-from tests.arena.web.library import INSTRUCTOR, PUBLIC, Library, owner
+from tests.support import databases
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader, owner
+from tests.support.sample_database import SampleWriter, plan, play, write
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 ALL = View("all")
@@ -40,9 +40,9 @@ def competition_of(game: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Library:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> InProcessReader:
     """A finished competition in each game."""
-    return Library(write(tmp_path_factory.mktemp("finished") / "arena.db"))
+    return InProcessReader(write(tmp_path_factory.mktemp("finished") / "arena.db"))
 
 
 def running(
@@ -50,7 +50,7 @@ def running(
 ) -> Store:
     """A competition that goes on: its first three pairings are played, and in one of them seat 0 offends."""
     store = Store(file)
-    writing = Writing(store, plan(game, **more), "c")
+    writing = SampleWriter(store, plan(game, **more), "c")
     for pairing in next(schedule_of(writing.plan))[:3]:
         offender = 0 if pairing.number == offends else None
         settings = writing.plan.settings
@@ -66,7 +66,7 @@ def running(
 
 @EACH_GAME
 def test_every_document_of_a_finished_competition_is_there(
-    finished: Library, game: str
+    finished: InProcessReader, game: str
 ) -> None:
     at = f"competitions/{competition_of(game)}"
     form = plan(game).form
@@ -93,9 +93,11 @@ def test_every_document_of_a_finished_competition_is_there(
 def test_the_list_has_all_competitions_the_newest_first(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         for number, game in enumerate(GAMES):
-            writing = Writing(store, plan(game), f"c{number}")
+            writing = SampleWriter(store, plan(game), f"c{number}")
             store.competition_started(f"d{number}", writing.plan, 5_000.0 + number)
-    lines = Library(tmp_path / "arena.db").get("competitions.json")["competitions"]
+    lines = InProcessReader(tmp_path / "arena.db").get("competitions.json")[
+        "competitions"
+    ]
 
     assert [line["id"] for line in lines[:5]] == ["d4", "d3", "d2", "d1", "d0"]
     assert lines[0] == {
@@ -118,10 +120,10 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> 
         climbs = msgspec.structs.replace(
             plan("ace_king_queen", players=("ann",)), form=Form.LADDER
         )
-        writing = Writing(store, climbs, "c")
+        writing = SampleWriter(store, climbs, "c")
         first = next(schedule_of(plan("ace_king_queen")))[0]
         writing.finished(first, play("ace_king_queen"))
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     [line] = library.get("competitions.json")["competitions"]
 
     assert line["scheduled"] is None
@@ -132,7 +134,7 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> 
 def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
     with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
         rows = Results(store, "gin_rummy-00000000").standings
-    overview = Library(tmp_path / "arena.db").get(
+    overview = InProcessReader(tmp_path / "arena.db").get(
         "competitions/gin_rummy-00000000.json"
     )
 
@@ -144,7 +146,7 @@ def test_K5_who_was_not_there_is_listed_and_has_a_page(
     tmp_path: Path, game: str
 ) -> None:
     running(tmp_path / "arena.db", game, not_there=("zoe",)).close()
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     overview = library.get("competitions/c.json")
     page = library.get("competitions/c/bot.json", name="zoe")
 
@@ -158,10 +160,10 @@ def test_K5_who_was_not_there_is_listed_and_has_a_page(
 
 def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        Writing(store, plan("ace_king_queen"), "c").to_the_end()
+        SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
         store.flush()
         table = Results(store, "c").cross_table
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     cross = library.get("competitions/c/cross.json")
     rows = library.get("competitions/c.json")["standings"]
 
@@ -176,8 +178,8 @@ def test_a_bracket_has_its_stages_byes_and_who_went_on(tmp_path: Path) -> None:
     players = tuple(f"p{number}" for number in range(9))
     with Store(tmp_path / "arena.db") as store:
         drawn = plan("high_low", players=players)
-        Writing(store, drawn, "c").to_the_end(offender_in=2)
-    library = Library(tmp_path / "arena.db")
+        SampleWriter(store, drawn, "c").to_the_end(offender_in=2)
+    library = InProcessReader(tmp_path / "arena.db")
     overview = library.get("competitions/c.json")
     first, *_, last = overview["bracket"]
     offended = first["tables"][1]
@@ -210,7 +212,7 @@ def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(
 ) -> None:
     players = tuple(f"p{number}" for number in range(16))
     with running(tmp_path / "arena.db", "high_low", players=players) as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         states = [
             table["state"]
             for table in library.get("competitions/c.json")["bracket"][0]["tables"]
@@ -230,7 +232,7 @@ def act(what: str, **about: Any) -> Act:
 
 def test_what_was_played_or_taken_back_meanwhile_is_seen(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db", offends=None) as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         before = library.get("competitions/c.json")
         assert library.get("competitions/c/bot.json", name="ann")["curve"]
         store.taken_back("c", "ace_king_queen-1", act("void"))
@@ -247,7 +249,7 @@ def test_what_was_played_or_taken_back_meanwhile_is_seen(tmp_path: Path) -> None
 
 def test_documents_are_kept_until_there_is_something_new(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db"):
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         first = library.reply("competitions/c/cross.json")
 
         assert library.reply("competitions/c/cross.json").body is first.body
@@ -259,7 +261,7 @@ def test_what_was_read_in_part_is_read_anew(
 ) -> None:
     """A look at the database that fails half way leaves nothing half new behind."""
     with running(tmp_path / "arena.db") as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         before = library.get("competitions/c.json")["played"]
         update = Results.update
 
@@ -288,7 +290,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
         return update(results)
 
     with running(tmp_path / "arena.db"):
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         library.get("competitions/c.json")
         monkeypatch.setattr(Results, "update", counted)
         library.get("competitions/c.json")
@@ -302,7 +304,7 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
 def test_the_log_has_what_is_wrong_once(tmp_path: Path) -> None:
     running(tmp_path / "arena.db").close()
     databases.rows(tmp_path / "arena.db", DAMAGED)
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     for _ in range(3):
         library.refused("matches/ace_king_queen-1.json")
 
@@ -313,7 +315,7 @@ def test_only_so_many_competitions_are_followed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.web.answers._COMPETITIONS", 2)
-    library = Library(write(tmp_path / "arena.db"))
+    library = InProcessReader(write(tmp_path / "arena.db"))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
 
@@ -325,11 +327,13 @@ def test_only_so_many_competitions_are_followed_at_once(
 
 def test_a_bots_page_adds_up(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        writing = Writing(store, plan("ace_king_queen", matches=4), "c")
+        writing = SampleWriter(store, plan("ace_king_queen", matches=4), "c")
         writing.to_the_end()
         store.flush()
         played = store.results("c")
-    page = Library(tmp_path / "arena.db").get("competitions/c/bot.json", name="ben")
+    page = InProcessReader(tmp_path / "arena.db").get(
+        "competitions/c/bot.json", name="ben"
+    )
     own = [one for one in played if "ben" in one.players]
     score = sum(one.result.scores[one.players.index("ben")] for one in own)
 
@@ -355,7 +359,7 @@ def test_the_histogram_has_a_bots_own_decisions(tmp_path: Path, game: str) -> No
                     if event["event"] == "answered"
                     and played.players[event["seat"]] == name
                 ]
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     times = library.get("competitions/c/bot.json", name=name)["times"]
 
     assert times["decisions"] == sum(times["counts"]) == len(taken)
@@ -369,7 +373,9 @@ def test_a_bots_page_survives_a_record_that_cannot_be_played_again(
 ) -> None:
     running(tmp_path / "arena.db").close()
     databases.rows(tmp_path / "arena.db", DAMAGED)
-    page = Library(tmp_path / "arena.db").get("competitions/c/bot.json", name="ann")
+    page = InProcessReader(tmp_path / "arena.db").get(
+        "competitions/c/bot.json", name="ann"
+    )
 
     assert page["times"]["decisions"] == 0
     assert page["times"]["median"] is None
@@ -380,8 +386,8 @@ def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(
     tmp_path: Path,
 ) -> None:
     with Store(tmp_path / "arena.db") as store:
-        Writing(store, plan("ace_king_queen", with_itself=True), "c").to_the_end()
-    library = Library(tmp_path / "arena.db")
+        SampleWriter(store, plan("ace_king_queen", with_itself=True), "c").to_the_end()
+    library = InProcessReader(tmp_path / "arena.db")
     alone = library.get("competitions/c/pairing.json", a="ann", b="ann")
     pair = library.get("competitions/c/pairing.json", a="ann", b="ben")
 
@@ -395,8 +401,8 @@ def test_a_bot_against_itself_is_a_pairing_and_not_in_its_curve(
 
 def test_matches_come_in_pages(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
-        Writing(store, plan("ace_king_queen", matches=3), "c").to_the_end()
-    library = Library(tmp_path / "arena.db")
+        SampleWriter(store, plan("ace_king_queen", matches=3), "c").to_the_end()
+    library = InProcessReader(tmp_path / "arena.db")
     first = library.get("competitions/c/matches.json", limit="5")
     rest = library.get(
         "competitions/c/matches.json", before=str(first["matches"][-1]["number"])
@@ -449,7 +455,7 @@ def test_a_bad_question_gets_one_line(
     tmp_path: Path, path: str, query: dict[str, str], status: int
 ) -> None:
     running(tmp_path / "arena.db").close()
-    said, line = Library(tmp_path / "arena.db").refused(path, PUBLIC, **query)
+    said, line = InProcessReader(tmp_path / "arena.db").refused(path, PUBLIC, **query)
 
     assert said == status
     assert line.startswith(("expected ", "match ace_king_queen-1 has"))
@@ -463,7 +469,7 @@ def test_J8_why_a_bot_is_out_is_its_owners_and_the_instructors_until_the_end(
     tmp_path: Path,
 ) -> None:
     with running(tmp_path / "arena.db") as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         [verdict] = store.verdicts("c")
         bot, other = verdict.bot, "ann" if verdict.bot != "ann" else "ben"
         paths = [
@@ -491,9 +497,9 @@ def test_J8_a_bot_below_somebodys_name_is_its_own(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db", players=players) as store:
         [verdict] = store.verdicts("c")
         stem = verdict.bot.partition("/")[0]
-        [own] = Library(tmp_path / "arena.db").get("competitions/c.json", owner(stem))[
-            "verdicts"
-        ]
+        [own] = InProcessReader(tmp_path / "arena.db").get(
+            "competitions/c.json", owner(stem)
+        )["verdicts"]
 
         assert own["text"] == verdict.text
 
@@ -502,7 +508,7 @@ def test_J8_what_instructors_did_is_theirs(tmp_path: Path) -> None:
     with running(tmp_path / "arena.db") as store:
         store.acted(act("remove", bot="cem", text="for a reason"))
         store.flush()
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
 
         assert library.get("competitions/c.json")["actions"] is None
         assert b"for a reason" not in library.reply("competitions/c.json").body
@@ -515,7 +521,7 @@ def test_J8_a_record_is_the_instructors_until_the_end(
     tmp_path: Path, game: str
 ) -> None:
     with running(tmp_path / "arena.db", game, offends=None) as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         played = store.results("c")[0]
         path = f"matches/{played.id}"
         sheet = sheet_of(played, store.stored(played.id)).to_json()
@@ -538,7 +544,7 @@ def test_J8_rounds_are_told_as_whoever_asks_may_see_them(
     tmp_path: Path, game: str
 ) -> None:
     with running(tmp_path / "arena.db", game, offends=None) as store:
-        library = Library(tmp_path / "arena.db")
+        library = InProcessReader(tmp_path / "arena.db")
         played = store.results("c")[0]
         record = store.record(played.id)
         rounds = list(rounds_of(record))
@@ -579,7 +585,7 @@ def test_rounds_of_a_long_match_are_found_wherever_they_are(tmp_path: Path) -> N
     settings = {"hands": 130}
     with running(tmp_path / "arena.db", offends=None, settings=settings) as store:
         match = store.results("c")[0].id
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     rng = random.Random(1)
     for _ in range(20):
         first = rng.randrange(1, 131)
@@ -597,7 +603,7 @@ def test_what_was_told_is_forgotten_when_it_is_too_much(
     monkeypatch.setattr(match_rounds, "_BYTES", 1)
     with running(tmp_path / "arena.db", offends=None) as store:
         matches = [played.id for played in store.results("c")]
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     for match in (*matches, *matches):
         assert library.get(f"matches/{match}.json")["rounds"]
 
@@ -629,7 +635,7 @@ def test_a_match_that_is_too_long_is_for_arena_replay(
 ) -> None:
     monkeypatch.setattr(match_rounds, "MOST_ANSWERS", 3)
     running(tmp_path / "arena.db").close()
-    status, line = Library(tmp_path / "arena.db").refused(
+    status, line = InProcessReader(tmp_path / "arena.db").refused(
         "matches/ace_king_queen-1.json"
     )
 
@@ -642,7 +648,7 @@ def test_a_record_that_cannot_be_read_is_one_line(tmp_path: Path, kind: str) -> 
     running(tmp_path / "arena.db").close()
     databases.rows(tmp_path / "arena.db", DAMAGED)
     path = f"matches/ace_king_queen-1{kind or '.json'}"
-    status, line = Library(tmp_path / "arena.db").refused(path)
+    status, line = InProcessReader(tmp_path / "arena.db").refused(path)
 
     assert status == 500
     assert "ace_king_queen-1" in line
@@ -669,7 +675,7 @@ def test_a_record_that_cannot_be_played_again_is_one_line(
         tmp_path / "arena.db",
         f"UPDATE matches SET record = CAST('{damaged}' AS BLOB) WHERE pairing = 1",
     )
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     status, line = library.refused("matches/ace_king_queen-1.json")
 
     assert status == 500
@@ -677,7 +683,7 @@ def test_a_record_that_cannot_be_played_again_is_one_line(
     assert library.get("matches/ace_king_queen-2.json")
 
 
-def test_a_void_match_has_a_page_too(finished: Library) -> None:
+def test_a_void_match_has_a_page_too(finished: InProcessReader) -> None:
     for game in GAMES:
         page = finished.get(f"matches/{game}-void.json")
 
@@ -690,7 +696,7 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(
     tmp_path: Path,
 ) -> None:
     running(tmp_path / "arena.db").close()
-    library = Library(tmp_path / "arena.db")
+    library = InProcessReader(tmp_path / "arena.db")
     record = play("gin_rummy").record
     sat = SatDown(
         match="m",

@@ -19,12 +19,12 @@ from arena.web import lobby as module
 from arena.web.lobby import Chronicle, Latest, lobby
 from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
-from tests.arena.conftest import House
-from tests.arena.hall import Hall, act, first_legal, run, silent, turns
+from tests.support.fake_bots import FakeArena
+from tests.support.fake_host import FakeHost, act, first_legal, run, silent, turns
 
 
 def look(
-    hall: Hall,
+    hall: FakeHost,
     latest: Iterable[Latest] = (),
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
@@ -41,9 +41,9 @@ def look(
     return msgspec.json.decode(lobby(cast(Host, host), gallery, latest, upcoming))
 
 
-def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> None:
+def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:
     async def scenario() -> None:
-        shown = look(Hall(house))
+        shown = look(FakeHost(house))
 
         assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
         assert "expert" in shown["arena"]["games"][1]["house"]
@@ -54,9 +54,11 @@ def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: House) -> N
     run(scenario)
 
 
-def test_a_competition_is_there_with_its_matches_and_who_waits(house: House) -> None:
+def test_a_competition_is_there_with_its_matches_and_who_waits(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "cem", "dee"):
             hall.comes(name, silent)
         competition, task = await hall.begin("ann", "ben", "cem", "dee", "eva")
@@ -81,9 +83,9 @@ def test_a_competition_is_there_with_its_matches_and_who_waits(house: House) -> 
     run(scenario)
 
 
-def test_bots_are_here_away_or_leaving(house: House) -> None:
+def test_bots_are_here_away_or_leaving(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "guest", tables=3)
         away = hall.comes("ben")
         away.goes()
@@ -101,13 +103,13 @@ def test_bots_are_here_away_or_leaving(house: House) -> None:
     run(scenario)
 
 
-def test_lists_are_cut_and_say_by_how_much(house: House, monkeypatch: Any) -> None:
+def test_lists_are_cut_and_say_by_how_much(house: FakeArena, monkeypatch: Any) -> None:
     monkeypatch.setattr(module, "_BOTS", 2)
     monkeypatch.setattr(module, "_MATCHES", 1)
     monkeypatch.setattr(module, "_QUEUE", 3)
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         for name in ("ann", "ben", "cem", "dee"):
             hall.comes(name, silent)
         competition, task = await hall.begin("ann", "ben", "cem", "dee", matches=5)
@@ -123,12 +125,12 @@ def test_lists_are_cut_and_say_by_how_much(house: House, monkeypatch: Any) -> No
 
 
 def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
-    house: House, monkeypatch: Any
+    house: FakeArena, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(module, "_MATCHES", 2)
 
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         house.now = asyncio.get_running_loop().time()
         for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
             house.open(house.bot(one), house.bot(other))
@@ -142,9 +144,9 @@ def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
     run(scenario)
 
 
-def test_a_match_of_the_parlour_is_no_competitions(house: House) -> None:
+def test_a_match_of_the_parlour_is_no_competitions(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         house.open(house.bot("eva"), house.bot("house:nash"))
         [match] = look(hall)["matches"]
 
@@ -154,9 +156,9 @@ def test_a_match_of_the_parlour_is_no_competitions(house: House) -> None:
     run(scenario)
 
 
-def test_a_ladder_has_no_end_and_no_queue(house: House) -> None:
+def test_a_ladder_has_no_end_and_no_queue(house: FakeArena) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben")
         competition, task = await hall.begin("ann", form=Form.LADDER)
         await turns()
@@ -171,9 +173,11 @@ def test_a_ladder_has_no_end_and_no_queue(house: House) -> None:
     run(scenario)
 
 
-def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(house: House) -> None:
+def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
+    house: FakeArena,
+) -> None:
     async def scenario() -> None:
-        hall = Hall(house)
+        hall = FakeHost(house)
         hall.come("ann", "ben", plays=first_legal)
         competition = hall.compete("ann", "ben")
         chronicle = Chronicle()

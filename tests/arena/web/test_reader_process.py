@@ -27,10 +27,10 @@ from arena.web.questions import Question
 from arena.web.reader_client import Answer, Reading
 from arena.web.reader_client_process import Child
 from arena.web.reader_process import Header
-from tests.arena import databases
-from tests.arena.databases import Server
-from tests.arena.sample import Writing, plan, play, write
-from tests.arena.web.library import INSTRUCTOR, PUBLIC, Library
+from tests.support import databases
+from tests.support.databases import Server
+from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader
+from tests.support.sample_database import SampleWriter, plan, play, write
 
 pytestmark = pytest.mark.e2e
 
@@ -452,7 +452,7 @@ def test_a_database_that_is_locked_is_one_line_and_later_read(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answering, "_BUSY_MS", 10)
-    library = Library(file)
+    library = InProcessReader(file)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("PRAGMA journal_mode = DELETE")
         library.get("competitions.json")
@@ -471,7 +471,7 @@ def test_a_database_that_is_damaged_is_one_line(file: Path) -> None:
         size = damaged.seek(0, os.SEEK_END)
         damaged.seek(4096)
         damaged.write(b"\xa5" * (size - 4096))
-    library = Library(file)
+    library = InProcessReader(file)
     for path in (
         "competitions.json",
         "competitions/ace_king_queen-00000000.json",
@@ -487,7 +487,7 @@ def test_a_database_that_is_not_there_is_one_line_and_read_when_it_is(
     file: Path,
 ) -> None:
     away = file.rename(file.with_suffix(".away"))
-    library = Library(file)
+    library = InProcessReader(file)
     status, text = library.refused("competitions.json")
     away.rename(file)
 
@@ -506,7 +506,7 @@ def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(
     databases.rows(
         file, "UPDATE competitions SET plan = '{' WHERE game = 'ace_king_queen'"
     )
-    library = Library(file)
+    library = InProcessReader(file)
     status, text = library.refused("competitions/ace_king_queen-00000000.json")
 
     assert status == 500
@@ -517,7 +517,7 @@ def test_a_plan_that_cannot_be_read_is_one_line_and_the_others_are_there(
 def test_a_result_that_is_not_of_the_schedule_is_one_line(tmp_path: Path) -> None:
     file = write(tmp_path / "arena.db", ["high_low"])
     databases.rows(file, "UPDATE matches SET pairing = 99 WHERE pairing = 1 AND counts")
-    status, text = Library(file).refused("competitions/high_low-00000000.json")
+    status, text = InProcessReader(file).refused("competitions/high_low-00000000.json")
 
     assert status == 500
     assert "arena verify" in text
@@ -551,7 +551,7 @@ def test_a_server_that_cannot_be_reached_is_told_without_its_address(
         postgres.tcp(address, "another"),
         postgres.tcp(address).replace(str(postgres.port), "1"),
     ):
-        library = Library(url)
+        library = InProcessReader(url)
         status, text = library.refused("competitions.json")
 
         assert status == 500
@@ -567,10 +567,10 @@ def test_a_server_is_read_like_a_file_and_does_not_wait_for_ever(
     monkeypatch.setattr(answering, "_BUSY_MS", 10)
     url = postgres.url()
     with Store(url) as store:
-        Writing(store, plan("high_low"), "c").to_the_end()
-        Writing(store, plan("ace_king_queen"), "d").to_the_end()
+        SampleWriter(store, plan("high_low"), "c").to_the_end()
+        SampleWriter(store, plan("ace_king_queen"), "d").to_the_end()
         store.flush()
-        library = Library(url)
+        library = InProcessReader(url)
         assert library.get("competitions/c.json")["ranking"]
         for path, query in (
             ("competitions.json", {}),

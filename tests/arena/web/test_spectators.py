@@ -17,10 +17,10 @@ from arena.web import live_match
 from arena.web.spectators import Gallery
 from protocol.messages import Answer, Ending
 from protocol.watching import Watch
-from tests.arena import hall
+from tests.support import fake_host
 
 if TYPE_CHECKING:
-    from tests.arena.conftest import Bot, House
+    from tests.support.fake_bots import FakeArena, FakeBot
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 INSTRUCTOR = Viewer(Kind.INSTRUCTOR, "eva")
@@ -49,7 +49,7 @@ class Looker:
 class Museum:
     """A gallery on a clock that tests set; its work takes no time, unless `work_s` says so."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: FakeArena) -> None:
         self.house = house
         self.document: dict[str, Any] = {"bots": []}
         self.competition: str | None = "7"
@@ -86,18 +86,18 @@ class Museum:
 
 
 @pytest.fixture
-def museum(house: House) -> Museum:
+def museum(house: FakeArena) -> Museum:
     return Museum(house)
 
 
 class Played:
     """A match whose bots answer when they are told to."""
 
-    def __init__(self, house: House, game: str, **settings: Any) -> None:
+    def __init__(self, house: FakeArena, game: str, **settings: Any) -> None:
         names = NAMES[: GAMES[game].seats]
         self.house = house
         self.bots = [house.bot(name) for name in names]
-        settings = {**hall.SHORT[game], **settings}
+        settings = {**fake_host.SHORT[game], **settings}
         self.table = house.open(*self.bots, game=game, **settings)
 
     def begins(self) -> Played:
@@ -105,7 +105,7 @@ class Played:
         return self
 
     @property
-    def asked(self) -> Bot | None:
+    def asked(self) -> FakeBot | None:
         """Who is to decide."""
         match = self.table.match
         if match is None or match.pending is None:
@@ -127,7 +127,7 @@ class Played:
             pass
 
 
-def begun(house: House, game: str = "ace_king_queen", **settings: object) -> Played:
+def begun(house: FakeArena, game: str = "ace_king_queen", **settings: object) -> Played:
     return Played(house, game, **settings).begins()
 
 
@@ -187,7 +187,7 @@ def test_who_was_behind_sees_the_lobby_as_it_is_then(museum: Museum) -> None:
 
 
 def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     played.goes_on(1, "bet")
@@ -214,7 +214,7 @@ def test_a_match_begins_with_its_scene_and_what_was_played_of_the_round(
 
 @EACH_GAME
 def test_who_looks_on_sees_the_whole_match_as_it_is_told(
-    house: House, museum: Museum, game: str
+    house: FakeArena, museum: Museum, game: str
 ) -> None:
     played = begun(house, game)
     looker = museum.comes(played.table)
@@ -238,7 +238,7 @@ def test_who_looks_on_sees_the_whole_match_as_it_is_told(
 
 
 def test_the_round_of_a_frame_is_that_of_its_first_event(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=20)
     looker = museum.comes(played.table)
@@ -258,7 +258,7 @@ def test_the_round_of_a_frame_is_that_of_its_first_event(
     assert number == 11
 
 
-def test_the_turn_is_whose_and_for_how_long(house: House, museum: Museum) -> None:
+def test_the_turn_is_whose_and_for_how_long(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     house.held_up(0.4)
     looker = museum.comes(played.table)
@@ -274,7 +274,7 @@ def test_the_turn_is_whose_and_for_how_long(house: House, museum: Museum) -> Non
 
 
 def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = Played(house, "gin_rummy")
     looker = museum.comes(played.table)
@@ -290,7 +290,9 @@ def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
     assert frame["events"][-1]["event"] == "asked"
 
 
-def test_nothing_is_sent_while_nothing_happens(house: House, museum: Museum) -> None:
+def test_nothing_is_sent_while_nothing_happens(
+    house: FakeArena, museum: Museum
+) -> None:
     looker = museum.comes(begun(house).table)
     museum.passes(0.1)
     looker.read()
@@ -307,7 +309,7 @@ def test_a_match_that_is_not_played_is_gone(museum: Museum) -> None:
 
 
 def test_a_match_that_is_over_is_gone_a_moment_later(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     looker = museum.comes(played.table)
@@ -325,7 +327,7 @@ def test_a_match_that_is_over_is_gone_a_moment_later(
 
 
 def test_a_match_that_is_void_before_its_first_card_ends_with_that(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = Played(house, "gin_rummy")
     looker = museum.comes(played.table)
@@ -341,7 +343,7 @@ def test_a_match_that_is_void_before_its_first_card_ends_with_that(
 
 
 def test_an_offence_is_shown_and_what_it_was_only_to_some(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     looker = museum.comes(played.table)
@@ -358,7 +360,7 @@ def test_an_offence_is_shown_and_what_it_was_only_to_some(
     assert house.results[0][1].termination.kind is Ending.ILLEGAL
 
 
-def test_notes_are_for_the_instructor(house: House, museum: Museum) -> None:
+def test_notes_are_for_the_instructor(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     lookers = [museum.comes(played.table, viewer) for viewer in (INSTRUCTOR, Viewer())]
     for note in (None, "bluff", None, "again"):
@@ -377,7 +379,7 @@ def test_notes_are_for_the_instructor(house: House, museum: Museum) -> None:
 
 
 def test_whoever_watches_something_else_hears_no_more_of_this(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     one, other = begun(house), begun(house)
     looker = museum.comes(one.table)
@@ -396,7 +398,7 @@ def test_whoever_watches_something_else_hears_no_more_of_this(
 
 
 def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     first, second = museum.comes(played.table), museum.comes(played.table)
@@ -407,7 +409,7 @@ def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
     assert types(second.read()) == ["scene"]
 
 
-def test_nobody_who_has_left_is_counted(house: House, museum: Museum) -> None:
+def test_nobody_who_has_left_is_counted(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     lookers = [museum.comes(played.table) for _ in range(3)]
     for looker in lookers:
@@ -423,7 +425,7 @@ def test_nobody_who_has_left_is_counted(house: House, museum: Museum) -> None:
 
 
 def test_a_late_joiner_sees_the_present_round_from_its_beginning(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=1_000)
     played.goes_on(500, "check")
@@ -451,7 +453,7 @@ def test_a_late_joiner_sees_the_present_round_from_its_beginning(
 
 
 def test_two_who_come_at_different_times_see_the_same_from_then_on(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, "gin_rummy", max_rounds=3)
     early = museum.comes(played.table)
@@ -468,7 +470,9 @@ def test_two_who_come_at_different_times_see_the_same_from_then_on(
     assert early.read() == late.read()
 
 
-def test_a_long_match_is_caught_up_with_in_slices(house: House, museum: Museum) -> None:
+def test_a_long_match_is_caught_up_with_in_slices(
+    house: FakeArena, museum: Museum
+) -> None:
     """However much was played before: no tick takes longer than its time."""
     played = begun(house, hands=10_000)
     played.goes_on(9_000, "check")
@@ -488,7 +492,7 @@ def test_a_long_match_is_caught_up_with_in_slices(house: House, museum: Museum) 
 
 
 def test_a_match_that_is_too_fast_for_us_is_shown_late(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=10_000)
     looker = museum.comes(played.table)
@@ -504,7 +508,7 @@ def test_a_match_that_is_too_fast_for_us_is_shown_late(
 
 
 def test_rounds_that_nobody_could_follow_are_left_out_whole(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=10_000)
     looker = museum.comes(played.table, Viewer())
@@ -536,7 +540,7 @@ def test_rounds_that_nobody_could_follow_are_left_out_whole(
     assert frames[-1]["scores"] == list(played.table.match.scores)  # type: ignore[union-attr]
 
 
-def test_the_end_of_a_match_is_never_left_out(house: House, museum: Museum) -> None:
+def test_the_end_of_a_match_is_never_left_out(house: FakeArena, museum: Museum) -> None:
     played = begun(house, hands=2_000)
     looker = museum.comes(played.table)
     museum.passes(0.05)
@@ -551,7 +555,7 @@ def test_the_end_of_a_match_is_never_left_out(house: House, museum: Museum) -> N
 
 
 def test_the_last_round_is_told_however_fast_it_was(
-    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_match, "_KEPT", 5)
     played = begun(house, "gin_rummy", games=1, max_rounds=1)
@@ -566,7 +570,7 @@ def test_the_last_round_is_told_however_fast_it_was(
 
 
 def test_a_round_of_many_turns_is_told_in_one_piece(
-    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A gin round may have more events than a frame of short rounds."""
     monkeypatch.setattr(live_match, "MOST_EVENTS", 50)
@@ -584,7 +588,7 @@ def test_a_round_of_many_turns_is_told_in_one_piece(
 
 
 def test_a_round_without_end_is_not_begun_in_its_middle(
-    house: House, museum: Museum, monkeypatch: pytest.MonkeyPatch
+    house: FakeArena, museum: Museum, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_match, "LONGEST", 50)
     played = begun(house, "gin_rummy", max_rounds=2)
@@ -610,7 +614,7 @@ def test_a_round_without_end_is_not_begun_in_its_middle(
 
 
 def test_frames_come_ten_times_a_second_at_most_and_four_times_if_much_happens(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     slow, fast = begun(house, hands=1_000), begun(house, hands=10_000)
     of_slow, of_fast = museum.comes(slow.table), museum.comes(fast.table)
@@ -626,7 +630,7 @@ def test_frames_come_ten_times_a_second_at_most_and_four_times_if_much_happens(
 
 
 def test_the_more_look_on_the_fewer_frames_each_gets(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=10_000)
     lookers = [museum.comes(played.table) for _ in range(2_000)]
@@ -639,7 +643,7 @@ def test_the_more_look_on_the_fewer_frames_each_gets(
 
 
 def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     lookers = [museum.comes(played.table) for _ in range(20)]
@@ -658,7 +662,7 @@ def test_sending_stops_where_the_time_is_up_and_goes_on_with_the_next_tick(
 
 
 def test_a_frame_is_made_once_for_each_way_to_see_the_match(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     viewers = [Viewer(), INSTRUCTOR, Viewer(Kind.OWNER, "ann"), Viewer()]
@@ -671,7 +675,7 @@ def test_a_frame_is_made_once_for_each_way_to_see_the_match(
 
 
 def test_who_is_behind_misses_frames_and_sees_the_round_from_its_beginning(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=50)
     looker, other = museum.comes(played.table), museum.comes(played.table)
@@ -694,7 +698,9 @@ def test_who_is_behind_misses_frames_and_sees_the_round_from_its_beginning(
     assert looker.read() == other.read()[-1:]
 
 
-def test_who_comes_back_in_time_goes_on_watching(house: House, museum: Museum) -> None:
+def test_who_comes_back_in_time_goes_on_watching(
+    house: FakeArena, museum: Museum
+) -> None:
     """A hall that was empty for a moment is not cleared away under who came next."""
     played = begun(house, hands=1_000)
     museum.gallery.left(museum.comes(played.table))
@@ -709,7 +715,7 @@ def test_who_comes_back_in_time_goes_on_watching(house: House, museum: Museum) -
 
 
 def test_telling_many_matches_takes_no_longer_than_telling_one(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     """Whoever watches all that is played slows none of it: matches that do not fit into a tick are told in the next."""
     many = [begun(house, hands=1_000) for _ in range(60)]
@@ -732,7 +738,7 @@ def test_telling_many_matches_takes_no_longer_than_telling_one(
 
 
 def test_telling_takes_less_of_the_time_while_much_is_played(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played, other = begun(house, hands=10_000), begun(house, hands=10_000)
     other.goes_on(9_000, "check")
@@ -753,7 +759,7 @@ def test_telling_takes_less_of_the_time_while_much_is_played(
 
 
 def test_those_who_have_waited_longest_get_the_next_frames(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     """However little time there is for it, nobody is left out for ever."""
     many = [begun(house, hands=1_000) for _ in range(12)]
@@ -770,7 +776,7 @@ def test_those_who_have_waited_longest_get_the_next_frames(
 
 
 def test_what_cannot_be_sent_in_time_does_not_pile_up(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     """There are fewer frames then, and those are of this moment."""
     played = begun(house, hands=10_000)
@@ -785,7 +791,7 @@ def test_what_cannot_be_sent_in_time_does_not_pile_up(
 
 
 def test_that_a_match_is_gone_is_told_to_who_is_behind_too(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
     looker = museum.comes(played.table)
@@ -798,7 +804,7 @@ def test_that_a_match_is_gone_is_told_to_who_is_behind_too(
 
 
 def test_a_page_that_is_loaded_again_finds_its_match_told(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house, hands=10_000)
     played.goes_on(3_000, "check")
@@ -817,7 +823,7 @@ def test_a_page_that_is_loaded_again_finds_its_match_told(
 
 
 def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
-    house: House,
+    house: FakeArena,
     museum: Museum,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -840,7 +846,7 @@ def test_a_match_that_cannot_be_told_is_no_reason_to_stop_all(
 
 @EACH_GAME
 def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
-    house: House, museum: Museum, game: str
+    house: FakeArena, museum: Museum, game: str
 ) -> None:
     played = begun(house, game)
     public = museum.comes(played.table, Viewer())
@@ -861,7 +867,7 @@ def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
         house.answer(bot, ask)
 
 
-def test_J8_a_view_follows_from_the_token(house: House, museum: Museum) -> None:
+def test_J8_a_view_follows_from_the_token(house: FakeArena, museum: Museum) -> None:
     played = begun(house)
     for viewer, view in (
         (Viewer(), {"kind": "public", "seats": []}),
@@ -874,7 +880,7 @@ def test_J8_a_view_follows_from_the_token(house: House, museum: Museum) -> None:
 
 
 def test_a_match_outside_of_any_competition_says_so(
-    house: House, museum: Museum
+    house: FakeArena, museum: Museum
 ) -> None:
     museum.competition = None
     [scene] = museum.comes(begun(house).table, Viewer()).read()

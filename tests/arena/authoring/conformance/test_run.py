@@ -14,7 +14,7 @@ from arena.authoring.conformance.fake_transport import Line
 from arena.authoring.conformance.legal_shapes import SHAPES
 from arena.authoring.conformance.run import quantile
 from arena.games import GAMES
-from tests.arena.authoring.conformance.checked import LIMITS, InMemory, Message, check
+from tests.support.in_memory_bot import LIMITS, InMemoryBot, Message, check
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
 
-def failures(memory: InMemory, **changes: Any) -> list[tuple[Step, Hint | None]]:
+def failures(memory: InMemoryBot, **changes: Any) -> list[tuple[Step, Hint | None]]:
     checked, told = check(memory, **changes)
 
     assert not checked.passed
@@ -45,7 +45,7 @@ def of(told: list[Outcome], step: Step) -> Outcome:
 
 
 def test_a_bot_that_behaves_passes() -> None:
-    checked, told = check(InMemory(tables=3, batch=True, games=[*GAMES]))
+    checked, told = check(InMemoryBot(tables=3, batch=True, games=[*GAMES]))
 
     assert checked.passed
     assert checked.name == "memory"
@@ -59,7 +59,7 @@ def test_a_bot_that_behaves_passes() -> None:
 
 
 def test_what_its_decisions_took_is_told() -> None:
-    checked, told = check(InMemory())
+    checked, told = check(InMemoryBot())
     report = checked.report
 
     played = of(told, Step.PLAY).about
@@ -72,14 +72,14 @@ def test_what_its_decisions_took_is_told() -> None:
 
 
 def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
-    _, told = check(InMemory())
+    _, told = check(InMemoryBot())
 
     assert of(told, Step.BATCH).status is Status.SKIPPED
     assert of(told, Step.TABLES).status is Status.SKIPPED
 
 
 def test_only_the_games_that_are_named_are_checked() -> None:
-    checked, told = check(InMemory(games=[*GAMES]), games=("blackjack",))
+    checked, told = check(InMemoryBot(games=[*GAMES]), games=("blackjack",))
 
     assert checked.games == ("blackjack",)
     assert [one.game for one in told if one.step is Step.PLAY] == ["blackjack"]
@@ -89,13 +89,13 @@ def test_only_the_games_that_are_named_are_checked() -> None:
 
 
 def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
-    found = failures(InMemory(), games=("blackjack",))
+    found = failures(InMemoryBot(), games=("blackjack",))
 
     assert found == [(Step.HELLO, Hint.GAMES)]
 
 
 def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
-    _, told = check(InMemory(protocol=2))
+    _, told = check(InMemoryBot(protocol=2))
 
     assert of(told, Step.HELLO).hint is Hint.VERSION
     after = told[2:]
@@ -103,7 +103,7 @@ def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
     assert {one.about for one in after} == {"mend step 2 first"}
 
 
-class Silent(InMemory):
+class Silent(InMemoryBot):
     def answer(self, ask: Message, value: Any) -> Message | None:
         return None
 
@@ -116,7 +116,7 @@ def test_one_that_does_not_answer_must_play_before_all_else() -> None:
     assert of(told, Step.CLOSE).status is Status.OK
 
 
-class Late(InMemory):
+class Late(InMemoryBot):
     def answer(self, ask: Message, value: Any) -> Message | None:
         later = super().answer(ask, value)
         if ask["type"] == "ask":
@@ -129,7 +129,7 @@ def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
     assert (Step.PLAY, Hint.SLOW) in failures(Late())
 
 
-class Illegal(InMemory):
+class Illegal(InMemoryBot):
     def choose(self, legal: Any) -> Any:
         return "raise"
 
@@ -140,7 +140,7 @@ def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
     assert found == [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]
 
 
-class Truths(InMemory):
+class Truths(InMemoryBot):
     def choose(self, legal: Any) -> Any:
         return super().choose(legal) if isinstance(legal, list) else True
 
@@ -152,7 +152,7 @@ def test_an_answer_of_another_type_is_an_encoding() -> None:
     )
 
 
-class WrongAsk(InMemory):
+class WrongAsk(InMemoryBot):
     def answer(self, ask: Message, value: Any) -> Message | None:
         return super().answer({**ask, "ask": "1"}, value)
 
@@ -161,7 +161,7 @@ def test_an_answer_to_what_was_never_asked() -> None:
     assert failures(WrongAsk())[0] == (Step.ENCODING, Hint.WRONG_ASK)
 
 
-class Leaves(InMemory):
+class Leaves(InMemoryBot):
     def take(self, message: Message) -> Message | None:
         if message["type"] == "match":
             return {"type": "goodbye"}
@@ -172,7 +172,7 @@ def test_one_that_says_goodbye() -> None:
     assert failures(Leaves())[0] == (Step.ENCODING, Hint.LEFT)
 
 
-class Dies(InMemory):
+class Dies(InMemoryBot):
     def die(self) -> None:
         assert self.wire is not None, "it is connected"
         self.wire.is_open = False
@@ -190,7 +190,7 @@ def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> No
     ]
 
 
-class Chatty(InMemory):
+class Chatty(InMemoryBot):
     def take(self, message: Message) -> Message | None:
         if message["type"] == "welcome":
             return {"type": "ready", "match": "m", "nonce": "n"}
@@ -201,7 +201,7 @@ def test_one_that_speaks_before_it_is_spoken_to() -> None:
     assert failures(Chatty()) == [(Step.HELLO, Hint.OUT_OF_TURN)]
 
 
-class Instructs(InMemory):
+class Instructs(InMemoryBot):
     def hello(self) -> Message:
         return {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
 
@@ -210,7 +210,7 @@ def test_an_instructors_word_is_no_hello() -> None:
     assert failures(Instructs()) == [(Step.HELLO, Hint.NOT_HELLO)]
 
 
-class Once(InMemory):
+class Once(InMemoryBot):
     """Answers each question once."""
 
     def __init__(self, **said: Any) -> None:
@@ -230,7 +230,7 @@ def test_one_that_does_not_repeat_itself_goes_on_with_the_other_steps() -> None:
     ]
 
 
-class Stays(InMemory):
+class Stays(InMemoryBot):
     def closed(self, code: int | None) -> None:
         if code is not None:
             super().closed(code)
@@ -244,7 +244,7 @@ def test_one_that_does_not_come_back_is_awaited_once() -> None:
     assert "has not come back" in of(told, Step.LOST_SESSION).about
 
 
-class Forgetful(InMemory):
+class Forgetful(InMemoryBot):
     def hello(self) -> Message:
         self.session = None
         return super().hello()
@@ -256,7 +256,7 @@ def test_one_that_comes_back_as_somebody_new() -> None:
     assert (Step.LOST_CONNECTION, Hint.NO_RESUME) in found
 
 
-class FirstSession(InMemory):
+class FirstSession(InMemoryBot):
     first: str | None = None
 
     def hello(self) -> Message:
@@ -269,7 +269,7 @@ def test_one_that_keeps_its_first_session() -> None:
     assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in failures(FirstSession())
 
 
-class ComesAgain(InMemory):
+class ComesAgain(InMemoryBot):
     def closed(self, code: int | None) -> None:
         super().closed(None if code == 1000 else code)
 
@@ -278,7 +278,7 @@ def test_one_that_comes_back_after_the_end() -> None:
     assert failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
 
 
-class Stubborn(InMemory):
+class Stubborn(InMemoryBot):
     kept: Any = None
 
     def answer(self, ask: Message, value: Any) -> Message | None:
@@ -294,7 +294,7 @@ def test_one_that_repeats_what_was_refused() -> None:
 def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
     place: int,
 ) -> None:
-    class Takes(InMemory):
+    class Takes(InMemoryBot):
         def choose(self, legal: Any) -> Any:
             return legal[place]
 
@@ -304,7 +304,7 @@ def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
 
 
 def test_a_session_of_an_arena_before_is_refused_first() -> None:
-    memory = InMemory()
+    memory = InMemoryBot()
     memory.session = "of another arena"
     checked, _ = check(memory)
 
@@ -320,7 +320,7 @@ def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
     monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.05)
     monkeypatch.setattr("arena.authoring.conformance.bot._AWAITED_MS", 5_000)
 
-    class LateComer(InMemory):
+    class LateComer(InMemoryBot):
         def connect(self) -> None:
             if self.wire is None:
                 self.wire = cast(Any, self)  # once
@@ -334,7 +334,7 @@ def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
     assert of(told, Step.STARTS).took_ms >= 140
 
 
-class Nobody(InMemory):
+class Nobody(InMemoryBot):
     def connect(self) -> None:
         """It never comes."""
 
@@ -345,7 +345,7 @@ def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
 
 
-class Thinks(InMemory):
+class Thinks(InMemoryBot):
     """Takes its time, within the limits."""
 
     def answer(self, ask: Message, value: Any) -> Message | None:
@@ -394,7 +394,7 @@ def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._TOTAL_S", 0.0)
-    checked, told = check(InMemory())
+    checked, told = check(InMemoryBot())
 
     assert not checked.passed
     by_status = {one.step: one.status for one in told}
@@ -426,7 +426,7 @@ def test_what_is_being_done_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -
 # ---- Whose fault it is
 
 
-class NeverReady(InMemory):
+class NeverReady(InMemoryBot):
     def ready(self, match: Message) -> Message | None:
         return {**super().ready(match), "nonce": ""}  # type: ignore[dict-item]
 
@@ -440,7 +440,7 @@ def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
     ]
 
 
-class Sleepless(InMemory):
+class Sleepless(InMemoryBot):
     """Reads messages with its own eyes: `type` must come first."""
 
     def take(self, message: Message) -> Message | None:
@@ -451,7 +451,7 @@ def test_one_that_does_not_read_with_a_library() -> None:
     assert failures(Sleepless())[0] == (Step.ENCODING, Hint.JSON_LIBRARY)
 
 
-class Spams(InMemory):
+class Spams(InMemoryBot):
     def answer(self, ask: Message, value: Any) -> Message | None:
         answer = super().answer(ask, value)
         ready = {"type": "ready", "match": ask["match"], "nonce": "n"}
@@ -471,7 +471,7 @@ def test_too_many_repeats_in_a_second_fail() -> None:
 # ---- Closed with 1012, and lost memory
 
 
-class EndsAtRestart(InMemory):
+class EndsAtRestart(InMemoryBot):
     def closed(self, code: int | None) -> None:
         if code != 1012:
             super().closed(code)
@@ -481,7 +481,7 @@ def test_one_that_ends_when_the_arena_starts_again() -> None:
     assert failures(EndsAtRestart()) == [(Step.LOST_SESSION, Hint.NOT_BACK)]
 
 
-class Remembers(InMemory):
+class Remembers(InMemoryBot):
     """Has everything told once more."""
 
     def __init__(self, **said: Any) -> None:
@@ -520,7 +520,7 @@ def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
 def test_ids_of_matches_are_those_of_an_arena() -> None:
     ids: set[str] = set()
 
-    class Notes(InMemory):
+    class Notes(InMemoryBot):
         def take(self, message: Message) -> Message | None:
             if message["type"] in ("match", "over"):
                 ids.add(message["match"])
@@ -536,7 +536,7 @@ def test_it_gets_as_many_tables_as_it_says() -> None:
     open_now: set[str] = set()
     most = [0]
 
-    class Counts(InMemory):
+    class Counts(InMemoryBot):
         def take(self, message: Message) -> Message | None:
             if message["type"] == "match":
                 open_now.add(message["match"])
@@ -555,7 +555,7 @@ def test_it_gets_as_many_tables_as_it_says() -> None:
 # ---- Strangers
 
 
-class Visited(InMemory):
+class Visited(InMemoryBot):
     """Somebody else connects as well, each time, and says another name, or nothing."""
 
     def closed(self, code: int | None) -> None:
@@ -566,7 +566,7 @@ class Visited(InMemory):
         super().closed(code)
 
 
-class Stranger(InMemory):
+class Stranger(InMemoryBot):
     def __init__(self, name: str | None) -> None:
         super().__init__(name=name)
 
@@ -585,7 +585,7 @@ def test_strangers_do_no_harm_to_a_good_bot() -> None:
 
 
 def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
-    class Renamed(InMemory):
+    class Renamed(InMemoryBot):
         def hello(self) -> Message:
             said = super().hello()
             return {**said, "name": "other"} if "resume" in said else said
@@ -594,7 +594,7 @@ def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
 
 
 def test_a_game_that_it_does_not_offer_is_named() -> None:
-    _, told = check(InMemory(), games=("blackjack",))
+    _, told = check(InMemoryBot(), games=("blackjack",))
 
     assert "blackjack" in str(of(told, Step.HELLO).expected)
     assert of(told, Step.HELLO).came == "it offers ace_king_queen"

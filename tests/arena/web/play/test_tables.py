@@ -27,9 +27,9 @@ from arena.web.play.tables import Parlour
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
-from tests.arena.conftest import Bot, House
-from tests.arena.hall import run, turns
 from tests.arena.referee.test_timers import FakeLoop, timers
+from tests.support.fake_bots import FakeArena, FakeBot
+from tests.support.fake_host import run, turns
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=3_000, hard_ms=5_000, start_ms=2_000)
 NEAR = "10.0.0.1"
@@ -73,7 +73,7 @@ class Stand:
     """Stands in for the host and its gateway; bots are a house's."""
 
     def __init__(self, requires_token: bool = False, access: Access | None = None):
-        self.house = House()
+        self.house = FakeArena()
         self.conduct = self.house.conduct
         self.limits = LIMITS
         self.players = Players()
@@ -90,7 +90,7 @@ class Stand:
         self.crew = Crew(self)
         self.fails: ArenaError | None = None
         self.comes_at_once = True
-        self.bots: dict[str, Bot] = {}
+        self.bots: dict[str, FakeBot] = {}
         self.people = Parlour(cast(Host, self))
         self.eye = Eye()
 
@@ -134,7 +134,7 @@ class Stand:
         assert (self.people.aside, self.called) == before
         return str(caught.value)
 
-    def comes(self, name: str, *, tables: int = 1, token: str | None = None) -> Bot:
+    def comes(self, name: str, *, tables: int = 1, token: str | None = None) -> FakeBot:
         bot = self.house.bot(name, tables=tables)
         bot.player.token = token
         self.players.add(bot.player)
@@ -142,7 +142,7 @@ class Stand:
         self.people.changed()
         return bot
 
-    def arrives(self, seat: Seat) -> Bot:
+    def arrives(self, seat: Seat) -> FakeBot:
         """The person says hello."""
         return self.comes(seat.name, token=seat.token)
 

@@ -1,0 +1,242 @@
+"""A real Chromium for tests of the page: every fault that a browser can notice by itself is written down while a test looks at something else.
+
+`browser()` is the machine's own Chromium, driven by playwright. `BrowserWindow` is one window at an arena: what its console complained of, every
+host that it asked, what was fetched and how large that was; `BrowserWindow.sound()` asserts that all of it is well, that nothing is wider than the
+window, and that axe-core finds no serious fault of accessibility.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Response
+    from playwright.sync_api import Request as Asked
+
+__all__ = [
+    "PHONE",
+    "PROJECTOR",
+    "SIZES",
+    "BrowserWindow",
+    "axe_source",
+    "browser",
+    "missing",
+]
+
+PROJECTOR, PHONE = (1920, 1080), (390, 844)
+SIZES = {"projector": PROJECTOR, "phone": PHONE}
+
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+_WAIT_MS = 20_000  # for anything that is to appear, on a busy machine
+_PATHS = ("chromium", "chromium-browser", "google-chrome")
+
+_WIDER = """() => {
+  const { scrollWidth } = document.scrollingElement;
+  if (scrollWidth <= innerWidth) return [];
+  const scrolls = (one) => one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+  return [...document.body.querySelectorAll("*")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1 && !scrolls(one.parentElement))
+    .slice(0, 5)
+    .map((one) => `<${one.localName} class="${one.getAttribute("class") ?? ""}"> ends at ${Math.round(one.getBoundingClientRect().right)}`)
+    .concat(`the page is ${scrollWidth} wide, the window ${innerWidth}`);
+}"""
+_GO = """route => new Promise((done) => {
+  location.hash = route;
+  requestAnimationFrame(() => requestAnimationFrame(done));
+})"""
+_READY = (
+    "() => document.querySelector('main h1') && !document.querySelector('.loading')"
+)
+_AXE = """async () => {
+  const rules = Object.fromEntries(["target-size", "scrollable-region-focusable"].map((rule) => [rule, { enabled: true }]));
+  const at = scrollY; // what lies just below a bar that stays can be scrolled out from under it
+  scrollTo(0, 0);
+  const { violations } = await axe.run(document, { resultTypes: ["violations"], rules });
+  scrollTo(0, at);
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, help, nodes }) => `${id}: ${help}: ` + nodes.slice(0, 3).map((node) => node.html.slice(0, 200) + " " + (node.any[0]?.message ?? "")).join(" | "));
+}"""
+
+
+def missing() -> str:
+    """What is not here that a browser needs; empty if all of it is."""
+    if find_spec("playwright") is None:
+        return "playwright is not installed"
+    if _chromium() is None:
+        return "chromium is not installed"
+    return ""
+
+
+def _chromium() -> str | None:
+    return next(filter(None, map(shutil.which, _PATHS)), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """The machine's Chromium. Skips the test if there is none; where `CI` is set, fails it."""
+    if what := missing():
+        assert not os.environ.get("CI"), what
+        pytest.skip(what)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=_chromium(), args=list(_ARGUMENTS)
+        )
+        try:
+            yield chromium
+        finally:
+            chromium.close()
+
+
+@cache
+def axe_source(folder: Path) -> str | None:
+    """The text of axe-core, as npm has it; None if it cannot be had, which is a failure where `CI` is set."""
+    npm = shutil.which("npm")
+    if npm is None:
+        assert not os.environ.get("CI"), "npm is not installed"
+        return None
+    (folder / "package.json").write_text(
+        '{"private": true, "dependencies": {"axe-core": "^4"}}'
+    )
+    done = subprocess.run(
+        [npm, "install", "--no-package-lock", "--no-audit", "--no-fund"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if done.returncode:
+        assert not os.environ.get("CI"), done.stderr
+        return None
+    script = folder / "node_modules/axe-core/axe.min.js"
+    return script.read_text(encoding="utf-8")
+
+
+class BrowserWindow:
+    """A window at an arena's page, and all that was wrong in it.
+
+    Args:
+        browser: which opens it.
+        url: the arena's.
+        size: of the window.
+        axe: the text of axe-core; without it accessibility is not looked at.
+        more: what else playwright is to know: `color_scheme`, `reduced_motion`.
+    """
+
+    def __init__(
+        self,
+        browser: Browser,
+        url: str,
+        size: tuple[int, int] = PROJECTOR,
+        axe: str | None = None,
+        **more: Any,
+    ) -> None:
+        width, height = size
+        self.url, self.size = url, size
+        self.faults: list[str] = []
+        self.fetched: dict[str, int] = {}
+        self._axe = axe
+        self._context = browser.new_context(
+            viewport={"width": width, "height": height}, **more
+        )
+        self._context.set_default_timeout(_WAIT_MS)
+        self._context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.page: Page = self._context.new_page()
+        self._expected: re.Pattern[str] | None = None
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("request", self._on_request)
+        self.page.on("response", self._on_response)
+        self.page.on("websocket", lambda socket: self._on_host(socket.url))
+
+    def close(self) -> None:
+        """Close the window."""
+        self._context.close()
+
+    def to(self, route: str = "#/") -> Page:
+        """Open a view, as if its link had been clicked, and wait for it; the first one loads the page."""
+        if self.page.url.startswith(self.url):
+            self.page.evaluate(_GO, route)
+        else:
+            self.page.goto(f"{self.url}/{route}")
+        self.page.wait_for_function(_READY)
+        return self.page
+
+    def offline(self, is_off: bool) -> None:
+        """Cut the window off from the network, or connect it again."""
+        self._context.set_offline(is_off)
+
+    @contextmanager
+    def expecting(self, pattern: str) -> Iterator[None]:
+        """Complaints that match are meant meanwhile: that an arena refuses something is logged by every browser."""
+        self._expected = re.compile(pattern) if pattern else None
+        try:
+            yield
+        finally:
+            self._expected = None
+
+    def sound(self, what: str) -> None:
+        """Nothing was wrong so far, and nothing is with what is shown just now."""
+        faults, self.faults = self.faults, []
+        assert faults == [], f"{what}: {faults}"
+        wider = self.page.evaluate(_WIDER)
+        assert wider == [], f"{what} at {self.size}: {wider}"
+        if self._axe is not None:
+            if not self.page.evaluate("() => 'axe' in window"):
+                self.page.evaluate(self._axe)
+            found = self.page.evaluate(_AXE)
+            assert found == [], f"{what} at {self.size}: {'; '.join(found)}"
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type not in ("error", "warning"):
+            return
+        said = f"console: {message.text} {json.dumps(message.location)}"
+        if self._expected is None or not self._expected.search(said):
+            self.faults.append(said)
+
+    def _on_request(self, request: Asked) -> None:
+        self._on_host(request.url)
+
+    def _on_host(self, url: str) -> None:
+        if urlsplit(url).scheme in ("data", "blob"):
+            return
+        if urlsplit(url).netloc != urlsplit(self.url).netloc:
+            self.faults.append(f"asked another host: {url}")
+
+    def _on_response(self, response: Response) -> None:
+        path = urlsplit(response.url).path
+        if response.status == 200 and not path.startswith("/api/"):
+            self.fetched.setdefault(path, 0)
+
+    def sizes(self, *, compressed: bool) -> dict[str, int]:
+        """How many bytes each file of the page has that was fetched so far."""
+        headers = {"Accept-Encoding": "gzip" if compressed else "identity"}
+        for path in self.fetched:
+            with urlopen(Request(self.url + path, headers=headers)) as file:
+                self.fetched[path] = len(file.read())
+        return dict(self.fetched)

@@ -1,0 +1,351 @@
+"""A small class at an arena with its page: what browsers look at in tests, in screenshots and in measurements.
+
+`ClassWithPage` starts `arena serve --config` as a process, puts a class on the roster, and has it play a competition in each of the five games; one
+of the class offends in all of them. Others think before they answer, so that there are matches that go on for as long as somebody looks.
+`python -m tests.support.class_with_page FILE.json --url ws://…` are those slow ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+from bots.client import Client
+from protocol.strategy import find
+from tests.support import arena_process
+from tests.support.student_bots import student
+
+__all__ = ["GAMES", "LONG", "ROGUE", "ClassWithPage", "main"]
+
+GAMES = {
+    "ace_king_queen": ("honest", "bluffer", "nash", "random"),
+    "gin_rummy": ("simple", "patient", "expert", "random"),
+    "high_low": ("timid", "bold", "counter", "random"),
+    "three_card_poker": ("always", "q64", "doubler", "random"),
+    "blackjack": ("simple", "counting", "competitor", "simple"),
+}
+"""What the class has handed in."""
+
+ROGUE = "Mallory"
+LONG = "Wolfeschlegelsteinhausenbergerdorff-Maximiliane-Theodora-the-2nd"
+"""As long as a name may be."""
+
+_NAMES = (LONG, "Ada", "Ben", "Çem Öztürk", "李小龍", "Eva", "Fay", "Gus")
+_SLOW = ("Slow Sam", "Slow Sue", "Slow Sid", "Slow Sol")
+_PAUSE_S = 0.8
+_READY_S = 60.0
+_PLAYED_S = 120.0
+
+_CONFIG = """
+[serve]
+port = 0
+db = "class.db"
+{serve}
+
+[limits]
+decision_ms = 5000
+bank_ms = 60000
+hard_ms = 20000
+grace_ms = 3000
+"""
+_RUN = """
+[[run]]
+name = {name}
+game = "{game}"
+players = {players}
+matches = {matches}
+wait_s = 20
+settings = {settings}
+"""
+_SETTINGS = {
+    "ace_king_queen": ("{ hands = 20 }", "{ hands = 1000000 }"),
+    "gin_rummy": ("{ target = 25, max_rounds = 4 }", "{ games = 1000 }"),
+    "high_low": (
+        "{ gap = 40, max_shuffles = 4 }",
+        "{ gap = 1000000, max_shuffles = 10000 }",
+    ),
+    "three_card_poker": (
+        "{ stake = 100, goal = 200, rounds = 40 }",
+        "{ stake = 1000000, rounds = 1000000 }",
+    ),
+    "blackjack": ("{ hands = 40 }", "{ bankroll = 1000000, hands = 1000000 }"),
+}
+_MATCHES = {"three_card_poker": 8, "blackjack": 8}
+
+
+class ClassWithPage:
+    """Use it as a context: inside, `url` is the arena's page.
+
+    Args:
+        folder: where everything is.
+        live: in which games matches go on and on.
+        serve: more lines for the arena's `[serve]`, in TOML.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        live: Sequence[str] = ("ace_king_queen",),
+        serve: str = "",
+    ) -> None:
+        self.url = ""
+        self.tokens: dict[str, str] = {}
+        self.instructor = ""
+        self._folder = folder
+        self._live = live
+        self._serve = serve
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> ClassWithPage:
+        """Start it all."""
+        self._enrol()
+        self._configure()
+        arena = self._start("-m", "arena", "serve", "--config", "class.toml")
+        try:
+            self.url = self._address(arena)
+            self._come()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Send everybody home."""
+        for process in reversed(self._processes):
+            process.terminate()
+        for process in self._processes:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def said(self) -> str:
+        """What the arena has said to people."""
+        return (self._folder / "arena.err").read_text(encoding="utf-8")
+
+    def document(self, path: str, token: str | None = None) -> Any:
+        """A document of the arena's, as the page reads it."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        with urlopen(Request(f"{self.url}{path}", headers=headers), timeout=20) as it:
+            return json.load(it)
+
+    def until(
+        self, holds: Callable[[], bool], what: str, within_s: float = _PLAYED_S
+    ) -> None:
+        """Wait for something that the class brings about."""
+        end = time.monotonic() + within_s
+        while not holds():
+            assert time.monotonic() < end, f"{what} never came; {self.said()[-2000:]}"
+            time.sleep(0.1)
+
+    def competitions(self) -> dict[str, dict[str, Any]]:
+        """All competitions by the name of their run."""
+        listed = self.document("/api/competitions.json")["competitions"]
+        return {one["run"]: one for one in listed}
+
+    def started(self) -> int:
+        """How many competitions there have been."""
+        return len(self.document("/api/competitions.json")["competitions"])
+
+    def out(self, run: str) -> set[str]:
+        """Who is out of a competition."""
+        id_ = self.competitions()[run]["id"]
+        verdicts = self.document(f"/api/competitions/{id_}.json")["verdicts"]
+        return {one["bot"] for one in verdicts}
+
+    def played(self) -> None:
+        """Wait until the five competitions are over."""
+
+        def all_over() -> bool:
+            states = {run: one["state"] for run, one in self.competitions().items()}
+            return all(states.get(f"{game}-cup") == "finished" for game in GAMES)
+
+        self.until(all_over, "the end of the five cups")
+
+    def route(self, *parts: object) -> str:
+        """The address of a view, as arena/web/page/route.js has it."""
+        return "#/" + "/".join(quote(str(part), safe="") for part in parts)
+
+    def views(self, game: str) -> dict[str, str]:
+        """Where everything about one game's cup can be looked at."""
+        id_ = self.competitions()[f"{game}-cup"]["id"]
+        document = self.document(f"/api/competitions/{id_}.json")
+        listed = self.document(f"/api/competitions/{id_}/matches.json")["matches"]
+        found = {
+            "competition": self.route("c", id_),
+            "matches": self.route("c", id_, "matches"),
+            "verdicts": self.route("c", id_, "verdicts"),
+            "rules": self.route("c", id_, "rules"),
+            "bot": self.route("c", id_, "bot", LONG),
+            "rogue": self.route("c", id_, "bot", ROGUE),
+            "match": self.route("m", self.fair(listed)["id"]),
+        }
+        if document["form"] == "round_robin":
+            found["cross"] = self.route("c", id_, "cross")
+            found["pairing"] = self.route("c", id_, "pairing", LONG, "Ada")
+        if document["form"] == "elimination":
+            found["standings"] = self.route("c", id_, "standings")
+        return found
+
+    def fair(self, listed: list[dict[str, Any]]) -> dict[str, Any]:
+        """A match of them that was played to its end."""
+        return next(one for one in listed if one["kind"] == "completed")
+
+    def at_table(self) -> dict[str, str]:
+        """The matches that go on and on, by game; people who play are in no competition."""
+        live: dict[str, str] = {}
+
+        def all_there() -> bool:
+            matches = self.document("/api/lobby.json")["matches"]
+            live.update(
+                {one["game"]: one["match"] for one in matches if one["competition"]}
+            )
+            return live.keys() >= set(self._live)
+
+        self.until(all_there, "a match in every game that is to be seen live")
+        return live
+
+    # ---- before
+
+    def _enrol(self) -> None:
+        people, tokens = self._folder / "class.csv", self._folder / "tokens.csv"
+        lines = ["name", *_NAMES, ROGUE, *_SLOW]
+        people.write_text("\n".join(lines), encoding="utf-8")
+        database = ("--db", str(self._folder / "class.db"))
+        arena_process.printed(
+            "roster", "import", str(people), *database, "--tokens", str(tokens)
+        )
+        with tokens.open(encoding="utf-8-sig", newline="") as file:
+            self.tokens = {row["name"]: row["token"] for row in csv.DictReader(file)}
+        self.instructor = arena_process.printed("roster", "instructor", *database)[
+            "token"
+        ]
+
+    def _configure(self) -> None:
+        config = _CONFIG.format(serve=self._serve)
+        everybody = [*_NAMES, ROGUE]
+        for game, (short, endless) in _SETTINGS.items():
+            matches = _MATCHES.get(game, 2 if game == "ace_king_queen" else 1)
+            config += _run(f"{game}-cup", game, everybody, matches, short)
+            if game in self._live:
+                names = _SLOW[: _seats(game)]
+                config += _run(f"{game}-live", game, names, 1, endless)
+        (self._folder / "class.toml").write_text(config, encoding="utf-8")
+
+    def _address(self, arena: subprocess.Popen[bytes]) -> str:
+        end = time.monotonic() + _READY_S
+        while arena.poll() is None and time.monotonic() < end:
+            if "arena at " in (said := self.said()):
+                url = said.partition("arena at ")[2].split()[0]
+                return url.replace("ws", "http", 1).rstrip("/")
+            time.sleep(0.05)
+        raise AssertionError(self.said())
+
+    def _come(self) -> None:
+        honest = [self._one(name, number) for number, name in enumerate(_NAMES)]
+        self._bots("tests.support.student_bots", "class", honest)
+        rogue = student(
+            ROGUE, dict.fromkeys(GAMES, "rogue-illegal"), token=self.tokens[ROGUE]
+        )
+        self._bots("tests.support.student_bots", "rogue", [rogue])
+        slow = [self._one(name, number) for number, name in enumerate(_SLOW)]
+        if self._live:
+            self._bots("tests.support.class_with_page", "slow", slow)
+
+    def _one(self, name: str, number: int) -> dict[str, Any]:
+        bots = {game: bots[number % len(bots)] for game, bots in GAMES.items()}
+        return student(name, bots, tables=8, token=self.tokens[name])
+
+    def _bots(self, program: str, name: str, students: list[dict[str, Any]]) -> None:
+        file = self._folder / f"{name}.json"
+        file.write_text(json.dumps(students), encoding="utf-8")
+        self._start("-m", program, str(file), "--url", self.url.replace("http", "ws"))
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        errors = "arena.err" if not self._processes else "bots.err"
+        self._processes.append(arena_process.start(self._folder, errors, *words))
+        return self._processes[-1]
+
+
+def _seats(game: str) -> int:
+    """How many sit at a table of that game."""
+    return {"high_low": 4, "three_card_poker": 1, "blackjack": 1}.get(game, 2)
+
+
+def _run(
+    name: str, game: str, players: Sequence[str], matches: int, settings: str
+) -> str:
+    quoted = json.dumps(list(players), ensure_ascii=False)
+    return _RUN.format(
+        name=json.dumps(name),
+        game=game,
+        players=quoted,
+        matches=matches,
+        settings=settings,
+    )
+
+
+def _thinking(game: str, bot: str) -> type[Any]:
+    """A house bot that takes its time."""
+    quick = find(game, bot)
+
+    class Slow(quick):  # type: ignore[misc, valid-type]
+        def decide(self, question: Any) -> object:
+            time.sleep(_PAUSE_S)
+            return super().decide(question)
+
+    return Slow
+
+
+async def _play(students: list[dict[str, Any]], url: str) -> None:
+    me = asyncio.current_task()
+    assert me is not None, "we run in one"
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
+    clients = [
+        Client(
+            url,
+            one["name"],
+            {game: _thinking(game, bot) for game, bot in one["bots"].items()},
+            token=one["token"],
+            tables=one["tables"],
+        )
+        for one in students
+    ]
+    await asyncio.gather(*(client.run() for client in clients))
+
+
+def main() -> int:
+    """Read the command line and play slowly."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--url", required=True)
+    options = parser.parse_args()
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(_play(json.loads(options.file.read_text()), options.url))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+"""Databases for tests: files, and a real PostgreSQL server that is started for them and goes with them.
+
+The server runs without fsync, as nobody cuts the power during a test, and as another user where the tests are root's, as it refuses to be
+root. It ends with this process, however that ends. Where its programs or psycopg are missing, tests that need it are skipped;
+where `CI` is set they fail.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib.util
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.support.arena_process import free_port
+
+__all__ = [
+    "PASSWORD",
+    "Server",
+    "anybody",
+    "database",
+    "needed",
+    "postgres",
+    "postgres_server",
+    "public",
+    "rows",
+]
+
+PASSWORD = "a secret"
+_READY_S = 60.0
+
+
+class Server:
+    """A PostgreSQL server in a directory of its own, on a socket there and on a port of 127.0.0.1.
+
+    Args:
+        bin_: where its programs are.
+        fsync: whether commits wait for the disk.
+    """
+
+    def __init__(self, bin_: Path, *, fsync: bool = False) -> None:
+        self._bin = bin_
+        self._numbers = itertools.count(1)
+        self._user = _other_user()
+        # Not pytest's: others may not look in there. Its name is short, as a socket's must be.
+        self.folder = Path(tempfile.mkdtemp(prefix="pg-"))
+        (self.folder / "password").write_text(PASSWORD)
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+            shutil.chown(self.folder / "password", self._user)
+        self.port = free_port()
+        self._run(
+            "initdb",
+            *("--pgdata", "data", "--username", "arena", "--encoding", "UTF8"),
+            *("--locale", "C", "--auth-local", "trust", "--no-sync"),
+            *("--auth-host", "scram-sha-256", "--pwfile", "password"),
+        )
+        self._options = [
+            *("-c", f"unix_socket_directories={self.folder}"),
+            *("-c", "listen_addresses=127.0.0.1", "-c", f"port={self.port}"),
+            *("-c", f"fsync={'on' if fsync else 'off'}", "-c", "max_connections=50"),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    def url(self, name: str | None = None) -> str:
+        """The address of a new database, or of the one of that name."""
+        if name is None:
+            name = f"arena_{next(self._numbers)}"
+            self.execute(f"CREATE DATABASE {name}")
+        return f"postgresql+psycopg://arena@/{name}?host={self.folder}&port={self.port}"
+
+    def tcp(self, url: str, password: str = PASSWORD) -> str:
+        """The same over TCP, where it wants a password."""
+        made = sa.make_url(url).set(host="127.0.0.1", port=self.port, query={})
+        return made.set(password=password).render_as_string(hide_password=False)
+
+    def execute(self, statement: str, name: str = "postgres") -> list[Any]:
+        """What it says to a statement, outside of transactions."""
+        import psycopg  # an extra
+
+        address = f"host={self.folder} port={self.port} user=arena dbname={name}"
+        with closing(psycopg.connect(address, autocommit=True)) as connection:
+            cursor = connection.execute(statement.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        # The shell ends it when the pipe from here is closed, be it because we have died.
+        with (self.folder / "log").open("ab") as log:
+            self._process = process = subprocess.Popen(
+                [
+                    *("sh", "-c", '"$@" & read _; kill -INT $!; wait $!', "sh"),
+                    *(str(self._bin / "postgres"), "-D", "data", *self._options),
+                ],
+                cwd=self.folder,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                **self._as_user(),
+            )
+        give_up_at = time.monotonic() + _READY_S
+        while not self._is_ready():
+            assert process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < give_up_at, (self.folder / "log").read_text()
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End it; whoever is connected is not any more."""
+        if self._process is not None:
+            assert self._process.stdin is not None, "it was made with one"
+            self._process.stdin.close()
+            self._process.wait(_READY_S)
+            self._process = None
+
+    def remove(self) -> None:
+        """End it, and remove all that it had."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _is_ready(self) -> bool:
+        import psycopg  # an extra
+
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _run(self, program: str, *argv: str) -> None:
+        subprocess.run(
+            [self._bin / program, *argv],
+            check=True,
+            cwd=self.folder,
+            stdout=subprocess.DEVNULL,
+            **self._as_user(),
+        )
+
+    def _as_user(self) -> dict[str, Any]:
+        return {} if self._user is None else {"user": self._user, "extra_groups": []}
+
+
+def _other_user() -> str | None:
+    """Who is to run a server that refuses to be root."""
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    import pwd
+
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _programs() -> Path | None:
+    """Where PostgreSQL's server is: Debian does not put it on the path."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    return None
+
+
+@functools.cache
+def postgres_server(*, fsync: bool = False) -> Server | str:
+    """The server of this process, started when it is first wanted; or why there is none."""
+    if sys.platform == "win32":
+        return "the server's shell is not there on Windows"
+    if importlib.util.find_spec("psycopg") is None:
+        return "psycopg is not installed"
+    programs = _programs()
+    if programs is None:
+        return "PostgreSQL's initdb and postgres are not installed"
+    server = Server(programs, fsync=fsync)
+    atexit.register(server.remove)
+    return server
+
+
+def needed() -> Server:
+    """The server, or the test is skipped, and where `CI` is set fails."""
+    server = postgres_server()
+    if isinstance(server, str):
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(server)
+    return server
+
+
+def rows(where: str | Path, query: str) -> list[Any]:
+    """What another program reads in a database; changes are committed."""
+    url = str(where) if "://" in str(where) else f"sqlite:///{where}"
+    engine = sa.create_engine(url)
+    try:
+        with engine.begin() as connection:
+            result = connection.exec_driver_sql(query)
+            return [tuple(row) for row in result] if result.returns_rows else []
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def anybody() -> Iterator[None]:
+    """Not root, whom no permission stops."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that anybody finds: pytest's own are for their owner."""
+    folder = Path(tempfile.mkdtemp(prefix="public-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres() -> Server:
+    """A real server."""
+    return needed()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a new database is to be: the same test on either kind."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "arena.db")
+        return
+    yield needed().url()

@@ -1,0 +1,269 @@
+"""Bots without sockets: players whose frames are caught, and matches of theirs on a clock that tests set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+from arena.engine.match import MatchResult
+from arena.engine.rules import Game
+from arena.games import GAMES
+from arena.referee.bot_session import Player
+from arena.referee.clock import TICK_S
+from arena.referee.live_match import Table
+from arena.referee.referee import Conduct
+from arena.server.websocket import Connection
+from protocol.codec import Encoding, decode_from_arena
+from protocol.messages import (
+    VERSION,
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Hello,
+    Limits,
+    Match,
+    Ready,
+    Verdict,
+    Welcome,
+)
+from protocol.vocabulary import Range
+
+__all__ = ["LIMITS", "FakeArena", "FakeBot", "FakeBotConnection", "FakeBotProcess"]
+
+LIMITS = Limits(
+    decision_ms=1000, bank_ms=3000, hard_ms=5000, start_ms=2000, grace_ms=1000
+)
+
+
+class FakeBotConnection:
+    """Stands in for a connection: keeps what is written; its bot is behind as long as more than `room` bytes are not read."""
+
+    address = "10.0.0.1"
+    has_link = True
+    min_rtt_ms = 0.5
+
+    def __init__(
+        self, encoding: Encoding = Encoding.JSON, room: float = math.inf
+    ) -> None:
+        self.encoding = encoding
+        self.room = room
+        self.pings: list[bytes] = []
+        self.silent: float | None = None  # since when
+        self.frames: list[bytes] = []
+        self.games: dict[str, str] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        return sum(map(len, self.frames)) > self.room
+
+    def send(self, frame: bytes, encoding: Encoding) -> None:
+        assert encoding is self.encoding
+        self.frames.append(frame)
+
+    def ping(self, payload: bytes) -> None:
+        self.pings.append(payload)
+
+    def silent_since(self, now: float) -> float | None:
+        return self.silent
+
+    def read(self) -> list[ArenaMessage]:
+        """The messages in all frames that were written since the last call."""
+        frames, self.frames = self.frames, []
+        messages: list[ArenaMessage] = []
+        for frame in frames:
+            for message in decode_from_arena(
+                frame, self.encoding, self.games.__getitem__
+            ):
+                if isinstance(message, Match):
+                    self.games[message.match] = message.game
+                messages.append(message)
+        return messages
+
+
+class FakeBotProcess:
+    """Stands in for the processes of a bot that the arena has launched."""
+
+    enforced = "time, memory and processes (sampled)"
+    is_metered = True
+
+    def __init__(self) -> None:
+        self.used_ms = 0.0
+        self.looks = 0
+
+    def cpu_ms(self) -> float:
+        self.looks += 1
+        return self.used_ms
+
+    def tail(self) -> str:
+        return "the last that it said"
+
+
+class FakeBot:
+    """A bot at its end of a wire, and the player that the arena has for it."""
+
+    def __init__(
+        self,
+        name: str = "ann",
+        *,
+        tables: int = 1,
+        batch: bool = True,
+        encoding: Encoding = Encoding.JSON,
+        clock: Callable[[], float] = lambda: 0.0,
+        on_dirty: Callable[[Player], None] = lambda player: None,
+        lag_s: Callable[[], float] = lambda: 0.0,
+        process: FakeBotProcess | None = None,
+    ) -> None:
+        self.clock = clock
+        self.lag_s = lag_s
+        self.process = process
+        self.hello = Hello(VERSION, name, tuple(GAMES), tables=tables, batch=batch)
+        self.wire = FakeBotConnection(encoding)
+        self.player = Player(
+            self.hello,
+            cast(Connection, self.wire),
+            512,
+            on_dirty,
+            process=process,
+        )
+        self.player.session.note(self.hello)
+        self._welcome()
+        self.reads()
+
+    def reads(self) -> list[ArenaMessage]:
+        """All that has come since the last call; what waits in the outbox is written first."""
+        self.player.flush(self.clock(), self.lag_s())
+        return self.wire.read()
+
+    def reads_on(self) -> list[ArenaMessage]:
+        """The same, until nothing more comes."""
+        messages: list[ArenaMessage] = []
+        while new := self.reads():
+            messages += new
+        return messages
+
+    def asks(self) -> list[Ask]:
+        """The questions among it."""
+        return [message for message in self.reads() if isinstance(message, Ask)]
+
+    def goes(self) -> None:
+        """The connection is lost."""
+        self.player.disconnected()
+        self.player.lost(self.clock(), self.lag_s())
+
+    def comes_back(self, first: int | None = None, room: float = math.inf) -> None:
+        """It resumes its session over another connection, having forgotten all but the first questions of every match."""
+        games = self.wire.games
+        self.wire = FakeBotConnection(self.wire.encoding, room)
+        self.wire.games = games
+        self.player.resumed(self.hello, cast(Connection, self.wire))
+        self.player.session.note(self.hello)
+        self._welcome()
+        self.player.missed.repeat(first)
+
+    def _welcome(self) -> None:
+        self.player.send(
+            Welcome(VERSION, self.player.name, self.player.secret, Limits())
+        )
+
+
+class FakeArena:
+    """Matches between bots without sockets; `now` is the time, in seconds.
+
+    While it is set forward the arena's loop comes round in time; `held_up` is for when it does not.
+    """
+
+    def __init__(self) -> None:
+        self._now = 100.0
+        self.conduct = Conduct(lambda: self._now)
+        self.results: list[tuple[Table, MatchResult, Verdict | None]] = []
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    @now.setter
+    def now(self, then: float) -> None:
+        while self._now < then:
+            self._now = min(then, self._now + TICK_S)
+            self.conduct.lag.tick(self._now)
+
+    def held_up(self, seconds: float) -> None:
+        """The arena has something else to do for so long."""
+        self._now += seconds
+
+    def bot(self, name: str = "ann", **options: Any) -> FakeBot:
+        """A bot that is connected here."""
+        return FakeBot(
+            name,
+            clock=lambda: self.now,
+            lag_s=lambda: self.conduct.lag.total_s(self.now),
+            **options,
+        )
+
+    def launched(self, name: str = "ann", **options: Any) -> FakeBot:
+        """A bot that the arena has launched."""
+        return self.bot(name, process=FakeBotProcess(), **options)
+
+    def computes(self, bot: FakeBot, seconds: float) -> None:
+        """So much time passes, in which one of the bot's threads is at work."""
+        assert bot.process is not None, "only of what the arena has launched"
+        self.now += seconds
+        bot.process.used_ms += seconds * 1000
+
+    def passes(self, seconds: float) -> None:
+        """So much time passes, in which deadlines are kept."""
+        until = self.now + seconds
+        while self.now < until:
+            self.now = min(until, self.now + TICK_S)
+            self.conduct.tick()
+
+    def open(
+        self,
+        *bots: FakeBot,
+        game: str | Game = "ace_king_queen",
+        limits: Limits = LIMITS,
+        **settings: object,
+    ) -> Table:
+        rules = GAMES[game] if isinstance(game, str) else game
+        return self.conduct.open(
+            rules,
+            rules.vocabulary.read_settings(settings),
+            [bot.player for bot in bots],
+            limits,
+            lambda *over: self.results.append(over),
+        )
+
+    def say(self, bot: FakeBot, message: BotMessage) -> None:
+        """A message comes in, as the gateway would let it through."""
+        if bot.player.session.note(message):
+            if isinstance(message, Answer):
+                self.conduct.answer(bot.player, message, self.now)
+            elif isinstance(message, Ready):
+                self.conduct.ready(bot.player, message)
+
+    def sit(self, *bots: FakeBot) -> None:
+        """Everybody reads the invitations and is ready."""
+        for bot in dict.fromkeys(bots):  # it may sit at both sides
+            for message in bot.reads():
+                if isinstance(message, Match):
+                    self.say(bot, Ready(message.match, f"nonce of {bot.player.name}"))
+
+    def answer(self, bot: FakeBot, ask: Ask, value: Any = None) -> None:
+        """Answer a question, with what is legal first if nothing else is said."""
+        if value is None:
+            legal = ask.question.choices
+            value = legal.min if isinstance(legal, Range) else legal[0]
+        self.say(bot, Answer(ask.match, ask.ask, value))
+
+    def play_out(self, *bots: FakeBot) -> None:
+        """Answer all that is asked until nothing is."""
+        while sum(self._turn(bot) for bot in bots):
+            pass
+
+    def _turn(self, bot: FakeBot) -> bool:
+        asks = bot.asks()
+        for ask in asks:
+            self.answer(bot, ask)
+        return bool(asks)

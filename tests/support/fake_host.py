@@ -1,0 +1,417 @@
+"""Competitions without sockets or processes: the bots of a hall answer in this process, one turn of the event loop later.
+
+`FakeStore` stands in for the store and keeps what it is given, so that a competition can be gone on with from any row of it. `FakeHost` stands
+in for the host: it passes on who comes and goes, and who is free again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from arena.competitions.competition import Competition
+from arena.competitions.ledger import Ledger, Report
+from arena.competitions.listener import Listener
+from arena.competitions.table_sharing import in_turn
+from arena.engine.match import MatchResult, Result
+from arena.engine.verdict import FORGIVABLE, Finding
+from arena.formats.schedule import Outcome, Pairing
+from arena.formats.spec import Plan, plan_of
+from arena.games import GAMES
+from arena.referee.bot_session import Player
+from arena.referee.sessions import Players
+from arena.referee.timers import Timers
+from arena.server.gateway import Gateway
+from arena.storage.store import Act, Played, State, Store
+from protocol.errors import StoreFailed
+from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
+from protocol.vocabulary import Range
+
+if TYPE_CHECKING:
+    from tests.support.fake_bots import FakeArena, FakeBot
+
+__all__ = [
+    "SHORT",
+    "SOON",
+    "TIMEOUT_S",
+    "FakeHost",
+    "FakeStore",
+    "act",
+    "failing",
+    "first_legal",
+    "illegal",
+    "in_time",
+    "run",
+    "silent",
+    "turns",
+]
+
+Plays = Callable[[Ask], object]
+
+SHORT: dict[str, dict[str, object]] = {
+    "ace_king_queen": {"hands": 4},
+    "gin_rummy": {"max_rounds": 1},
+    "high_low": {"max_shuffles": 1},
+    "three_card_poker": {"rounds": 3},
+    "blackjack": {"hands": 3},
+}
+SOON = 0.001
+"""For bots that do not come: nobody waits for them."""
+
+TIMEOUT_S = 20.0  # nothing here takes more than a second
+
+
+def first_legal(ask: Ask) -> object:
+    legal = ask.question.choices
+    return legal.min if isinstance(legal, Range) else legal[0]
+
+
+def illegal(ask: Ask) -> object:
+    return "all in"
+
+
+def silent(ask: Ask) -> object:
+    return None
+
+
+def act(what: str, who: str = "Eva", **about: Any) -> Act:
+    """What an instructor did."""
+    return Act(
+        competition="c", at=0.0, who=who, what=what, text=f"{what} by {who}", **about
+    )
+
+
+async def turns(count: int = 100) -> None:
+    """Let everything happen that can."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def in_time(work: Awaitable[Any]) -> Any:
+    """Its result, or an error if it takes for ever."""
+    async with asyncio.timeout(TIMEOUT_S):
+        return await work
+
+
+class FakeStore:
+    """Stands in for the store: keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.matches: list[tuple[tuple[str, ...], MatchResult]] = []
+        self.verdicts: list[Verdict] = []
+        self.rows: list[Played] = []
+        self.acts: list[Act] = []
+        self.finished: list[Any] = []
+        self.fails_at: int | None = None
+        self.fails_to_act = False
+        self.on_match: Callable[[], None] = lambda: None
+
+    def match_finished(
+        self,
+        competition: str,
+        pairing: int,
+        match: str,
+        players: tuple[str, ...],
+        result: MatchResult,
+        started_at: float,
+        finished_at: float,
+        verdict: Verdict | None = None,
+        others: Sequence[Verdict] = (),
+    ) -> Played:
+        if len(self.matches) == self.fails_at:
+            raise StoreFailed("the disk is full")
+        counts = result.termination.kind is not Ending.VOID
+        again = [row.pairing for row in self.results(competition)]
+        assert not (counts and pairing in again), "the database would refuse it"
+        assert result.record.termination == result.termination
+        self.matches.append((players, result))
+        played = Played(
+            number=len(self.rows) + 1,
+            id=match,
+            competition=competition,
+            pairing=pairing,
+            counts=counts,
+            game=result.record.game,
+            players=players,
+            result=Result(
+                result.scores, result.points, result.termination, result.also_out
+            ),
+            started_at=started_at,
+            finished_at=finished_at,
+            digest="",
+        )
+        self.rows.append(played)
+        if verdict is not None:
+            self.verdicts += (verdict, *others)
+        self.on_match()
+        return played
+
+    async def flushed(self) -> None:
+        """All of it is there at once."""
+
+    def competition_finished(
+        self,
+        competition: str,
+        finished_at: float,
+        ranking: Any = (),
+        state: State = State.FINISHED,
+        act: Act | None = None,
+    ) -> None:
+        self.finished.append((competition, finished_at, ranking, state))
+        if act is not None:
+            self.acted(act)
+
+    def acted(self, act: Act) -> None:
+        if self.fails_to_act:
+            raise StoreFailed("the disk is full")
+        self.acts.append(act)
+
+    def state_changed(self, competition: str, state: State, act: Act) -> None:
+        self.acted(act)
+
+    def taken_back(self, competition: str, match: str, act: Act) -> None:
+        self.acted(act)
+        assert match in [row.id for row in self.rows if row.counts]
+        self.rows = [
+            msgspec.structs.replace(row, counts=row.counts and row.id != match)
+            for row in self.rows
+        ]
+
+    def played(self, match: str) -> Played:
+        """A match that is over."""
+        return next(row for row in self.rows if row.id == match)
+
+    def results(self, competition: str = "c") -> list[Played]:
+        """Those that count."""
+        return [
+            row for row in self.rows if row.counts and row.competition == competition
+        ]
+
+    def counted(self) -> Counter[tuple[str, ...]]:
+        """How often which bots have met in a match that ran its course."""
+        return Counter(
+            tuple(sorted(players))
+            for players, result in self.matches
+            if result.termination.kind is Ending.COMPLETED
+        )
+
+    def kinds(self) -> Counter[Ending]:
+        """How the matches ended."""
+        return Counter(result.termination.kind for _, result in self.matches)
+
+
+class _RecordingListener(Listener):
+    """Keeps what a competition tells, and has the others told who is free."""
+
+    def __init__(self, hall: FakeHost) -> None:
+        self._hall = hall
+
+    def freed(self, names: Sequence[str]) -> None:
+        asyncio.get_running_loop().call_soon(self._hall.seat, names)
+
+    def ruled(self, verdict: Verdict) -> None:
+        self._hall.told.append(verdict)
+
+    def matched(
+        self, ledger: Ledger, match: str, pairing: Pairing, result: Result
+    ) -> None:
+        self._hall.matched.append((ledger.id, Outcome(pairing, result)))
+
+    def told(self, text: str) -> None:
+        self._hall.lines.append(text)
+
+    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+        return (self._hall.guests | self._hall.people) - set(fillers)
+
+    def is_aside(self, name: str) -> bool:
+        return name in self._hall.people
+
+
+class FakeHost:
+    """Bots that are connected, and the competitions that they play."""
+
+    def __init__(self, house: FakeArena) -> None:
+        self.house = house
+        self.players = Players()
+        self.book = FakeStore()
+        self.competitions: list[Competition] = []
+        self.most_chairs: Counter[str] = Counter()
+        self.called: list[str] = []
+        self.guests: set[str] = set()
+        self.people: set[str] = set()
+        self.heard: list[str] = []
+        self.told: list[Verdict] = []
+        self.lines: list[str] = []
+        self.matched: list[tuple[str, Outcome]] = []
+        self.wall_s = 0.0
+        self._plays: dict[Player, tuple[FakeBot, Plays]] = {}
+
+    @property
+    def competition(self) -> Competition:
+        """The last that was set up."""
+        return self.competitions[-1]
+
+    def seat(self, names: Sequence[str]) -> None:
+        for competition in in_turn(self.competitions):
+            competition.seat(names)
+
+    def changed(self) -> None:
+        names = self.players.take_moved()
+        for competition in in_turn(self.competitions):
+            competition.changed(names)
+
+    def comes(self, name: str, plays: Plays = first_legal, tables: int = 1) -> FakeBot:
+        """A bot connects."""
+        bot = self.house.bot(name, tables=tables, on_dirty=self._serve_soon)
+        self._plays[bot.player] = (bot, plays)
+        self.players.add(bot.player)
+        self._serve_soon(bot.player)
+        self.changed()
+        return bot
+
+    def come(self, *names: str, plays: Plays = first_legal, tables: int = 1) -> None:
+        """Several connect."""
+        for name in names:
+            self.comes(name, plays, tables)
+
+    def leaves(self, name: str) -> None:
+        """A bot goes that sits nowhere; it may come back."""
+        self.players.remove(self.players[name])
+        self.changed()
+
+    def plays(self, name: str, plays: Plays) -> None:
+        """From now on a bot plays otherwise; also what it has been asked before."""
+        player = self.players[name]
+        bot, _ = self._plays[player]
+        self._plays[player] = (bot, plays)
+        for chair in tuple(player.chairs.values()):
+            if chair.ask is not None and (value := plays(chair.ask)) is not None:
+                self._answer(bot, chair.ask, value)
+
+    def offends(self, name: str, finding: Finding) -> None:
+        """A bot is gone for good by an offence that was not found at a table, as the gateway would rule."""
+        player = self.players[name]
+        player.leaving = True
+        self.house.conduct.offence(player, finding)
+        self.players.remove(player)
+        if finding.kind in FORGIVABLE:
+            finding = msgspec.structs.replace(finding, event=player.event)
+        for competition in self.competitions:
+            competition.offended(name, finding)
+        self.changed()
+
+    def plan(self, *names: str, game: str = "ace_king_queen", **plan: Any) -> Plan:
+        rules = GAMES[game]
+        settings = rules.vocabulary.read_settings(
+            {**SHORT[game], **(plan.pop("settings", {}))}
+        )
+        if rules.seats == 4:
+            plan = {
+                "seed": "5" * 64,
+                "house": ("house-0", "house-1", "house-2"),
+                **plan,
+            }
+        return plan_of(rules, settings, names, **plan)
+
+    def compete(
+        self,
+        *names: str,
+        game: str = "ace_king_queen",
+        competition: str = "c",
+        call_house: Callable[[str, str], Awaitable[None]] | None = None,
+        is_attended: bool = False,
+        is_paused: bool = False,
+        **plan: Any,
+    ) -> Competition:
+        """A competition that begins, or one that goes on with what was `earlier`."""
+        state = {name: plan.pop(name, ()) for name in ("earlier", "acts", "verdicts")}
+        gateway = SimpleNamespace(
+            players=self.players,
+            conduct=self.house.conduct,
+            timers=Timers(asyncio.get_running_loop()),
+        )
+        ledger = Ledger(
+            competition,
+            self.plan(*names, game=game, **plan),
+            cast(Store, self.book),
+            **state,
+        )
+        self.competitions.append(
+            Competition(
+                ledger,
+                cast(Gateway, gateway),
+                lambda: self.wall_s,
+                call_house or self._call_house,
+                _RecordingListener(self),
+                is_paused=is_paused,
+                is_attended=is_attended,
+            )
+        )
+        return self.competition
+
+    async def play(self, *names: str, **plan: Any) -> Report:
+        """One competition, to its end."""
+        report: Report = await in_time(self.compete(*names, **plan).run())
+        return report
+
+    async def begin(
+        self, *names: str, **plan: Any
+    ) -> tuple[Competition, asyncio.Task[Report]]:
+        """One that has opened all that it can, and is under way."""
+        competition = self.compete(*names, **plan)
+        task = asyncio.create_task(competition.run())
+        await turns()
+        return competition, task
+
+    async def _call_house(self, game: str, name: str) -> None:
+        self.called.append(name)
+        self.comes(name)
+
+    def _serve_soon(self, player: Player) -> None:
+        asyncio.get_running_loop().call_soon(self._serve, player)
+
+    def _serve(self, player: Player) -> None:
+        if player not in self._plays:
+            return  # it is being made
+        bot, plays = self._plays[player]
+        self.most_chairs[player.name] = max(
+            self.most_chairs[player.name], len(player.chairs)
+        )
+        for message in bot.reads():
+            if isinstance(message, Match):
+                self.house.say(bot, Ready(message.match, "nonce"))
+            elif isinstance(message, Ask):
+                self.heard.append(player.name)
+                value = plays(message)
+                if value is not None:
+                    self._answer(bot, message, value)
+
+    def _answer(self, bot: FakeBot, ask: Ask, value: object) -> None:
+        self.house.say(bot, Answer(ask.match, ask.ask, cast(Any, value)))
+
+
+def run(scenario: Callable[[], Awaitable[None]]) -> None:
+    """A test's scenario, in an event loop of its own."""
+
+    async def main() -> None:
+        await in_time(scenario())
+
+    asyncio.run(main())
+
+
+def failing(times: int) -> Any:
+    """Ace-King-Queen whose first matches fail."""
+    sound, left = GAMES["ace_king_queen"], [times]
+
+    def rules(*arguments: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise KeyError("a fault in the rules")
+        return (yield from sound.rules(*arguments))
+
+    return msgspec.structs.replace(sound, rules=rules)

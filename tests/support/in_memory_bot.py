@@ -1,0 +1,193 @@
+"""A bot for the tests of `arena check`, without a process or a socket: it hears frames and answers them in this very loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from arena.authoring.conformance import Checked, Outcome, Step
+from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance.fake_transport import Delivery, Desk, Line
+from arena.authoring.conformance.run import run
+from arena.referee.budget import Budget
+from protocol.codec import Encoding
+from protocol.messages import Limits
+
+__all__ = ["LIMITS", "InMemoryBot", "InMemoryConnection", "check"]
+
+LIMITS = Limits(hard_ms=100, start_ms=100, grace_ms=200, hello_ms=100)
+
+Message = dict[str, Any]
+
+
+class InMemoryConnection:
+    """The arena's end of a connection; what is sent goes straight to the bot."""
+
+    close_code = None
+    close_reason = ""
+
+    def __init__(self, bot: InMemoryBot) -> None:
+        self.bot = bot
+        self.is_open = True
+        self.encoding = Encoding.JSON
+        self.budget = Budget(bot.desk._limits.unanswered)
+
+    async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
+        if self.is_open:
+            if how is Delivery.FRAGMENTS:
+                self.bot.desk.ponged(cast(Line, self), b"", 0.0)
+            self.bot.frame(json.loads(frame))
+        if how is Delivery.AND_CUT:
+            self.cut()
+
+    def hello_received(self) -> None:
+        self.bot.is_known = True
+
+    def cut(self) -> None:
+        self.close(None)
+
+    def close(self, code: int | None, reason: str = "") -> None:
+        if self.is_open:
+            self.is_open = False
+            self.bot.desk.lost(cast(Line, self))
+            self.bot.closed(code)
+
+
+class InMemoryBot:
+    """A bot that behaves; tests break it by overriding a method or two.
+
+    Attributes:
+        said: what it says in `hello` beside what it must.
+        session: of its last `welcome`.
+        refusal: the code of the last `refused`.
+    """
+
+    def __init__(self, **said: Any) -> None:
+        self.said = said
+        self.desk: Desk
+        self.wire: InMemoryConnection | None = None
+        self.session: str | None = None
+        self.refusal = ""
+        self.is_known = False
+        self.random = random.Random(1)
+
+    # --- the connection ---
+
+    def connect(self) -> None:
+        """Open a connection, and say hello."""
+        self.wire = InMemoryConnection(self)
+        self.desk.opened(cast(Line, self.wire))
+        self.say(self.hello())
+
+    def closed(self, code: int | None) -> None:
+        """The connection is gone: come back where that makes sense."""
+        is_forgotten = code == 4001 and self.refusal == "session"
+        if is_forgotten:
+            self.session = None
+        if code in (None, 1012) or is_forgotten:
+            asyncio.get_running_loop().call_soon(self.connect)
+
+    def say(self, *messages: Message | None) -> None:
+        """Send messages, each in a frame."""
+        wire, now = cast(Line, self.wire), asyncio.get_running_loop().time()
+        for message in filter(None, messages):
+            frame = json.dumps(message).encode()
+            self.desk.received(wire, frame, Encoding.JSON, now)
+
+    # --- what it says ---
+
+    def hello(self) -> Message:
+        """Its first message."""
+        resume = {"resume": self.session} if self.session else {}
+        plain = {"type": "hello", "protocol": 1, "name": "memory"}
+        return {**plain, "games": ["ace_king_queen"], **self.said, **resume}
+
+    def frame(self, frame: Message | list[Message]) -> None:
+        """One frame came in."""
+        for message in frame if isinstance(frame, list) else [frame]:
+            self.say(self.take(message))
+
+    def take(self, message: Message) -> Message | None:
+        """What one message is answered with."""
+        match message["type"]:
+            case "welcome":
+                self.session = message["session"]
+            case "match":
+                return self.ready(message)
+            case "ask":
+                return self.answer(message, self.choose(message["legal"]))
+            case "refused":
+                self.refusal = message["code"]
+                return self.refused(message)
+        return None
+
+    def ready(self, match: Message) -> Message | None:
+        """It takes a chair."""
+        return {"type": "ready", "match": match["match"], "nonce": "n"}
+
+    def answer(self, ask: Message, value: Any) -> Message | None:
+        """It has decided."""
+        return {
+            "type": "answer",
+            "match": ask["match"],
+            "ask": ask["ask"],
+            "value": value,
+        }
+
+    def refused(self, refused: Message) -> Message | None:
+        """It decides once more, if it is asked to."""
+        if refused["ask"] is None:
+            return None
+        return self.answer(refused, self.choose(refused["legal"]))
+
+    def choose(self, legal: Any) -> Any:
+        """Any legal answer."""
+        if isinstance(legal, list):
+            return self.random.choice(legal)
+        return self.random.randint(legal["min"], legal["max"])
+
+
+def check(
+    memory: InMemoryBot,
+    *,
+    rounds: int = 20,
+    games: tuple[str, ...] = (),
+    limits: Limits = LIMITS,
+    after: Mapping[Step, Callable[[], None]] | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> tuple[Checked, list[Outcome]]:
+    """Check a bot in memory as one that connects by itself; what came of it, and what was told on the way.
+
+    `after` is what happens when a step is done.
+    """
+    told: list[Outcome] = []
+
+    def note(outcome: Outcome) -> None:
+        told.append(outcome)
+        (after or {}).get(outcome.step, lambda: None)()
+
+    async def nothing(host: str, port: int) -> None:
+        """No socket is opened."""
+
+    async def main() -> Checked:
+        def come(text: str) -> None:
+            if memory.wire is None:
+                memory.connect()
+
+        bot = Bot(None, "bot", limits, on_wait=come)
+        bot.desk.open = nothing  # type: ignore[method-assign]
+        memory.desk = bot.desk
+        rng = random.Random(1)
+        return await run(
+            bot,
+            games=games,
+            rounds=rounds,
+            rng=rng,
+            on_step=note,
+            on_progress=on_progress,
+        )
+
+    return asyncio.run(main()), told

@@ -1,0 +1,159 @@
+"""Networks that a test makes itself: the arena in a network namespace of its own, and a namespace at the end of each line to it.
+
+A line that is cut loses every packet, both ways, without a reset: the neighbour at its other end gets a wrong hardware address, so that
+each kernel sends in good faith and the other drops what is not for it. That needs nothing but `ip`, and root on Linux.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+
+__all__ = ["ARENA", "NamespaceNetwork", "Unavailable"]
+
+ARENA = "arena"
+"""Where the arena is, among the names of the lines."""
+
+_CLONE_NEWNET = 0x40000000  # linux/sched.h
+_NOBODY = "02:00:00:00:ff:ff"
+
+
+class Unavailable(Exception):
+    """This machine does not let us make a network; the text says why."""
+
+
+class NamespaceNetwork:
+    """Use it as a context: inside, the lines are there; outside, nothing of it is left.
+
+    Args:
+        lines: a name for each.
+    """
+
+    def __init__(self, *lines: str) -> None:
+        self._lines = lines
+        self._names = {
+            where: f"card-arena-{os.getpid()}-{where}" for where in (ARENA, *lines)
+        }
+
+    def __enter__(self) -> NamespaceNetwork:
+        """Lay the lines.
+
+        Raises:
+            Unavailable: that cannot be done here.
+        """
+        if sys.platform != "linux" or os.geteuid() != 0:
+            raise Unavailable("network namespaces need root on Linux")
+        if shutil.which("ip") is None:
+            raise Unavailable("ip, of the package iproute2, is not installed")
+        try:
+            for name in self._names.values():
+                _ip("netns", "add", name)
+            self._on(ARENA, "link", "set", "lo", "up")
+            for number, line in enumerate(self._lines):
+                self._lay(number, line)
+        except subprocess.CalledProcessError as error:
+            self._clear()
+            raise Unavailable(f"{error}: {error.stderr}") from None
+        except BaseException:
+            self._clear()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._clear()
+
+    def arena_from(self, line: str) -> str:
+        """The arena's address at the other end of a line."""
+        return f"10.0.{self._lines.index(line)}.1"
+
+    def within(self, where: str) -> tuple[str, ...]:
+        """The command that starts another one there, and becomes it."""
+        return ("ip", "netns", "exec", self._names[where])
+
+    def socket(self, where: str) -> socket.socket:
+        """A TCP socket that is there, though this process is not; it does not block."""
+        with self._visit(where):
+            made = socket.socket()
+        made.setblocking(False)
+        return made
+
+    def cut(self, line: str) -> None:
+        """From now on every packet is lost, and nobody is told."""
+        self._point(line, _NOBODY, _NOBODY)
+
+    def mend(self, line: str) -> None:
+        """From now on packets arrive again."""
+        number = self._lines.index(line)
+        self._point(line, _mac(number, 1), _mac(number, 2))
+
+    # --- within ---
+
+    def _lay(self, number: int, line: str) -> None:
+        here, there = f"to-{number}", "to-arena"
+        self._on(
+            *(ARENA, "link", "add", here, "address", _mac(number, 1), "type", "veth"),
+            *("peer", "name", there, "address", _mac(number, 2)),
+            *("netns", self._names[line]),
+        )
+        for where, device, host in ((ARENA, here, 1), (line, there, 2)):
+            self._on(where, "addr", "add", f"10.0.{number}.{host}/24", "dev", device)
+            self._on(where, "link", "set", device, "up")
+        self.mend(line)
+
+    def _point(self, line: str, arena: str, bot: str) -> None:
+        """Say by which hardware address each end reaches the other."""
+        number = self._lines.index(line)
+        for where, device, host, mac in (
+            (ARENA, f"to-{number}", 2, bot),
+            (line, "to-arena", 1, arena),
+        ):
+            address = f"10.0.{number}.{host}"
+            self._on(
+                *(where, "neigh", "replace", address, "lladdr", mac),
+                *("dev", device, "nud", "permanent"),
+            )
+
+    def _on(self, where: str, *words: str) -> None:
+        _ip("-n", self._names[where], *words)
+
+    @contextmanager
+    def _visit(self, where: str) -> Iterator[None]:
+        """Be there for a moment, with this thread alone."""
+        libc = ctypes.CDLL(None, use_errno=True)
+
+        def enter(path: str) -> None:
+            with open(path) as file:
+                if libc.setns(file.fileno(), _CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), f"setns: {path}")
+
+        with open("/proc/thread-self/ns/net") as home:
+            enter(f"/run/netns/{self._names[where]}")
+            try:
+                yield
+            finally:
+                assert libc.setns(home.fileno(), _CLONE_NEWNET) == 0, "we came from it"
+
+    def _clear(self) -> None:
+        for name in self._names.values():
+            with suppress(subprocess.CalledProcessError):
+                _ip("netns", "del", name)
+
+
+def _mac(number: int, end: int) -> str:
+    return f"02:00:00:00:{number:02x}:{end:02x}"
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, text=True)

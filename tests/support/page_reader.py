@@ -1,0 +1,63 @@
+"""Questions to what the reader process answers with, in this process: for tests of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from arena.records.visibility import Kind, Viewer
+from arena.web.answers import Answering
+from arena.web.play.recent import SatDown
+from arena.web.questions import Question, Reply
+
+__all__ = ["INSTRUCTOR", "PUBLIC", "InProcessReader", "owner"]
+
+PUBLIC = Viewer()
+INSTRUCTOR = Viewer(Kind.INSTRUCTOR, "eva")
+
+
+def owner(name: str) -> Viewer:
+    """Somebody on the roster."""
+    return Viewer(Kind.OWNER, name)
+
+
+class InProcessReader:
+    """A database's documents; between any two questions there is time enough for what is new to be seen."""
+
+    def __init__(self, where: str | Path) -> None:
+        self.now = 100.0
+        self.log: list[str] = []
+        log = self.log
+        self.answering = Answering(str(where), log.append, lambda: self.now)
+
+    def reply(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Reply:
+        self.now += 10.0
+        given = {name.rstrip("_"): value for name, value in query.items()}
+        return self.answering.answer(
+            Question(id=1, path=f"/api/{path}", query=given, viewer=viewer)
+        )
+
+    def parlour(self, path: str, sat: SatDown, viewer: Viewer = PUBLIC) -> Reply:
+        """A question about a match that the database does not have."""
+        return self.answering.answer(
+            Question(id=1, path=f"/api/{path}", viewer=viewer, parlour=sat)
+        )
+
+    def close(self) -> None:
+        """Let go of the database, before a server goes."""
+        self.answering.close()
+
+    def get(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
+        reply = self.reply(path, viewer, **query)
+        assert reply.status == 200, reply.body
+        return msgspec.json.decode(reply.body)
+
+    def refused(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
+        """The status, and the one line."""
+        reply = self.reply(path, viewer, **query)
+        assert reply.status >= 400, reply.body
+        line = msgspec.json.decode(reply.body)["error"]
+        assert "\n" not in line
+        return reply.status, line

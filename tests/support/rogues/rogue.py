@@ -1,0 +1,575 @@
+"""A bot that misbehaves in one way: `python tests/support/rogues/rogue.py KIND --url ws://... --game GAME --name NAME [--after N]`.
+
+It plays any legal answer for N answers and then does what it is named for; `KINDS` at the end has all of them, with the word (rules J2)
+that the arena must find for each. What it is told in the end, `over` or `refused`, it prints as a line of JSON each, so that a test
+can see what an author would see.
+
+The file stands alone: nothing of ours is imported, so that the arena is judged by its wire and not by our client. The WebSocket is
+`websockets`' protocol without I/O over a plain blocking socket: one thread, and every byte can be held back, cut or made up.
+Nothing here harms the machine: memory, processes and time are bounded, whatever the arena fails to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import select
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.uri import parse_uri
+
+__all__ = ["KINDS", "NUMBERS", "Gone", "Kind", "RogueBot", "main", "step_back"]
+
+Message = dict[str, Any]
+
+NUMBERS = frozenset({"high_low", "three_card_poker", "blackjack"})
+"""The games that ask for numbers, where `true`, `4.0` and `"4"` pass for the real thing in a careless arena."""
+
+_DRIP_S = 0.05  # from one byte to the next
+_LIFE_S = 30.0  # no deed lasts longer, if nobody ends it
+_HOG_MIB = 320  # more than any limit of a test, and taken before the CPU time is up
+_BOMB = 60  # processes
+_FLOOD = 20_000  # messages
+_CHUNK = 500  # messages at once
+_STALE = 9_990  # messages between two good ones
+
+
+class Gone(Exception):
+    """The connection has ended, or has been silent for too long."""
+
+
+class RogueBot:
+    """A bot that plays any legal answer; its deed is done to it from outside.
+
+    Args:
+        options: the command line.
+        narrow: keep the kernel's buffers for this connection as small as they can be, at both ends.
+
+    Raises:
+        Gone: (any method) the connection has ended.
+    """
+
+    def __init__(self, options: argparse.Namespace, *, narrow: bool = False) -> None:
+        self.name: str = options.name
+        self.game: str = options.game
+        self.copies = 1  # of each answer
+        self.answered = 0
+        self._token: str | None = options.token
+        self._session: str | None = None
+        self._uri = parse_uri(options.url)
+        self._narrow = narrow
+        self._random = random.Random(self.name)
+        self.connect()
+
+    def connect(self) -> None:
+        """Open the socket; not a byte is said yet."""
+        self.socket = socket.socket()
+        if self._narrow:
+            # The sender's kernel holds some ten segments for a reader that does not read: make them small.
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.connect((self._uri.host, self._uri.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._wire = ClientProtocol(self._uri, max_size=None)
+        self.request = self._wire.connect()
+        self._waiting: deque[Message] = deque()
+
+    def shake_hands(self) -> None:
+        """Make it a WebSocket."""
+        self._wire.send_request(self.request)
+        self._flush()
+        while self._wire.state is not State.OPEN:
+            self._read()
+
+    def hello(self) -> Message:
+        """What a fine `hello` is."""
+        hello = {"type": "hello", "protocol": 1, "name": self.name}
+        optional = {"token": self._token, "resume": self._session}
+        given = {key: value for key, value in optional.items() if value is not None}
+        return {**hello, "games": [self.game], **given}
+
+    def greet(self) -> None:
+        """Shake hands, say hello and be welcome."""
+        self.shake_hands()
+        self.say(self.hello())
+        welcome = self.hear()
+        if welcome["type"] != "welcome":
+            raise Gone(welcome)
+        self._session = welcome["session"]
+
+    def come_back(self) -> None:
+        """Lose the connection without a word, and resume the session over another."""
+        reset = struct.pack("ii", 1, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        self.socket.close()
+        self.connect()
+        self.greet()
+
+    def say(self, *messages: Message) -> None:
+        """Send messages, in a frame each."""
+        for message in messages:
+            self._wire.send_text(json.dumps(message).encode())
+        self._flush()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Close the WebSocket, politely, if the arena has not begun to."""
+        if self._wire.state is State.OPEN:
+            self._wire.send_close(code, reason)
+            self._flush()
+
+    def pour(self, data: bytes) -> None:
+        """Send bytes, whatever they are."""
+        try:
+            self.socket.sendall(data)
+        except OSError as error:
+            raise Gone(error) from None
+
+    def drip(self, data: bytes) -> None:
+        """Send bytes one by one, slowly, until all are sent or the match is over."""
+        for byte in data:
+            self.pour(bytes([byte]))
+            if self.is_heard_within(_DRIP_S) and self.hear()["type"] == "over":
+                return
+
+    def is_heard_within(self, timeout_s: float) -> bool:
+        """Whether there is a message to hear after some time."""
+        if not self._waiting and select.select([self.socket], [], [], timeout_s)[0]:
+            self._read()
+        return bool(self._waiting)
+
+    def hear(self) -> Message:
+        """The next message; what has to do with an end is printed."""
+        until = time.monotonic() + _LIFE_S
+        while not self.is_heard_within(0.5):
+            if time.monotonic() > until:
+                raise Gone("silence")
+        message = self._waiting.popleft()
+        if message["type"] in ("over", "refused"):
+            print(json.dumps(message), flush=True)
+        return message
+
+    def play(self, after: int = sys.maxsize, *, number: bool = False) -> Message | None:
+        """Play until the question after so many answers, one about a number if need be; None if the match is over."""
+        while True:
+            message = self.hear()
+            match message["type"]:
+                case "match":
+                    self.ready(message)
+                case "ask":
+                    suits = not number or is_number(message["legal"])
+                    if self.answered >= after and suits:
+                        return message
+                    self.answer(message, self.choose(message["legal"]))
+                case "over":
+                    return None
+
+    def ready(self, match: Message) -> None:
+        """Take the chair."""
+        self.say({"type": "ready", "match": match["match"], "nonce": self.name})
+
+    def answer(self, ask: Message, value: object) -> None:
+        """Answer a question."""
+        self.answered += 1
+        self.say(*[answer_to(ask, value)] * self.copies)
+
+    def choose(self, legal: Any) -> Any:
+        """Any legal answer, of a range a small one: who is broke has no time for a deed."""
+        if isinstance(legal, dict):
+            most = min(legal["max"], legal["min"] + 4)
+            return self._random.randint(legal["min"], most)
+        return self._random.choice(legal)
+
+    def linger(self) -> None:
+        """Listen until the match is over, and then go."""
+        while self.hear()["type"] != "over":
+            pass
+        self.close(1000)
+
+    def _flush(self) -> None:
+        for data in self._wire.data_to_send():
+            self.pour(data)
+
+    def _read(self) -> None:
+        try:
+            data = self.socket.recv(65536)
+        except OSError as error:
+            raise Gone(error) from None
+        if not data:
+            raise Gone("closed")
+        self._wire.receive_data(data)
+        for event in self._wire.events_received():
+            if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
+                self._waiting.append(json.loads(bytes(event.data)))
+        self._flush()  # pongs, and the answer to a close
+
+
+def answer_to(ask: Message, value: object) -> Message:
+    """An answer; `ask` needs no more than its two ids."""
+    ids = {"match": ask["match"], "ask": ask["ask"]}
+    return {"type": "answer", **ids, "value": value}
+
+
+def frame(payload: bytes, opcode: Opcode = Opcode.TEXT) -> bytes:
+    """A frame's bytes, as a client sends them."""
+    return Frame(opcode, payload).serialize(mask=True)
+
+
+def is_number(legal: Any) -> bool:
+    """Whether an integer is among the legal answers."""
+    return isinstance(legal, dict) or any(type(value) is int for value in legal)
+
+
+def some_number(legal: Any) -> int:
+    """A number that is legal, 1 or 4 if possible; 4 if none is."""
+    if isinstance(legal, dict):
+        return max(1, int(legal["min"]))
+    return next((value for value in legal if type(value) is int), 4)
+
+
+# ---- Deeds, each in the middle of a match, at a question that is theirs
+
+
+def illegal(bot: RogueBot, ask: Message) -> None:
+    bot.answer(ask, "all in")
+    bot.linger()
+
+
+def as_true(bot: RogueBot, ask: Message) -> None:
+    bot.answer(ask, True)
+    bot.linger()
+
+
+def as_float(bot: RogueBot, ask: Message) -> None:
+    bot.answer(ask, float(some_number(ask["legal"])))
+    bot.linger()
+
+
+def as_text(bot: RogueBot, ask: Message) -> None:
+    bot.answer(ask, str(some_number(ask["legal"])))
+    bot.linger()
+
+
+def as_list(bot: RogueBot, ask: Message) -> None:
+    bot.answer(ask, [bot.choose(ask["legal"])])
+    bot.linger()
+
+
+def garbage_bytes(bot: RogueBot, ask: Message) -> None:
+    bot.pour(b"\xff" + os.urandom(500))  # the first byte can begin no frame
+    bot.linger()
+
+
+def garbage_json(bot: RogueBot, ask: Message) -> None:
+    bot.pour(frame(b'{"type": "answer", "match": knock knock'))
+    bot.linger()
+
+
+def huge_frame(bot: RogueBot, ask: Message) -> None:
+    bot.pour(frame(b" " * (2 << 20)))
+    bot.linger()
+
+
+def anothers_match(bot: RogueBot, ask: Message) -> None:
+    number = int(ask["match"].rpartition("-")[2].partition(".")[0])
+    match = ask["match"].replace(f"-{number}.", f"-{max(1, number - 1)}.")
+    theirs = match if match != ask["match"] else f"{match}1"
+    bot.say(answer_to({"match": theirs, "ask": f"{theirs}:1"}, "check"))
+    bot.linger()
+
+
+def answers_early(bot: RogueBot, ask: Message) -> None:
+    match, _, number = ask["ask"].rpartition(":")
+    bot.answer({**ask, "ask": f"{match}:{int(number) + 1}"}, bot.choose(ask["legal"]))
+    bot.linger()
+
+
+def floods(bot: RogueBot, ask: Message) -> None:
+    match = ask["ask"].rpartition(":")[0]
+    stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
+    chunk = frame(json.dumps(stale).encode()) * _CHUNK
+    for _ in range(_FLOOD // _CHUNK):
+        bot.pour(chunk)
+        if bot.is_heard_within(0):
+            break
+    bot.linger()
+
+
+def answers_stale(bot: RogueBot, ask: Message) -> None:
+    """Before every good answer as many stale ones as an arena would take that counts them in a row."""
+    match = ask["ask"].rpartition(":")[0]
+    stale = answer_to({**ask, "ask": f"{match}:1"}, bot.choose(ask["legal"]))
+    chunk = frame(json.dumps(stale).encode()) * (_STALE // 10)
+    while True:
+        for _ in range(10):
+            bot.pour(chunk)
+        bot.answer(ask, bot.choose(ask["legal"]))
+        message = bot.hear()
+        if message["type"] == "over":
+            bot.close(1000)
+            return
+        ask = message
+
+
+def floods_with_pings(bot: RogueBot, ask: Message) -> None:
+    chunk = frame(b"x" * 100, Opcode.PING) * _CHUNK
+    until = time.monotonic() + _LIFE_S
+    while time.monotonic() < until:
+        bot.pour(chunk)
+        if bot.is_heard_within(0):
+            break
+    bot.linger()
+
+
+def never_reads(bot: RogueBot, ask: Message) -> None:
+    chunk = frame(b"x" * 100, Opcode.PING) * _CHUNK
+    until = time.monotonic() + _LIFE_S
+    while time.monotonic() < until:
+        bot.pour(chunk)  # every one is to be answered
+
+
+def stalls(bot: RogueBot, ask: Message) -> None:
+    bot.linger()
+
+
+def drips(bot: RogueBot, ask: Message) -> None:
+    answer = answer_to(ask, bot.choose(ask["legal"]))
+    bot.drip(frame(json.dumps({**answer, "note": "x" * 1000}).encode()))
+
+
+def crashes(bot: RogueBot, ask: Message) -> None:
+    print("it was the butler", file=sys.stderr, flush=True)
+    os._exit(3)
+
+
+def says_it_crashed(bot: RogueBot, ask: Message) -> None:
+    bot.close(1011, "KeyError: 'deck'")
+    bot.linger()
+
+
+def leaves(bot: RogueBot, ask: Message) -> None:
+    bot.say({"type": "goodbye"})
+    bot.linger()
+
+
+def closes(bot: RogueBot, ask: Message) -> None:
+    bot.close(1000)
+    bot.linger()
+
+
+def comes_back(bot: RogueBot, ask: Message) -> None:
+    bot.come_back()
+    bot.play()
+
+
+def answers_twice(bot: RogueBot, ask: Message) -> None:
+    bot.copies = 2
+    bot.answer(ask, bot.choose(ask["legal"]))
+    bot.play()
+
+
+def hogs_memory(bot: RogueBot, ask: Message) -> None:
+    hog()
+
+
+def hogs_memory_in_a_child(bot: RogueBot, ask: Message) -> None:
+    child = subprocess.Popen([sys.executable, __file__, "hog"])
+    child.wait()
+
+
+def hogs_memory_in_a_file(bot: RogueBot, ask: Message) -> None:
+    file = os.memfd_create("hoard")
+    for _ in range(_HOG_MIB):
+        os.write(file, b"x" * (1 << 20))
+    time.sleep(_LIFE_S)
+
+
+def bombs(bot: RogueBot, ask: Message) -> None:
+    sleep = "import time; time.sleep(20)"
+    children = [
+        subprocess.Popen([sys.executable, "-S", "-E", "-c", sleep])
+        for _ in range(_BOMB)
+    ]
+    for child in children:
+        child.wait()
+
+
+def spins(bot: RogueBot, ask: Message) -> None:
+    until = time.monotonic() + _LIFE_S
+    while time.monotonic() < until:
+        pass
+
+
+# ---- Deeds before there is a match
+
+
+def is_never_ready(options: argparse.Namespace) -> None:
+    bot = RogueBot(options)
+    bot.greet()
+    bot.linger()
+
+
+def drips_the_handshake(options: argparse.Namespace) -> None:
+    RogueBot(options).drip(b"GET / HTTP/1.1\r\nX: " + b"x" * 600)
+
+
+def drips_hello(options: argparse.Namespace) -> None:
+    bot = RogueBot(options)
+    bot.shake_hands()
+    hello = {**bot.hello(), "client": "x" * 250}
+    bot.drip(frame(json.dumps(hello).encode()))
+
+
+def exits(options: argparse.Namespace) -> None:
+    print("no such deck", file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def sleeps(options: argparse.Namespace) -> None:
+    time.sleep(_LIFE_S)
+
+
+def hog() -> None:
+    """Take memory, all of it really and at little cost, and keep it."""
+    held = [b"x" * (1 << 20) for _ in range(_HOG_MIB)]
+    time.sleep(_LIFE_S)
+    del held
+
+
+# ---- All of them
+
+
+class Kind(NamedTuple):
+    """One way to misbehave.
+
+    Attributes:
+        ending: the word of J2 that its match ends with; None if it never comes to a match.
+        deed: what it does in the middle of a match.
+        before: what it does in the place of connecting and playing.
+        asked: whether the verdict must show a question, and what would have been legal.
+        got: whether the verdict must show what came from the bot.
+        told: whether it listens to the end, and so must be told what it has done.
+        number: whether the deed is done at a question about a number, in games that have some.
+        narrow: whether its connection has as little room as can be.
+        launched: whether it is what the arena does to its own processes that is to be seen; the others connect by themselves.
+    """
+
+    ending: str | None
+    deed: Callable[[RogueBot, Message], None] | None = None
+    before: Callable[[argparse.Namespace], None] | None = None
+    asked: bool = True
+    got: bool = False
+    told: bool = False
+    number: bool = False
+    narrow: bool = False
+    launched: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    # what it says
+    "illegal": Kind("illegal", illegal, got=True, told=True),
+    "as-true": Kind("illegal", as_true, got=True, told=True, number=True),
+    "as-float": Kind("illegal", as_float, got=True, told=True, number=True),
+    "as-text": Kind("illegal", as_text, got=True, told=True, number=True),
+    "as-list": Kind("illegal", as_list, got=True, told=True),
+    "garbage-bytes": Kind("malformed", garbage_bytes, told=True),
+    "garbage-json": Kind("malformed", garbage_json, got=True, told=True),
+    "huge-frame": Kind("oversize", huge_frame),
+    "anothers-match": Kind("malformed", anothers_match, got=True, told=True),
+    "answers-early": Kind("malformed", answers_early, got=True, told=True),
+    "flood": Kind("timeout", floods),  # it is not read, and its clock runs
+    "flood-of-pings": Kind("timeout", floods_with_pings),
+    "stale": Kind("timeout", answers_stale),
+    "never-reads": Kind("overflow", never_reads, narrow=True),
+    # how long it takes
+    "stall": Kind("timeout", stalls, told=True),
+    "drip": Kind("timeout", drips, told=True),
+    "not-ready": Kind("absent", before=is_never_ready, asked=False, told=True),
+    "drip-handshake": Kind(None, before=drips_the_handshake),
+    "drip-hello": Kind(None, before=drips_hello),
+    # how it goes
+    "vanish": Kind("disconnect", crashes),
+    "close": Kind("disconnect", closes),
+    "goodbye": Kind("disconnect", leaves, told=True),
+    "close-1011": Kind("crash", says_it_crashed),
+    # what the arena sees of the processes that it has launched
+    "crash": Kind("crash", crashes, launched=True),
+    "exit": Kind("crash", before=exits, asked=False, launched=True),
+    "never-starts": Kind("absent", before=sleeps, asked=False, launched=True),
+    "hog": Kind("memory", hogs_memory, launched=True),
+    "hog-child": Kind("memory", hogs_memory_in_a_child, launched=True),
+    "hog-file": Kind("memory", hogs_memory_in_a_file, launched=True),
+    "fork-bomb": Kind("processes", bombs, launched=True),
+    "spin": Kind("cpu", spins, launched=True),
+    # what is no offence
+    "come-back": Kind("completed", comes_back, told=True),
+    "answer-twice": Kind("completed", answers_twice, told=True),
+}
+
+
+def main() -> None:
+    """Do it: once, or forever with `--again`. It is no fault if the arena closes the connection."""
+    parser = argparse.ArgumentParser(description="A bot that misbehaves in one way.")
+    parser.add_argument("kind", choices=[*KINDS])
+    parser.add_argument("--url", default=os.environ.get("ARENA_URL"))
+    parser.add_argument("--token", default=os.environ.get("ARENA_TOKEN"))
+    parser.add_argument("--game", required=True)
+    parser.add_argument("--name", default=os.environ.get("ARENA_NAME", "rogue"))
+    parser.add_argument("--after", type=int, default=2, help="answers before it")
+    parser.add_argument(
+        "--again", type=float, metavar="S", help="forever, after so many s"
+    )
+    parser.add_argument("--eager", action="store_true", help="do not step back")
+    options = parser.parse_args()
+    if options.again is not None and not options.eager:
+        step_back()
+    while options.again is not None:
+        child = os.fork()  # a life of its own: some do not survive their deed
+        if child == 0:
+            break
+        os.waitpid(child, 0)
+        time.sleep(options.again)
+    live(options)
+
+
+def step_back() -> None:
+    """Run only when nobody else wants the processor."""
+    os.nice(19)
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+def live(options: argparse.Namespace) -> None:
+    """One life, from the connection to its end."""
+    kind = KINDS[options.kind]
+    try:
+        if kind.before is not None:
+            kind.before(options)
+            return
+        assert kind.deed is not None, "every kind has a deed"
+        bot = RogueBot(options, narrow=kind.narrow)
+        bot.greet()
+        wants_number = kind.number and bot.game in NUMBERS
+        ask = bot.play(options.after, number=wants_number)
+        if ask is not None:
+            kind.deed(bot, ask)
+    except Gone as why:
+        print(json.dumps({"type": "gone", "why": str(why)}), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["hog"]:
+        hog()
+    else:
+        main()

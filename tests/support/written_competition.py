@@ -1,0 +1,123 @@
+"""Competitions that are written into a database as an arena would, without playing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import arena
+from arena.engine.match import MatchResult
+from arena.formats.spec import Form, Plan, plan_of
+from arena.games import GAMES, competition_settings
+from arena.storage.store import Act, State, Store
+from bots.strategy import RandomMixin
+from protocol.messages import Ending, Limits, Termination, Verdict
+
+__all__ = ["COMPLETED", "WrittenCompetition", "names", "offence", "plan", "play"]
+
+COMPLETED = Termination(Ending.COMPLETED)
+GAME_OF = {
+    Form.ROUND_ROBIN: "ace_king_queen",
+    Form.LEAGUE: "three_card_poker",
+    Form.ELIMINATION: "high_low",
+    Form.LADDER: "gin_rummy",
+}
+
+
+def plan(form: Form, players: Sequence[str], **more: Any) -> Plan:
+    game = GAMES[GAME_OF[form]]
+    if form is Form.ELIMINATION:
+        more = {"seed": "5eed", "house": ("x", "y", "z"), **more}
+    return plan_of(game, competition_settings(game, {}), tuple(players), form, **more)
+
+
+def play(
+    game: str = "ace_king_queen", seed: int = 1, **settings: object
+) -> MatchResult:
+    """A real match between bots that choose at random."""
+    strategies = [RandomMixin() for _ in range(GAMES[game].seats)]
+    for number, strategy in enumerate(strategies):
+        strategy.seed(f"{seed}:{number}")
+    return arena.play(game, strategies, settings=settings, seed=seed)
+
+
+RECORD = play(hands=1).record
+
+
+def offence(seat: int, kind: Ending = Ending.ILLEGAL) -> Termination:
+    """How a match ends by what a seat did."""
+    return Termination(kind, seat, f"seat {seat + 1} offended")
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"bot-{n}" for n in range(count))
+
+
+class WrittenCompetition:
+    """A competition that is written as an arena would, at a time that goes on by ten seconds a match."""
+
+    def __init__(self, store: Store, plan: Plan, id_: str = "a-competition") -> None:
+        self.store = store
+        self.plan = plan
+        self.id = id_
+        self.now = 1000.0
+        self.numbers = 0
+        store.competition_started(self.id, plan, self.now)
+        store.flush()
+
+    def plays(
+        self,
+        pairing: int,
+        players: Sequence[str],
+        scores: Sequence[int],
+        ended: Termination = COMPLETED,
+        **evidence: Any,
+    ) -> str:
+        points = (0,) * len(scores)
+        result = MatchResult(tuple(scores), points, ended, record=RECORD)
+        return self.notes(pairing, players, result, **evidence)
+
+    def notes(
+        self,
+        pairing: int,
+        players: Sequence[str],
+        result: MatchResult,
+        **evidence: Any,
+    ) -> str:
+        self.now += 10
+        self.numbers += 1
+        match = f"{self.id}-{self.numbers}"
+        ended = result.termination
+        verdict = None
+        if ended.is_offence and ended.seat is not None:
+            verdict = Verdict(
+                kind=ended.kind,
+                match=match,
+                game=self.plan.game,
+                bot=players[ended.seat],
+                seat=ended.seat,
+                text=ended.text,
+                bank_ms=0,
+                limits=Limits(),
+                **evidence,
+            )
+        self.store.match_finished(
+            self.id, pairing, match, players, result, self.now - 9, self.now, verdict
+        )
+        self.store.flush()
+        return match
+
+    def act(self, what: str, **more: Any) -> Act:
+        return Act(competition=self.id, at=self.now, who="prof", what=what, **more)
+
+    def takes_back(self, match: str) -> None:
+        self.store.taken_back(self.id, match, self.act("void", match=match))
+        self.store.flush()
+
+    def removes(self, bot: str) -> None:
+        self.store.acted(self.act("remove", bot=bot, text="removed by prof"))
+        self.store.flush()
+
+    def ends(self, state: State = State.FINISHED, ranking: Any = ()) -> None:
+        self.store.competition_finished(self.id, self.now, ranking, state)
+        self.store.flush()

@@ -1,0 +1,323 @@
+"""Records the transcripts in `protocol/vectors/transcripts/`: `python -m tests.tools.transcripts [NAME...]`, or `--check` to compare.
+
+The scenes are in `tests/support/scenes/`. For each the first seed is looked for that gives the match that is wanted, without a network; then a
+real arena is opened on a free port, every seat is a program of its own on a WebSocket, and what one of them says and hears is written down.
+The arena's chance (seeds, ids of matches and sessions) comes from the scene's name here, so that it can all be recorded again: but for
+what was measured in a verdict, and the time that a decision took, the files come out the same to the byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from arena.engine.drive import drive
+from arena.engine.match import Match, MatchResult
+from arena.games import GAMES
+from arena.records.seat_transcript import heading_of, told
+from arena.records.transcript import Event, Line, Side, Transcript, canonical
+from arena.referee.referee import Conduct
+from arena.server.gateway import Gateway
+from protocol import messages
+from protocol.codec import Encoding, decode_from_arena
+from protocol.messages import (
+    VERSION,
+    Answer,
+    ArenaMessage,
+    Ask,
+    BotMessage,
+    Goodbye,
+    Hello,
+    Over,
+    Past,
+    Ready,
+    Refused,
+    Welcome,
+)
+from tests.support.scenes import SCENES, Says, Scene, Twist
+
+__all__ = ["FOLDER", "main", "record", "without_measures"]
+
+FOLDER = Path(__file__).parents[2] / "protocol" / "vectors" / "transcripts"
+
+_SEARCH = 20_000  # seeds that are tried for a scene
+_TRIES = 3  # of a recording, on a machine so busy that a decision costs something
+_TIMEOUT_S = 30.0
+
+
+# --- the match that is wanted ---
+
+
+def nonces(scene: Scene) -> tuple[str, ...]:
+    """What the seats say for the cards."""
+    return tuple(f"{name} was here" for name in scene.players)
+
+
+def strategy(scene: Scene, seat: int, seed: bytes) -> Any:
+    """A fresh strategy for a seat, with chance of its own that is the same whenever the cards are."""
+    made = scene.bots[seat]()
+    made.seed(f"{seed.hex()} {seat}")
+    made.reset()
+    return made
+
+
+def seed_of(scene: Scene, number: int) -> bytes:
+    """The seed of that number."""
+    return hashlib.sha256(f"{_chance(scene)} {number}".encode()).digest()
+
+
+def wanted_seed(scene: Scene) -> tuple[int, bytes]:
+    """The first seed that makes the match that the scene wants, and its number.
+
+    Raises:
+        LookupError: there is none among many.
+    """
+    game = GAMES[scene.game]
+    settings = game.vocabulary.read_settings(scene.settings)
+    for number in range(scene.first, scene.first + _SEARCH):
+        seed = seed_of(scene, number)
+        match = Match(game, settings, seed=seed, nonces=nonces(scene))
+        drive(match, [strategy(scene, seat, seed) for seat in range(game.seats)])
+        if scene.wanted(told(match.result().record, scene.seat)):
+            return number, seed
+    raise LookupError(f"{scene.name}: none of {_SEARCH:,} seeds gives what is wanted")
+
+
+# --- the arena ---
+
+
+@contextmanager
+def known_chance(scene: Scene, seed: bytes) -> Iterator[None]:
+    """Have an arena draw its seeds and ids from the scene."""
+    sessions = (_hex(scene, f"session {number}", 32) for number in count())
+    secrets = SimpleNamespace(
+        token_bytes=lambda size: seed,
+        token_hex=lambda size: _hex(scene, "run", 2 * size),
+    )
+    with (
+        patch("arena.referee.referee.secrets", secrets),
+        patch("arena.referee.bot_session.new_secret", lambda: next(sessions)),
+    ):
+        yield
+
+
+def _chance(scene: Scene) -> str:
+    return scene.chance or scene.name
+
+
+def _hex(scene: Scene, what: str, digits: int) -> str:
+    return hashlib.sha256(f"{_chance(scene)} {what}".encode()).hexdigest()[:digits]
+
+
+class Program:
+    """One seat: a bot on a WebSocket, which writes down what is said."""
+
+    def __init__(self, scene: Scene, seat: int, seed: bytes, url: str) -> None:
+        self.lines: list[Line] = []
+        self._scene, self._seat, self._url = scene, seat, url
+        self._seed = seed
+        self._strategy = strategy(scene, seat, seed)
+        self._session = ""
+        self._heard = ""  # the question whose news were heard
+        self._value: Any = None
+        self._twists = dict(scene.twists.get(seat, {}))
+        self._websocket: ClientConnection | None = None
+
+    async def enter(self) -> None:
+        """Connect, say hello, be welcome."""
+        await self._connect()
+        welcome = await self._hear()
+        assert isinstance(welcome, Welcome), welcome
+        self._session = welcome.session
+
+    async def play(self) -> None:
+        """Play until it is over."""
+        while True:
+            message = await self._hear()
+            match message:
+                case Welcome():
+                    self._session = message.session
+                case messages.Match():
+                    await self._say(
+                        Ready(message.match, nonces(self._scene)[self._seat])
+                    )
+                case Ask():
+                    await self._asked(message)
+                case Past():
+                    for news in message.news:
+                        self._strategy.hear(news)
+                    self._strategy.decide(message.question)  # the same as then
+                case Refused():
+                    assert message.match is not None, message
+                    assert message.ask is not None, message
+                    await self._say(Answer(message.match, message.ask, self._value))
+                case Over():
+                    return
+                case _:
+                    raise AssertionError(message)
+
+    async def leave(self) -> None:
+        """Hang up."""
+        if self._websocket is not None:
+            await self._websocket.close()
+
+    async def _asked(self, ask: Ask) -> None:
+        if ask.ask != self._heard:
+            self._heard = ask.ask
+            for news in ask.news:
+                self._strategy.hear(news)
+            self._value = msgspec.to_builtins(self._strategy.decide(ask.question))
+        number = int(ask.ask.rpartition(":")[2])
+        twist = self._twists.pop(number, None)
+        if isinstance(twist, Says):
+            value: Any = twist.value
+            if callable(value):
+                value = value(ask.question)
+            await self._say(Answer(ask.match, ask.ask, value))
+        elif twist is Twist.LEAVES:
+            await self._say(Goodbye())
+        elif twist in (Twist.LOSES, Twist.FORGETS):
+            await self._lose(forgets=twist is Twist.FORGETS)
+        elif twist is not Twist.SLEEPS:
+            note = self._scene.notes.get((self._seat, number))
+            await self._say(Answer(ask.match, ask.ask, self._value, note))
+
+    async def _lose(self, *, forgets: bool) -> None:
+        assert self._websocket is not None, "it is connected"
+        self._websocket.transport.abort()
+        await self._websocket.wait_closed()
+        event = Event.KILLED if forgets else Event.LOST
+        self.lines.append(Line(Side.EVENT, msgspec.json.encode(event)))
+        if forgets:
+            self._strategy = strategy(self._scene, self._seat, self._seed)
+            self._heard = ""
+        await self._connect(0 if forgets else None)
+
+    async def _connect(self, first: int | None = None) -> None:
+        self._websocket = await connect(self._url, compression=None, max_size=None)
+        name, game = self._scene.players[self._seat], self._scene.game
+        resume = self._session or None
+        await self._say(Hello(VERSION, name, (game,), resume=resume, from_=first))
+
+    async def _say(self, message: BotMessage) -> None:
+        text = canonical(message)
+        self.lines.append(Line(Side.BOT, text))
+        assert self._websocket is not None, "it is connected"
+        await self._websocket.send(text.decode())
+
+    async def _hear(self) -> ArenaMessage:
+        assert self._websocket is not None, "it is connected"
+        frame = await self._websocket.recv()
+        assert isinstance(frame, str), "it speaks JSON"
+        self.lines.append(Line(Side.ARENA, frame.encode()))
+        [message] = decode_from_arena(
+            frame.encode(), Encoding.JSON, lambda match: self._scene.game
+        )
+        return message
+
+
+async def played(scene: Scene, seed: bytes) -> tuple[list[Line], MatchResult]:
+    """Play a scene over the network: what its seat says and hears, and what came of the match."""
+    over: asyncio.Future[MatchResult] = asyncio.get_running_loop().create_future()
+    conduct = Conduct(asyncio.get_running_loop().time, scene.practice)
+    gateway = Gateway(conduct, scene.limits)
+    port = await gateway.open("127.0.0.1", 0)
+    game = GAMES[scene.game]
+    programs = [
+        Program(scene, seat, seed, f"ws://127.0.0.1:{port}")
+        for seat in range(game.seats)
+    ]
+    try:
+        for program in programs:
+            await program.enter()
+        conduct.open(
+            game,
+            game.vocabulary.read_settings(scene.settings),
+            [gateway.players[name] for name in scene.players],
+            scene.limits,
+            lambda table, result, verdict: over.set_result(result),
+        )
+        await asyncio.gather(*(program.play() for program in programs))
+        return programs[scene.seat].lines, await over
+    finally:
+        for program in programs:
+            with suppress(ConnectionClosed, OSError):
+                await program.leave()
+        await gateway.close()
+        await asyncio.sleep(0)  # what the last connections have set off
+
+
+def record(scene: Scene) -> Transcript:
+    """The transcript of a scene, recorded from a real arena."""
+    _, seed = wanted_seed(scene)
+
+    async def main() -> tuple[list[Line], MatchResult]:
+        async with asyncio.timeout(_TIMEOUT_S):
+            return await played(scene, seed)
+
+    with known_chance(scene, seed):
+        lines, result = asyncio.run(main())
+    heading = heading_of(result.record, scene.players, scene.seat, scene.about)
+    return Transcript(heading, tuple(lines))
+
+
+# --- the files ---
+
+
+def recorded(scene: Scene, kept: bytes) -> bytes:
+    """The file of a scene: the one that is kept if it comes out the same, which may take several times on a busy machine."""
+    for _ in range(_TRIES):
+        text = record(scene).to_bytes()
+        if without_measures(text) == without_measures(kept):
+            return kept
+    return text
+
+
+def without_measures(text: bytes) -> bytes:
+    """A transcript without what is another every time: what a verdict has measured."""
+    text = re.sub(rb'"(\w+_ms)":(?:\d+\.\d+|null)', rb'"\1":0', text)
+    return re.sub(rb"out of time: [\d,]+ ms(.*?)credit [\d,]+", rb"out of time\1", text)
+
+
+def main(words: list[str]) -> int:
+    """Write the files that come out differently now, or say which do; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.transcripts")
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    options = parser.parse_args(words)
+    FOLDER.mkdir(exist_ok=True)
+    stale = 0
+    for scene in SCENES:
+        if options.names and scene.name not in options.names:
+            continue
+        file = FOLDER / f"{scene.name}.jsonl"
+        kept = file.read_bytes() if file.exists() else b""
+        text = recorded(scene, kept)
+        if text == kept:
+            continue
+        if options.check:
+            print(f"{scene.name} comes out differently", file=sys.stderr)
+            stale += 1
+        else:
+            file.write_bytes(text)
+            lines = len(text.splitlines())
+            print(f"{file.name}: {lines} lines, {len(text):,} bytes")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,226 @@
+"""How many finished matches can be written while somebody reads? `python -m tests.tools.write_rate` measures it; it is no part of CI.
+
+Matches of 1000 hands of Ace-King-Queen, with their times as over a network, are handed to a store as fast as it makes them durable,
+a few hundred ahead, as an arena with many tables does it. Meanwhile another process reads the results of the competition, as a page of
+standings does: what is new since the last time, over and over, and adds it up. Prints matches a minute, reads a second and how long a read took.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+import arena
+from arena.engine.match import MatchResult
+from arena.formats.spec import Form, Plan
+from arena.storage.store import Store, new_id
+from bots.strategy import RandomMixin
+from protocol.errors import UsageError
+from tests.support.databases import Server, postgres_server
+
+__all__ = ["Written", "main", "measure", "played"]
+
+_AHEAD = 300  # matches that may wait for the disk; an arena has as many tables
+_SAMPLES = 20  # different records
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What a reader saw: how many reads, how many matches, and how long the reads took."""
+
+    reads: int
+    matches: int
+    took_ms: tuple[float, ...]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What came of a measurement.
+
+    Attributes:
+        matches: how many were written.
+        seconds: from the first to when the last was durable.
+        record_bytes: of one record, on average.
+        longest_ms: how long the event loop was held up at most by handing in one match.
+        read: what the other process saw.
+    """
+
+    matches: int
+    seconds: float
+    record_bytes: float
+    longest_ms: float
+    read: Read
+
+    def lines(self) -> list[str]:
+        """For people."""
+        took = sorted(self.read.took_ms)
+        p50, p99 = (took[int(len(took) * part)] for part in (0.5, 0.99))
+        return [
+            f"{self.matches / self.seconds * 60:,.0f} matches a minute written ({self.matches:,} in {self.seconds:.1f} s, "
+            f"records of {self.record_bytes / 1024:.0f} KiB; handing one in took {self.longest_ms:.1f} ms at most)",
+            f"{self.read.reads / self.seconds:,.0f} reads a second meanwhile, p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {took[-1]:.1f} ms",
+        ]
+
+
+def played(number: int) -> MatchResult:
+    """A match as it comes from a table: 1000 hands."""
+    bots = [RandomMixin(), RandomMixin()]
+    for seat, bot in enumerate(bots):
+        bot.seed(f"{number}:{seat}")
+    result = arena.play("ace_king_queen", bots, settings={"hands": 1000}, seed=number)
+    times_ms = tuple(place * 7 % 11 for place in range(len(result.record.answers)))
+    record = msgspec.structs.replace(result.record, times_ms=times_ms)
+    return msgspec.structs.replace(result, record=record)
+
+
+def measure(where: str, seconds: float) -> Written:
+    """Write for so long, with a reader at work.
+
+    Raises:
+        UsageError: the database cannot be opened.
+    """
+    results = [played(number) for number in range(_SAMPLES)]
+    names = tuple(f"bot-{number}" for number in range(60))
+    plan = Plan(
+        game="ace_king_queen",
+        form=Form.ROUND_ROBIN,
+        settings={"hands": 1000},
+        players=names,
+    )
+    competition = new_id("ace_king_queen")
+    with Store(where, exclusive=True) as store:
+        store.competition_started(competition, plan, time.time())
+        store.flush()
+        with _reader(where, competition) as reader:
+            assert reader.stdout is not None, "it was made with one"
+            reader.stdout.readline()
+            matches, took_s, longest_ms = asyncio.run(
+                _write(store, competition, names, results, seconds)
+            )
+            said, _ = reader.communicate(b"\n")
+    sizes = [len(result.record.to_json()) for result in results]
+    return Written(
+        matches=matches,
+        seconds=took_s,
+        record_bytes=sum(sizes) / len(sizes),
+        longest_ms=longest_ms,
+        read=msgspec.json.decode(said, type=Read),
+    )
+
+
+async def _write(
+    store: Store,
+    competition: str,
+    names: tuple[str, ...],
+    results: list[MatchResult],
+    seconds: float,
+) -> tuple[int, float, float]:
+    """How many matches in how many seconds, and the longest call in ms."""
+    began = time.perf_counter()
+    number = 0
+    longest_s = 0.0
+    waiting: list[asyncio.Future[None]] = []
+    while time.perf_counter() - began < seconds:
+        for _ in range(_AHEAD // 3):
+            now = time.perf_counter()
+            store.match_finished(
+                competition,
+                number,
+                f"{competition}-{number}",
+                (names[number % 60], names[number // 60 % 60]),
+                results[number % len(results)],
+                now,
+                now + 1,
+            )
+            longest_s = max(longest_s, time.perf_counter() - now)
+            number += 1
+            await asyncio.sleep(0)
+        waiting.append(asyncio.ensure_future(store.flushed()))
+        if len(waiting) == 3:
+            await waiting.pop(0)
+    await asyncio.gather(*waiting)
+    return number, time.perf_counter() - began, longest_s * 1000
+
+
+def _reader(where: str, competition: str) -> subprocess.Popen[bytes]:
+    argv = [
+        sys.executable,
+        "-m",
+        "tests.tools.write_rate",
+        "--read",
+        competition,
+        "--db",
+        where,
+    ]
+    return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _read(where: str, competition: str) -> Read:
+    """Read what is new, again and again, until there is a line on stdin."""
+    took_ms: list[float] = []
+    wins = Counter[str]()
+    after = matches = 0
+    os.set_blocking(sys.stdin.fileno(), False)
+    with Store(where, create=False) as store:
+        print("reading", flush=True)
+        while _is_silent(sys.stdin.fileno()):
+            began = time.perf_counter()
+            new = store.results(competition, after)
+            took_ms.append((time.perf_counter() - began) * 1000)
+            for one in new:
+                winner = one.result.winner
+                wins[one.players[winner or 0]] += winner is not None
+                after = one.number
+            matches += len(new)
+            time.sleep(0.001)  # as often as any page asks, and no load of its own
+    return Read(len(took_ms), matches, tuple(took_ms))
+
+
+def _is_silent(fd: int) -> bool:
+    """Whether nothing has come yet, and nobody has gone."""
+    try:
+        os.read(fd, 1)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _server() -> Server:
+    server = postgres_server(fsync=True)
+    if isinstance(server, str):
+        raise UsageError(server)
+    return server
+
+
+@click.command()
+@click.option(
+    "--db", help="A file, a URL, or `postgresql` for a server of its own, with fsync."
+)
+@click.option("--seconds", default=60.0, show_default=True, help="How long to write.")
+@click.option("--read", hidden=True, help="Be the reader of that competition.")
+def main(db: str | None, seconds: float, read: str | None) -> None:
+    """Measure how fast finished matches are written while another process reads."""
+    with tempfile.TemporaryDirectory(prefix="writing-") as folder:
+        where = db or str(Path(folder) / "arena.db")
+        if where == "postgresql":
+            where = _server().url()
+        if read is not None:
+            found: Any = _read(where, read)
+            click.echo(msgspec.json.encode(found))
+            return
+        click.echo("\n".join(measure(where, seconds).lines()))
+        if db is None:
+            sizes = {p.name: p.stat().st_size >> 20 for p in Path(folder).iterdir()}
+            click.echo(f"files in MiB: {sizes}")
+
+
+if __name__ == "__main__":
+    main()
