@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,6 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "made_up: reads frames that no bot and no arena of ours would send, and that need not fit the schemas",
     )
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A coroutine that waits for what never comes fails after three minutes."""
+    if inspect.iscoroutinefunction(getattr(item, "function", None)):
+        item.add_marker(pytest.mark.timeout(180, func_only=True))
 
 
 @pytest.hookimpl(wrapper=True)

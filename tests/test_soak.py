@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import subprocess
 import sys
@@ -69,7 +68,7 @@ def test_one_sample_is_no_trend() -> None:
 
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
-def test_some_seconds_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_some_seconds_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "_CONNECTED", ["illegal", "goodbye", "vanish"])
     monkeypatch.setattr(soak, "_LAUNCHED", ["exit"])
     monkeypatch.setattr(soak, "_LAUNCH_EVERY_S", 1.0)
@@ -79,7 +78,7 @@ def test_some_seconds_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "_LIFE_S", 3.0)
 
     with subprocess.Popen(["sleep", "600"]) as somebody_else:
-        done = asyncio.run(soak.soak(minutes=0.08, every_s=0.5, as_json=True))
+        done = await soak.soak(minutes=0.08, every_s=0.5, as_json=True)
         somebody_else.kill()
 
     assert done.before.launched == 0

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.databases import database, postgres, public
 from tests.support.fake_bots import FakeArena
+from tests.support.fake_host import FakeHost
 
 __all__ = [
     "database",
@@ -17,3 +18,8 @@ __all__ = [
 @pytest.fixture
 def house() -> FakeArena:
     return FakeArena()
+
+
+@pytest.fixture
+def host(house: FakeArena) -> FakeHost:
+    return FakeHost(house)

@@ -167,363 +167,283 @@ class World:
             await self.bridge(connections, **options).run()
 
 
-Scene = Callable[[World], Any]
-
-
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Scene], World]:
-    """Run a scene in a world of its own."""
-
-    def run(scene: Scene) -> World:
-        async def main() -> World:
-            world = World(monkeypatch)
-            await scene(world)
-            return world
-
-        return asyncio.run(main())
-
-    return run
+async def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(monkeypatch)
 
 
-Play = Callable[[Scene], World]
+async def test_lines_become_frames_and_frames_lines(world: World) -> None:
+    arena = FakeConnection(
+        welcome(),
+        [match(), ask()],
+        world.says(f"[{READY},{BET}]"),
+        over(),
+        1000,
+    )
+    await world.carry(arena)
+
+    assert world.program.kinds() == ["welcome", "match", "ask", "over"]
+    assert arena.kinds() == ["hello", "ready", "answer"]
+    assert world.events[-1] == "the arena has closed"
+    assert world.program.has_ended
 
 
-def test_lines_become_frames_and_frames_lines(play: Play) -> None:
-    async def scene(world: World) -> None:
-        arena = FakeConnection(
-            welcome(),
-            [match(), ask()],
-            world.says(f"[{READY},{BET}]"),
-            over(),
-            1000,
-        )
-        await world.carry(arena)
+async def test_a_message_of_a_later_release_is_passed_on_as_it_is(world: World) -> None:
+    news = b'{"type": "weather",  "is": "fine"}'
+    await world.carry(FakeConnection(welcome(), news, 1000))
 
-        assert world.program.kinds() == ["welcome", "match", "ask", "over"]
-        assert arena.kinds() == ["hello", "ready", "answer"]
-        assert world.events[-1] == "the arena has closed"
-        assert world.program.has_ended
-
-    play(scene)
+    assert world.program.heard[1] == {"type": "weather", "is": "fine"}
 
 
-def test_a_message_of_a_later_release_is_passed_on_as_it_is(play: Play) -> None:
-    async def scene(world: World) -> None:
-        news = b'{"type": "weather",  "is": "fine"}'
-        await world.carry(FakeConnection(welcome(), news, 1000))
+async def test_hello_is_completed(world: World) -> None:
+    arena = FakeConnection(welcome(), 1000)
+    await world.carry(arena, name="ann", token="secret", tables=4)
 
-        assert world.program.heard[1] == {"type": "weather", "is": "fine"}
-
-    play(scene)
-
-
-def test_hello_is_completed(play: Play) -> None:
-    async def scene(world: World) -> None:
-        arena = FakeConnection(welcome(), 1000)
-        await world.carry(arena, name="ann", token="secret", tables=4)
-
-        hello = arena.said[0]
-        assert (hello["name"], hello["token"], hello["tables"]) == ("ann", "secret", 4)
-        assert hello["batch"] is True
-        assert hello["client"].endswith("stdio")
-        assert world.program.environment == {"ARENA_NAME": "ann"}
-
-    play(scene)
+    hello = arena.said[0]
+    assert (hello["name"], hello["token"], hello["tables"]) == ("ann", "secret", 4)
+    assert hello["batch"] is True
+    assert hello["client"].endswith("stdio")
+    assert world.program.environment == {"ARENA_NAME": "ann"}
 
 
-def test_what_hello_says_itself_stays(play: Play) -> None:
-    async def scene(world: World) -> None:
-        arena = FakeConnection(welcome(), 1000)
-        await world.carry(arena, batch=False)
+async def test_what_hello_says_itself_stays(world: World) -> None:
+    arena = FakeConnection(welcome(), 1000)
+    await world.carry(arena, batch=False)
 
-        hello = arena.said[0]
-        assert (hello["name"], hello["tables"], hello["batch"]) == ("sh", 1, False)
-        assert world.program.environment == {}
-
-    play(scene)
+    hello = arena.said[0]
+    assert (hello["name"], hello["tables"], hello["batch"]) == ("sh", 1, False)
+    assert world.program.environment == {}
 
 
 # --- a lost connection ---
 
 
-def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_all_it_said_is_said_again(
-    play: Play,
+async def test_J7_after_a_lost_connection_the_program_hears_nothing_twice_and_all_it_said_is_said_again(
+    world: World,
 ) -> None:
-    async def scene(world: World) -> None:
-        first = FakeConnection(
-            welcome("one"), match(), ask(), world.says(READY, BET), 1006
-        )
-        second = FakeConnection(
-            welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000
-        )
-        await world.carry(first, second)
+    first = FakeConnection(welcome("one"), match(), ask(), world.says(READY, BET), 1006)
+    second = FakeConnection(
+        welcome("two"), match(), ask(), ask(2), over("m"), over("m"), 1000
+    )
+    await world.carry(first, second)
 
-        assert second.said[0]["resume"] == "one"
-        assert second.kinds() == ["hello", "ready", "answer"]
-        assert second.said[1]["nonce"] == "n"
-        assert second.values() == ["bet"]
-        asked = [one["ask"] for one in world.program.heard if one["type"] == "ask"]
-        assert asked == ["m:1", "m:2"]
-        assert world.program.kinds() == ["welcome", "match", "ask", "ask", "over"]
-
-    play(scene)
+    assert second.said[0]["resume"] == "one"
+    assert second.kinds() == ["hello", "ready", "answer"]
+    assert second.said[1]["nonce"] == "n"
+    assert second.values() == ["bet"]
+    asked = [one["ask"] for one in world.program.heard if one["type"] == "ask"]
+    assert asked == ["m:1", "m:2"]
+    assert world.program.kinds() == ["welcome", "match", "ask", "ask", "over"]
 
 
 @pytest.mark.parametrize("is_welcome", [False, True])
-def test_J7_what_the_program_says_while_there_is_no_connection_is_said_when_it_is_asked_again(
-    play: Play, is_welcome: bool
+async def test_J7_what_the_program_says_while_there_is_no_connection_is_said_when_it_is_asked_again(
+    world: World, is_welcome: bool
 ) -> None:
-    async def scene(world: World) -> None:
-        first = FakeConnection(welcome(), match(), ask(), world.says(READY), 1006)
-        # Not before: until then the arena's clock stands.
-        steps: list[Step] = [world.says(BET), welcome()]
-        if is_welcome:
-            steps.reverse()
-        second = FakeConnection(*steps, match(), ask(), lambda: None, 1000)
-        await world.carry(first, second)
+    first = FakeConnection(welcome(), match(), ask(), world.says(READY), 1006)
+    # Not before: until then the arena's clock stands.
+    steps: list[Step] = [world.says(BET), welcome()]
+    if is_welcome:
+        steps.reverse()
+    second = FakeConnection(*steps, match(), ask(), lambda: None, 1000)
+    await world.carry(first, second)
 
-        assert first.kinds() == ["hello", "ready"]
-        assert second.kinds() == ["hello", "ready", "answer"]
-
-    play(scene)
+    assert first.kinds() == ["hello", "ready"]
+    assert second.kinds() == ["hello", "ready", "answer"]
 
 
-def test_J7_a_program_that_still_thinks_answers_once(play: Play) -> None:
-    async def scene(world: World) -> None:
-        first = FakeConnection(welcome(), match(), world.says(READY), ask(), 1006)
-        second = FakeConnection(welcome(), match(), ask(), world.says(BET), 1000)
-        await world.carry(first, second)
+async def test_J7_a_program_that_still_thinks_answers_once(world: World) -> None:
+    first = FakeConnection(welcome(), match(), world.says(READY), ask(), 1006)
+    second = FakeConnection(welcome(), match(), ask(), world.says(BET), 1000)
+    await world.carry(first, second)
 
-        assert second.kinds() == ["hello", "ready", "answer"]
-
-    play(scene)
+    assert second.kinds() == ["hello", "ready", "answer"]
 
 
-def test_an_answer_that_was_refused_is_not_said_again(play: Play) -> None:
-    async def scene(world: World) -> None:
-        refused = Refused("illegal", "no", "m", "m:1", ("check",))
-        first = FakeConnection(
-            welcome(), match(), ask(), world.says(READY, BET), refused, 1006
-        )
-        second = FakeConnection(welcome(), match(), ask(), world.says(CHECK), 1000)
-        await world.carry(first, second)
+async def test_an_answer_that_was_refused_is_not_said_again(world: World) -> None:
+    refused = Refused("illegal", "no", "m", "m:1", ("check",))
+    first = FakeConnection(
+        welcome(), match(), ask(), world.says(READY, BET), refused, 1006
+    )
+    second = FakeConnection(welcome(), match(), ask(), world.says(CHECK), 1000)
+    await world.carry(first, second)
 
-        assert first.values() == ["bet"]
-        assert second.values() == ["check"]
-        assert world.program.kinds().count("refused") == 1
-
-    play(scene)
+    assert first.values() == ["bet"]
+    assert second.values() == ["check"]
+    assert world.program.kinds().count("refused") == 1
 
 
-def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(
-    play: Play,
+async def test_an_over_of_a_match_that_the_program_does_not_know_is_not_told(
+    world: World,
 ) -> None:
-    async def scene(world: World) -> None:
-        await world.carry(FakeConnection(welcome(), over("x"), 1000))
+    await world.carry(FakeConnection(welcome(), over("x"), 1000))
 
-        assert world.program.kinds() == ["welcome"]
-
-    play(scene)
+    assert world.program.kinds() == ["welcome"]
 
 
-def test_a_session_that_is_forgotten_takes_its_matches_with_it(play: Play) -> None:
-    async def scene(world: World) -> None:
-        first = FakeConnection(welcome("one"), match(), world.says(READY), ask(), 1006)
-        second = FakeConnection(Refused("session", "no such session"), 4001)
-        third = FakeConnection(
-            welcome("two"),
-            world.says(BET),  # to a question of before: it would be out of turn
-            match("k"),
-            world.says(READY.replace('"m"', '"k"')),
-            1000,
-        )
-        await world.carry(first, second, third)
+async def test_a_session_that_is_forgotten_takes_its_matches_with_it(
+    world: World,
+) -> None:
+    first = FakeConnection(welcome("one"), match(), world.says(READY), ask(), 1006)
+    second = FakeConnection(Refused("session", "no such session"), 4001)
+    third = FakeConnection(
+        welcome("two"),
+        world.says(BET),  # to a question of before: it would be out of turn
+        match("k"),
+        world.says(READY.replace('"m"', '"k"')),
+        1000,
+    )
+    await world.carry(first, second, third)
 
-        assert second.said[0]["resume"] == "one"
-        assert third.said[0].get("resume") is None
-        assert third.kinds() == ["hello", "ready"]
-        assert world.program.kinds() == ["welcome", "match", "ask", "match"]
-
-    play(scene)
+    assert second.said[0]["resume"] == "one"
+    assert third.said[0].get("resume") is None
+    assert third.kinds() == ["hello", "ready"]
+    assert world.program.kinds() == ["welcome", "match", "ask", "match"]
 
 
 # --- nothing piles up ---
 
 
-def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(
-    play: Play,
+async def test_a_program_that_floods_is_read_no_faster_than_the_arena_reads(
+    world: World,
 ) -> None:
-    async def scene(world: World) -> None:
-        arena = FakeConnection(welcome(), lambda: arena.takes.clear())
-        carrying = asyncio.create_task(world.carry(arena))
-        await world.program.said()
-        world.program.say(*["x"] * 1000)
-        for _ in range(200):
-            await asyncio.sleep(0)
+    arena = FakeConnection(welcome(), lambda: arena.takes.clear())
+    carrying = asyncio.create_task(world.carry(arena))
+    await world.program.said()
+    world.program.say(*["x"] * 1000)
+    for _ in range(200):
+        await asyncio.sleep(0)
 
-        assert world.program.read_lines <= 3  # its hello, what waits, and no more
-        carrying.cancel()
-        arena.takes.set()
-        await asyncio.wait((carrying,))
-
-    play(scene)
+    assert world.program.read_lines <= 3  # its hello, what waits, and no more
+    carrying.cancel()
+    arena.takes.set()
+    await asyncio.wait((carrying,))
 
 
-def test_an_arena_is_read_no_faster_than_the_program_reads(play: Play) -> None:
-    async def scene(world: World) -> None:
-        world.program.reads.clear()
-        arena = FakeConnection(welcome(), match(), *[ask(n) for n in range(1, 100)])
-        carrying = asyncio.create_task(world.carry(arena))
-        for _ in range(500):
-            await asyncio.sleep(0)
+async def test_an_arena_is_read_no_faster_than_the_program_reads(world: World) -> None:
+    world.program.reads.clear()
+    arena = FakeConnection(welcome(), match(), *[ask(n) for n in range(1, 100)])
+    carrying = asyncio.create_task(world.carry(arena))
+    for _ in range(500):
+        await asyncio.sleep(0)
 
-        assert arena.frames == 1
-        carrying.cancel()
-        await asyncio.wait((carrying,))
-
-    play(scene)
+    assert arena.frames == 1
+    carrying.cancel()
+    await asyncio.wait((carrying,))
 
 
-def test_a_flood_while_there_is_no_connection_is_dropped(play: Play) -> None:
-    async def scene(world: World) -> None:
-        first = FakeConnection(welcome(), 1006)
-        second = FakeConnection(world.says(*["x"] * 1000), welcome(), 1000)
-        await world.carry(first, second)
+async def test_a_flood_while_there_is_no_connection_is_dropped(world: World) -> None:
+    first = FakeConnection(welcome(), 1006)
+    second = FakeConnection(world.says(*["x"] * 1000), welcome(), 1000)
+    await world.carry(first, second)
 
-        assert second.kinds() == ["hello"]
-        assert world.program.read_lines == 1001
-
-    play(scene)
+    assert second.kinds() == ["hello"]
+    assert world.program.read_lines == 1001
 
 
 # --- the end ---
 
 
-def test_a_program_that_ends_is_a_crash_with_its_status(play: Play) -> None:
-    async def scene(world: World) -> None:
-        world.program.status = 3
-        arena = FakeConnection(welcome(), match(), world.says(READY, END))
-        with pytest.raises(ProgramFailed) as failed:
-            await world.carry(arena)
-
-        assert str(failed.value) == "the program has ended with status 3"
-        assert failed.value.status == 3
-        assert arena.closed == (1011, "the program has ended with status 3")
-
-    play(scene)
-
-
-def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(play: Play) -> None:
-    async def scene(world: World) -> None:
-        with pytest.raises(ProgramFailed, match="status 0") as failed:
-            await world.carry(FakeConnection(welcome(), world.says(END)))
-
-        assert failed.value.status == 1
-
-    play(scene)
-
-
-def test_a_program_that_says_goodbye_has_not_failed(play: Play) -> None:
-    async def scene(world: World) -> None:
-        goodbye = world.says('{"type":"goodbye"}', END)
-        arena = FakeConnection(welcome(), goodbye, 1000)
+async def test_a_program_that_ends_is_a_crash_with_its_status(world: World) -> None:
+    world.program.status = 3
+    arena = FakeConnection(welcome(), match(), world.says(READY, END))
+    with pytest.raises(ProgramFailed) as failed:
         await world.carry(arena)
 
-        assert arena.kinds() == ["hello", "goodbye"]
+    assert str(failed.value) == "the program has ended with status 3"
+    assert failed.value.status == 3
+    assert arena.closed == (1011, "the program has ended with status 3")
 
-    play(scene)
+
+async def test_a_program_that_ends_with_0_in_the_middle_has_failed_too(
+    world: World,
+) -> None:
+    with pytest.raises(ProgramFailed, match="status 0") as failed:
+        await world.carry(FakeConnection(welcome(), world.says(END)))
+
+    assert failed.value.status == 1
+
+
+async def test_a_program_that_says_goodbye_has_not_failed(world: World) -> None:
+    goodbye = world.says('{"type":"goodbye"}', END)
+    arena = FakeConnection(welcome(), goodbye, 1000)
+    await world.carry(arena)
+
+    assert arena.kinds() == ["hello", "goodbye"]
 
 
 @pytest.mark.parametrize("does_end", [True, False])
 @pytest.mark.parametrize("is_lost_again", [True, False])
-def test_J7_a_goodbye_without_a_connection_is_said_once_it_is_back(
-    play: Play, does_end: bool, is_lost_again: bool
+async def test_J7_a_goodbye_without_a_connection_is_said_once_it_is_back(
+    world: World, does_end: bool, is_lost_again: bool
 ) -> None:
-    async def scene(world: World) -> None:
-        goodbye = world.says('{"type":"goodbye"}', *([END] if does_end else []))
-        first = FakeConnection(welcome("one"), match(), world.says(READY), 1006)
-        lost = FakeConnection(goodbye, 1006)
-        back = FakeConnection(*([] if is_lost_again else [goodbye]), welcome("two"))
-        await world.carry(first, *([lost] if is_lost_again else []), back)
+    goodbye = world.says('{"type":"goodbye"}', *([END] if does_end else []))
+    first = FakeConnection(welcome("one"), match(), world.says(READY), 1006)
+    lost = FakeConnection(goodbye, 1006)
+    back = FakeConnection(*([] if is_lost_again else [goodbye]), welcome("two"))
+    await world.carry(first, *([lost] if is_lost_again else []), back)
 
-        assert first.kinds() == ["hello", "ready"]
-        assert back.said[0]["resume"] == "one"
-        assert back.kinds() == ["hello", "goodbye"]
-        assert world.program.has_ended
-
-    play(scene)
+    assert first.kinds() == ["hello", "ready"]
+    assert back.said[0]["resume"] == "one"
+    assert back.kinds() == ["hello", "goodbye"]
+    assert world.program.has_ended
 
 
-def test_a_goodbye_without_a_connection_is_not_said_to_an_arena_that_has_forgotten_the_session(
-    play: Play,
+async def test_a_goodbye_without_a_connection_is_not_said_to_an_arena_that_has_forgotten_the_session(
+    world: World,
 ) -> None:
-    async def scene(world: World) -> None:
-        forgotten = Refused("session", "no such session")
-        goodbye = world.says('{"type":"goodbye"}', END)
-        second = FakeConnection(goodbye, forgotten, 4001)
-        await world.carry(FakeConnection(welcome("one"), 1006), second)
+    forgotten = Refused("session", "no such session")
+    goodbye = world.says('{"type":"goodbye"}', END)
+    second = FakeConnection(goodbye, forgotten, 4001)
+    await world.carry(FakeConnection(welcome("one"), 1006), second)
 
-        assert second.kinds() == ["hello"]
-
-    play(scene)
+    assert second.kinds() == ["hello"]
 
 
-def test_who_is_stopped_says_goodbye_for_the_program(play: Play) -> None:
-    async def scene(world: World) -> None:
-        arena = FakeConnection(welcome(), match())
-        carrying = asyncio.create_task(world.carry(arena))
-        while "match" not in world.program.kinds():
-            await asyncio.sleep(0)
-        carrying.cancel()
-        await asyncio.wait((carrying,))
+async def test_who_is_stopped_says_goodbye_for_the_program(world: World) -> None:
+    arena = FakeConnection(welcome(), match())
+    carrying = asyncio.create_task(world.carry(arena))
+    while "match" not in world.program.kinds():
+        await asyncio.sleep(0)
+    carrying.cancel()
+    await asyncio.wait((carrying,))
 
-        assert carrying.cancelled()
-        assert arena.kinds()[-1] == "goodbye"
-        assert arena.closed == (1000, "")
-        assert world.program.has_ended
-
-    play(scene)
+    assert carrying.cancelled()
+    assert arena.kinds()[-1] == "goodbye"
+    assert arena.closed == (1000, "")
+    assert world.program.has_ended
 
 
-def test_a_hello_that_is_refused_ends_the_program(play: Play) -> None:
-    async def scene(world: World) -> None:
-        refused = Refused("name", "a bot named 'sh' is here already")
-        with pytest.raises(NotAdmitted, match="here already") as failed:
-            await world.carry(FakeConnection(refused, 4001))
+async def test_a_hello_that_is_refused_ends_the_program(world: World) -> None:
+    refused = Refused("name", "a bot named 'sh' is here already")
+    with pytest.raises(NotAdmitted, match="here already") as failed:
+        await world.carry(FakeConnection(refused, 4001))
 
-        assert (failed.value.code, failed.value.name) == ("name", "sh")
-        assert world.program.has_ended
-
-    play(scene)
+    assert (failed.value.code, failed.value.name) == ("name", "sh")
+    assert world.program.has_ended
 
 
 @pytest.mark.parametrize(
     "line", ["hello", READY, f"[{HELLO},{READY}]", HELLO.replace("1", "true")]
 )
-def test_a_program_that_does_not_begin_with_hello_is_told_so(
-    play: Play, line: str
+async def test_a_program_that_does_not_begin_with_hello_is_told_so(
+    world: World, line: str
 ) -> None:
-    async def scene(world: World) -> None:
-        await world.program.read()
-        world.program.say(line)
-        with pytest.raises(ProgramFailed, match="expected hello as the program's"):
-            await world.carry()
+    await world.program.read()
+    world.program.say(line)
+    with pytest.raises(ProgramFailed, match="expected hello as the program's"):
+        await world.carry()
 
-        assert world.program.has_ended
-
-    play(scene)
+    assert world.program.has_ended
 
 
-def test_a_program_that_ends_before_its_hello_is_told_with_its_status(
-    play: Play,
+async def test_a_program_that_ends_before_its_hello_is_told_with_its_status(
+    world: World,
 ) -> None:
-    async def scene(world: World) -> None:
-        await world.program.read()
-        world.program.status = -9
-        world.program.say(END)
-        with pytest.raises(ProgramFailed, match="was ended by SIGKILL") as failed:
-            await world.carry()
+    await world.program.read()
+    world.program.status = -9
+    world.program.say(END)
+    with pytest.raises(ProgramFailed, match="was ended by SIGKILL") as failed:
+        await world.carry()
 
-        assert failed.value.status == 137
-
-    play(scene)
+    assert failed.value.status == 137

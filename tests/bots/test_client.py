@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -187,20 +187,12 @@ def client(
     return Client(url, "ann", {"ace_king_queen": strategy}, **options)
 
 
-def run(awaitable: Awaitable[Any]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S):
-            await awaitable
-
-    asyncio.run(main())
-
-
 # --- a match ---
 
 
-def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
+async def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
     [line] = dial(Line(Closes(1000)))
-    run(client(token="t", tables=7).run())
+    await client(token="t", tables=7).run()
 
     [hello] = line.said("hello")
     assert hello["name"] == "ann"
@@ -210,7 +202,9 @@ def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
     assert hello["resume"] is None
 
 
-def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -> None:
+async def test_it_takes_its_chair_and_answers(
+    dial: Dial, notebooks: list[Notebook]
+) -> None:
     [line] = dial(
         Line(
             welcome(),
@@ -222,7 +216,7 @@ def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -
         )
     )
     overs: list[tuple[Match, Over]] = []
-    run(client(on_over=lambda *what: overs.append(what)).run())
+    await client(on_over=lambda *what: overs.append(what)).run()
 
     [ready] = line.said("ready")
     answers = line.said("answer")
@@ -235,7 +229,7 @@ def test_it_takes_its_chair_and_answers(dial: Dial, notebooks: list[Notebook]) -
     assert (invitation.match, ended.scores) == ("m", (1, -1))
 
 
-def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
+async def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     [line] = dial(
@@ -246,7 +240,7 @@ def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
             Closes(1000),
         )
     )
-    run(client().run())
+    await client().run()
 
     assert [book.noted for book in notebooks] == [
         ["reset", "open"],
@@ -257,30 +251,30 @@ def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
 
 
 @pytest.mark.parametrize("encoding", Encoding)
-def test_it_speaks_the_encoding_that_it_was_told_to(
+async def test_it_speaks_the_encoding_that_it_was_told_to(
     dial: Dial, encoding: Encoding
 ) -> None:
     [line] = dial(Line(welcome(), match(), ask(), Closes(1000), encoding=encoding))
-    run(client(encoding=encoding).run())
+    await client(encoding=encoding).run()
 
     assert len(line.said("answer")) == 1
 
 
 @pytest.mark.parametrize(("batch", "frames"), [(True, 2), (False, 7)])
-def test_answers_that_are_there_together_share_a_frame(
+async def test_answers_that_are_there_together_share_a_frame(
     dial: Dial, batch: bool, frames: int
 ) -> None:
     three = [(match(name), ask(1, name)) for name in "mno"]
     [line] = dial(
         Line([welcome(), *(part for pair in three for part in pair)], Closes(1000))
     )
-    run(client(batch=batch).run())
+    await client(batch=batch).run()
 
     assert len(line.said("answer")) == 3
     assert len(line.heard) == frames
 
 
-def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
+async def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -299,7 +293,7 @@ def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
             Closes(1000),
         )
     )
-    run(client(Slow).run())
+    await client(Slow).run()
 
     frames = [frame for frame in line.heard if "answer" in str(frame)]
     assert len(frames) >= 2  # not one, at the end of all three
@@ -308,14 +302,14 @@ def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
 # --- lost connections ---
 
 
-def test_it_comes_back_with_its_session_and_its_memory(
+async def test_it_comes_back_with_its_session_and_its_memory(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     first, second = dial(
         Line(welcome("one"), match(), ask(1), Closes()),
         Line(welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)),
     )
-    run(client().run())
+    await client().run()
 
     [hello] = second.said("hello")
     assert hello["resume"] == "one"
@@ -325,14 +319,14 @@ def test_it_comes_back_with_its_session_and_its_memory(
     ]
 
 
-def test_a_question_that_comes_again_gets_the_same_answer(
+async def test_a_question_that_comes_again_gets_the_same_answer(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     lines = dial(
         *(Line(welcome(), match(), ask(1, news=(NEWS,)), Closes()) for _ in range(20)),
         Line(welcome(), over(), Closes(1000)),
     )
-    run(client().run())
+    await client().run()
 
     answers = [answer for line in lines for answer in line.said("answer")]
     assert len(answers) == 20
@@ -340,7 +334,7 @@ def test_a_question_that_comes_again_gets_the_same_answer(
     assert notebooks[0].noted == ["reset", "hand_over", "open"]
 
 
-def test_an_over_that_comes_again_is_heard_once(
+async def test_an_over_that_comes_again_is_heard_once(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     dial(
@@ -348,21 +342,21 @@ def test_an_over_that_comes_again_is_heard_once(
         Line(welcome(), over(news=(NEWS,)), Closes(1000)),
     )
     overs: list[Any] = []
-    run(client(on_over=lambda *what: overs.append(what)).run())
+    await client(on_over=lambda *what: overs.append(what)).run()
 
     assert notebooks[0].noted == ["reset", "open", "hand_over"]
     assert len(overs) == 1
 
 
-def test_an_over_of_a_match_that_it_never_heard_of_is_nobodys(dial: Dial) -> None:
+async def test_an_over_of_a_match_that_it_never_heard_of_is_nobodys(dial: Dial) -> None:
     dial(Line(welcome(), over("lost"), Closes(1000)))
     overs: list[Any] = []
-    run(client(on_over=lambda *what: overs.append(what)).run())
+    await client(on_over=lambda *what: overs.append(what)).run()
 
     assert overs == []
 
 
-def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
+async def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     _, _, fresh = dial(
@@ -370,13 +364,13 @@ def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
         Line(Refused("session", "no such session"), Closes(4001)),
         Line(welcome(), match(), Closes(1000)),
     )
-    run(client().run())
+    await client().run()
 
     assert fresh.said("hello")[0]["resume"] is None
     assert len(notebooks) == 2
 
 
-def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
+async def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
     events: list[str] = []
     dial(
         Line(welcome(), Closes()),
@@ -385,7 +379,7 @@ def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
         Line(welcome(), Closes()),
         Line(welcome(), Closes(1000)),
     )
-    run(client(on_event=events.append).run())
+    await client(on_event=events.append).run()
 
     pauses = [line.partition("in ")[2] for line in events if "next attempt" in line]
     assert pauses == [
@@ -395,17 +389,17 @@ def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
     assert events[-1] == "the arena has closed"
 
 
-def test_its_patience_ends(dial: Dial) -> None:
+async def test_its_patience_ends(dial: Dial) -> None:
     dial(Line(welcome(), Closes()), OSError("refused"))
 
     with pytest.raises(Unreachable, match=r"at ws://arena:7700 any more"):
-        run(client(patience_s=0.0).run())
+        await client(patience_s=0.0).run()
 
 
-def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
+async def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
     events: list[str] = []
     dial(*[OSError("refused")] * 3, Line(welcome(), Closes(1000)))
-    run(client(on_event=events.append).run())
+    await client(on_event=events.append).run()
 
     assert events == [
         "no arena answers at ws://arena:7700 yet; waiting up to 60 s for it",
@@ -414,34 +408,34 @@ def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
     ]
 
 
-def test_it_waits_no_longer_than_it_is_to(dial: Dial) -> None:
+async def test_it_waits_no_longer_than_it_is_to(dial: Dial) -> None:
     dial(OSError("refused"))
     text = r"^no arena answers at ws://arena:7700: refused$"
 
     with pytest.raises(Unreachable, match=text):
-        run(client(wait_s=0.0).run())
+        await client(wait_s=0.0).run()
 
 
-def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
+async def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
     events: list[str] = []
     dial(InvalidMessage("no HTTP"))
 
     with pytest.raises(Unreachable, match=r"no arena answers at ws://arena:7700: "):
-        run(client(on_event=events.append).run())
+        await client(on_event=events.append).run()
 
     assert events == []
 
 
-def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
+async def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
     events: list[str] = []
     lines = Line(welcome(), Closes()), Line(welcome(), Closes(1000))
     dial(OSError("refused"), *lines)
-    run(client(on_event=events.append, wait_s=1.0).run())
+    await client(on_event=events.append, wait_s=1.0).run()
 
     assert "the connection was lost; next attempt in 0.2 s" in events
 
 
-def test_a_dead_link_is_for_the_kernel_to_notice(
+async def test_a_dead_link_is_for_the_kernel_to_notice(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not for pings, which an arena that stands still does not answer."""
@@ -456,7 +450,7 @@ def test_a_dead_link_is_for_the_kernel_to_notice(
     monkeypatch.setattr(bots.reach, "connect", connect)
     with socket.socket() as link:
         line.transport = Transport(link)
-        run(client().run())
+        await client().run()
 
         assert asked["ping_interval"] is None
         assert link.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
@@ -470,42 +464,42 @@ def test_a_dead_link_is_for_the_kernel_to_notice(
         ("ws://arena:7700", OSError("no HTTP"), ""),
     ],
 )
-def test_what_answers_without_HTTP_may_want_encryption(
+async def test_what_answers_without_HTTP_may_want_encryption(
     dial: Dial, url: str, error: Exception, hint: str
 ) -> None:
     dial(error)
 
     with pytest.raises(Unreachable) as caught:
-        run(client(url=url, wait_s=0.0).run())
+        await client(url=url, wait_s=0.0).run()
     assert str(caught.value) == f"no arena answers at {url}: no HTTP{hint}"
 
 
-def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
+async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
     dial: Dial,
 ) -> None:
     closed = InvalidMessage("no HTTP")
     closed.__cause__ = EOFError()
     events: list[str] = []
     dial(closed, Line(welcome(), Closes(1000)))
-    run(client(on_event=events.append).run())
+    await client(on_event=events.append).run()
 
     assert events[0].endswith("waiting up to 60 s for it; it may be a wss:// address")
     assert events[1].startswith("connected")
 
 
-def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
+async def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
     events: list[str] = []
     dial(Line(welcome(), Closes(4000)))
-    run(client(on_event=events.append).run())
+    await client(on_event=events.append).run()
 
     assert events[-1] == "the session goes on over another connection"
 
 
 @pytest.mark.parametrize("code", [1002, 1009])
-def test_what_would_only_happen_again_ends_it(dial: Dial, code: int) -> None:
+async def test_what_would_only_happen_again_ends_it(dial: Dial, code: int) -> None:
     dial(Line(welcome(), Closes(code)))
     with pytest.raises(UsageError, match=f"^the arena closed with {code}: because$"):
-        run(client().run())
+        await client().run()
 
 
 # --- a session that outlives its process ---
@@ -535,10 +529,10 @@ class Kills:
         return await self.line.recv(decode)
 
 
-def lives(playing: Client) -> None:
+async def lives(playing: Client) -> None:
     """Run a client whose process is killed; the system opens its lock."""
     with pytest.raises(Killed):
-        run(playing.run())
+        await playing.run()
 
 
 class Seeded(Notebook):
@@ -549,13 +543,15 @@ class Seeded(Notebook):
         super().seed(seed)
 
 
-def test_after_a_crash_it_asks_for_all_that_was_before(dial: Dial, file: Path) -> None:
+async def test_after_a_crash_it_asks_for_all_that_was_before(
+    dial: Dial, file: Path
+) -> None:
     first, second = dial(
         Kills(welcome("one"), match(), ask(1)), Line(welcome("two"), Closes(1000))
     )
-    lives(client(session_file=file))
+    await lives(client(session_file=file))
     assert file.exists()
-    run(client(session_file=file).run())
+    await client(session_file=file).run()
 
     assert (first.said("hello")[0]["resume"], first.said("hello")[0]["from"]) == (
         None,
@@ -565,7 +561,7 @@ def test_after_a_crash_it_asks_for_all_that_was_before(dial: Dial, file: Path) -
     assert (hello["resume"], hello["from"]) == ("one", 0)
 
 
-def test_a_strategy_is_brought_through_the_past_before_it_decides(
+async def test_a_strategy_is_brought_through_the_past_before_it_decides(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
     _, second = dial(
@@ -578,8 +574,8 @@ def test_a_strategy_is_brought_through_the_past_before_it_decides(
         ),
     )
     events: list[str] = []
-    lives(client(session_file=file))
-    run(client(session_file=file, on_event=events.append).run())
+    await lives(client(session_file=file))
+    await client(session_file=file, on_event=events.append).run()
 
     assert notebooks[1].noted == [
         "reset",
@@ -591,7 +587,7 @@ def test_a_strategy_is_brought_through_the_past_before_it_decides(
 
 
 @pytest.mark.parametrize("seed", ["lucky", None])
-def test_every_match_gets_the_seed_again_that_it_had(
+async def test_every_match_gets_the_seed_again_that_it_had(
     dial: Dial, file: Path, notebooks: list[Notebook], seed: str | None
 ) -> None:
     dial(
@@ -600,8 +596,8 @@ def test_every_match_gets_the_seed_again_that_it_had(
         Line(welcome(), [match("p"), match("o"), match("n")], Closes(1000)),
     )
     for _ in range(2):
-        lives(client(Seeded, session_file=file, seed=seed))
-    run(client(Seeded, session_file=file, seed=seed).run())
+        await lives(client(Seeded, session_file=file, seed=seed))
+    await client(Seeded, session_file=file, seed=seed).run()
 
     names = ["l", "m", "n", "n", "m", "o", "p", "o", "n"]
     seeds: dict[str, set[str]] = {}
@@ -613,16 +609,18 @@ def test_every_match_gets_the_seed_again_that_it_had(
         assert seeds["p"] == {"seed lucky:5"}
 
 
-def test_without_a_file_nothing_is_seeded_that_need_not_be(
+async def test_without_a_file_nothing_is_seeded_that_need_not_be(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     dial(Line(welcome(), match("m"), match("n"), Closes(1000)))
-    run(client(Seeded).run())
+    await client(Seeded).run()
 
     assert [book.noted for book in notebooks] == [["reset"], ["reset"]]
 
 
-def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) -> None:
+async def test_what_the_arena_counts_on_is_in_the_file_before(
+    dial: Dial, file: Path
+) -> None:
     class Looks(Line):
         async def send(self, frame: bytes, text: bool) -> None:
             seen.append(json.loads(file.read_text())["seeds"] if file.exists() else {})
@@ -630,13 +628,13 @@ def test_what_the_arena_counts_on_is_in_the_file_before(dial: Dial, file: Path) 
 
     seen: list[Any] = []
     [line] = dial(Looks(welcome(), match("m"), [match("n"), over("m")], Closes(1000)))
-    run(client(session_file=file, seed="s").run())
+    await client(session_file=file, seed="s").run()
 
     assert [set(seeds) for seeds in seen] == [set(), {"m"}, {"n"}]
     assert len(line.said("ready")) == 2
 
 
-def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
+async def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -656,12 +654,12 @@ def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
     seen: list[set[str]] = []
     script: list[ArenaMessage] = [match("m"), ask(1, "m"), match("n"), ask(1, "n")]
     dial(Looks(welcome(), script, Closes(1000)))
-    run(client(Slow, session_file=file).run())
+    await client(Slow, session_file=file).run()
 
     assert seen == [{"m"}]
 
 
-def test_a_strategy_that_lives_is_not_told_its_past(
+async def test_a_strategy_that_lives_is_not_told_its_past(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
     dial(
@@ -674,15 +672,15 @@ def test_a_strategy_that_lives_is_not_told_its_past(
             Closes(1000),
         ),
     )
-    lives(client(session_file=file))
-    run(client(session_file=file).run())
+    await lives(client(session_file=file))
+    await client(session_file=file).run()
 
     m, n = notebooks[2:]
     assert m.noted == ["reset", "hand_over", "open", "open", "open"]
     assert n.noted == ["reset", "hand_over", "open", "open"]
 
 
-def test_a_past_that_breaks_off_is_told_from_the_beginning(
+async def test_a_past_that_breaks_off_is_told_from_the_beginning(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
     _, _, third, fourth = dial(
@@ -691,8 +689,8 @@ def test_a_past_that_breaks_off_is_told_from_the_beginning(
         Line(welcome(), match("m"), past(1), past(2), ask(3), Closes()),
         Line(welcome(), match("m"), ask(4), Closes(1000)),
     )
-    lives(client(session_file=file))
-    run(client(session_file=file).run())
+    await lives(client(session_file=file))
+    await client(session_file=file).run()
 
     assert third.said("hello")[0]["from"] == 0
     assert fourth.said("hello")[0]["from"] is None
@@ -703,7 +701,7 @@ def test_a_past_that_breaks_off_is_told_from_the_beginning(
     ]
 
 
-def test_a_crash_in_the_past_can_be_followed_by_another(
+async def test_a_crash_in_the_past_can_be_followed_by_another(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
     _, _, third = dial(
@@ -712,23 +710,23 @@ def test_a_crash_in_the_past_can_be_followed_by_another(
         Line(welcome("three"), match("m"), past(1), ask(2), Closes(1000)),
     )
     for _ in range(2):
-        lives(client(session_file=file))
-    run(client(session_file=file).run())
+        await lives(client(session_file=file))
+    await client(session_file=file).run()
 
     assert third.said("hello")[0]["resume"] == "two"
     assert notebooks[-1].noted == ["reset", "hand_over", "open", "open"]
 
 
-def test_a_match_that_was_over_meanwhile_is_told(dial: Dial, file: Path) -> None:
+async def test_a_match_that_was_over_meanwhile_is_told(dial: Dial, file: Path) -> None:
     dial(Kills(welcome(), match()), Line(welcome(), over(), Closes(1000)))
     events: list[str] = []
-    lives(client(session_file=file))
-    run(client(session_file=file, on_event=events.append).run())
+    await lives(client(session_file=file))
+    await client(session_file=file, on_event=events.append).run()
 
     assert "match m was over meanwhile · +1 -1" in events
 
 
-def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
+async def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
     dial: Dial, file: Path, notebooks: list[Notebook]
 ) -> None:
     *_, fresh = dial(
@@ -736,8 +734,8 @@ def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
         Line(Refused("session", "no such session"), Closes(4001)),
         Kills(welcome("two"), match("n")),
     )
-    lives(client(Seeded, session_file=file, seed="s"))
-    lives(client(Seeded, session_file=file, seed="s"))
+    await lives(client(Seeded, session_file=file, seed="s"))
+    await lives(client(Seeded, session_file=file, seed="s"))
 
     [hello] = fresh.said("hello")
     assert (hello["resume"], hello["from"]) == (None, None)
@@ -746,75 +744,74 @@ def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
     assert (kept["secret"], set(kept["seeds"])) == ("two", {"n"})
 
 
-def test_an_arena_that_is_not_there_does_not_cost_the_session(
+async def test_an_arena_that_is_not_there_does_not_cost_the_session(
     dial: Dial, file: Path
 ) -> None:
     dial(Kills(welcome(), match()), OSError("refused"))
-    lives(client(session_file=file))
+    await lives(client(session_file=file))
 
     with pytest.raises(Unreachable):
-        run(client(session_file=file, wait_s=0.0).run())
+        await client(session_file=file, wait_s=0.0).run()
     assert file.exists()
 
 
-def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
+async def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
     dial(Kills(welcome()), Line(Refused("token", "no such token"), Closes(4001)))
-    lives(client(session_file=file))
+    await lives(client(session_file=file))
 
     with pytest.raises(UsageError):
-        run(client(session_file=file).run())
+        await client(session_file=file).run()
     assert file.exists()
 
 
 @pytest.mark.parametrize(("code", "remains"), [(1000, False), (4000, True)])
-def test_the_file_goes_with_the_session(
+async def test_the_file_goes_with_the_session(
     dial: Dial, file: Path, code: int, remains: bool
 ) -> None:
     dial(Line(welcome(), Closes(code)))
-    run(client(session_file=file).run())
+    await client(session_file=file).run()
 
     assert list(file.parent.iterdir()) == [file] * remains
 
 
-def test_a_strategy_that_raised_has_no_session_to_go_on_with(
+async def test_a_strategy_that_raised_has_no_session_to_go_on_with(
     dial: Dial, file: Path
 ) -> None:
     dial(Line(welcome(), match(), Closes(1000)))
     with pytest.raises(StrategyFailed):
-        run(client(lambda: Fails("reset", KeyError()), session_file=file).run())
+        await client(lambda: Fails("reset", KeyError()), session_file=file).run()
 
     assert list(file.parent.iterdir()) == []
 
 
-def test_a_strategy_that_raises_at_its_past_has_crashed(dial: Dial, file: Path) -> None:
+async def test_a_strategy_that_raises_at_its_past_has_crashed(
+    dial: Dial, file: Path
+) -> None:
     _, line = dial(
         Kills(welcome(), match()), Line(welcome(), match(), past(), Closes(1000))
     )
-    lives(client(session_file=file))
+    await lives(client(session_file=file))
 
     with pytest.raises(StrategyFailed, match="raised at open, brought back from the"):
-        run(client(lambda: Fails("open", KeyError()), session_file=file).run())
+        await client(lambda: Fails("open", KeyError()), session_file=file).run()
     assert line.closed is not None
     assert line.closed[0] == 1011
 
 
-def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
+async def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
     dial: Dial, file: Path
 ) -> None:
     [first, second] = dial(Line(welcome("one")), Line(welcome("two"), Closes(1000)))
     events: list[str] = []
 
-    async def both() -> None:
-        playing = asyncio.ensure_future(client(session_file=file).run())
-        while not file.exists():
-            await asyncio.sleep(0)
-        await client(session_file=file, on_event=events.append).run()
-        assert json.loads(file.read_text())["secret"] == "one"
-        playing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await playing
-
-    run(both())
+    playing = asyncio.ensure_future(client(session_file=file).run())
+    while not file.exists():
+        await asyncio.sleep(0)
+    await client(session_file=file, on_event=events.append).run()
+    assert json.loads(file.read_text())["secret"] == "one"
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
     assert second.said("hello")[0]["resume"] is None
     [notice] = [event for event in events if "session file" in event]
     assert notice.startswith("another process of this bot has its session in ")
@@ -823,13 +820,13 @@ def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
     assert not file.exists()
 
 
-def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
+async def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
     dial: Dial, file: Path
 ) -> None:
     file.write_text("class Mine: ...")
     [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
     events: list[str] = []
-    run(client(session_file=file, on_event=events.append).run())
+    await client(session_file=file, on_event=events.append).run()
 
     assert len(line.said("answer")) == 1
     assert sum("going on without a session file" in event for event in events) == 1
@@ -837,7 +834,7 @@ def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
+async def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Path, target: Path) -> Path:
@@ -846,7 +843,7 @@ def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
     monkeypatch.setattr(Path, "replace", full)
     [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
     events: list[str] = []
-    run(client(session_file=file, on_event=events.append).run())
+    await client(session_file=file, on_event=events.append).run()
 
     assert len(line.said("answer")) == 1
     [told] = [event for event in events if "session" in event]
@@ -854,7 +851,7 @@ def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
     assert "secret" not in told
 
 
-def test_nobody_is_told_the_secret(dial: Dial, file: Path) -> None:
+async def test_nobody_is_told_the_secret(dial: Dial, file: Path) -> None:
     events: list[str] = []
     dial(
         Kills(welcome("hush"), match()),
@@ -862,14 +859,14 @@ def test_nobody_is_told_the_secret(dial: Dial, file: Path) -> None:
         Line(Refused("session", "no such session"), Closes(4001)),
         Line(welcome("hush hush hush"), Closes(1000)),
     )
-    lives(client(session_file=file, on_event=events.append))
-    run(client(session_file=file, on_event=events.append).run())
+    await lives(client(session_file=file, on_event=events.append))
+    await client(session_file=file, on_event=events.append).run()
 
     assert "back as ann" in str(events)
     assert "hush" not in str(events)
 
 
-def test_the_loop_breathes_while_the_past_is_told(
+async def test_the_loop_breathes_while_the_past_is_told(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -886,18 +883,15 @@ def test_the_loop_breathes_while_the_past_is_told(
             turns.append(now[0])
             await asyncio.sleep(0)
 
-    async def both() -> None:
-        ticker = asyncio.ensure_future(ticking())
-        await client(Slow, session_file=file).run()
-        ticker.cancel()
-
     told: list[ArenaMessage] = [past(number) for number in range(1, 1001)]
     dial(
         Kills(welcome(), match()),
         Line(welcome(), match(), told, ask(1001), Closes(1000)),
     )
-    lives(client(session_file=file))
-    run(both())
+    await lives(client(session_file=file))
+    ticker = asyncio.ensure_future(ticking())
+    await client(Slow, session_file=file).run()
+    ticker.cancel()
 
     longest = max(after - before for before, after in pairwise(turns))
     assert turns[-1] > 1.0
@@ -919,7 +913,7 @@ class Raises(Notebook):
         return "raise"
 
 
-def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
+async def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
@@ -927,7 +921,7 @@ def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
         Line(rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000))
     )
     events: list[str] = []
-    run(client(Raises, on_event=events.append).run())
+    await client(Raises, on_event=events.append).run()
 
     answers = line.said("answer")
     assert [answer["ask"] for answer in answers] == ["m:1", "m:1", "m:2", "m:2"]
@@ -938,45 +932,45 @@ def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
     assert events[1].startswith("refused: answered 'raise' to open; answered \"")
 
 
-def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
+async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
     dial: Dial,
 ) -> None:
     first, second = dial(
         Line(welcome(), match(), ask(), illegal(), Closes()),
         Line(welcome(), match(), ask(), Closes(1000)),
     )
-    run(client(Raises).run())
+    await client(Raises).run()
 
     assert second.said("answer") == first.said("answer")[1:]
 
 
 @pytest.mark.parametrize("refused", [illegal(legal=None), illegal(number=7)])
-def test_where_nothing_legal_is_known_it_is_only_told(
+async def test_where_nothing_legal_is_known_it_is_only_told(
     dial: Dial, refused: Refused
 ) -> None:
     [line] = dial(Line(welcome(), match(), ask(), refused, Closes(1000)))
     events: list[str] = []
-    run(client(Raises, on_event=events.append).run())
+    await client(Raises, on_event=events.append).run()
 
     assert len(line.said("answer")) == 1
     assert events[1] == "refused: answered 'raise' to open"
 
 
-def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> None:
+async def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> None:
     script = (match(), ask(1), Refused("malformed", "expected `str`"), ask(1))
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
     [line] = dial(Line(rehearsal, *script, Closes(1000)))
     events: list[str] = []
-    run(client(on_event=events.append).run())
+    await client(on_event=events.append).run()
 
     assert len(line.said("answer")) == 2
     assert events[1] == "refused: expected `str`"
     dial(Line(welcome(), *script, Closes(1000)))
     with pytest.raises(UsageError, match="expected `str`"):
-        run(client().run())
+        await client().run()
 
 
-def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
+async def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
     dial(
         Line(rehearsal, Closes()),
@@ -984,10 +978,10 @@ def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
     )
 
     with pytest.raises(UsageError, match="is here already"):
-        run(client().run())
+        await client().run()
 
 
-def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
+async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
     verdict = Verdict(
         kind=Ending.ILLEGAL,
         match="m",
@@ -1001,7 +995,7 @@ def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
     ended = msgspec.structs.replace(over(), verdict=verdict)
     dial(Line(welcome(), match(), ask(), ended, Closes(1000)))
     overs: list[Over] = []
-    run(client(on_over=lambda _, over: overs.append(over)).run())
+    await client(on_over=lambda _, over: overs.append(over)).run()
 
     assert overs == [ended]
 
@@ -1009,23 +1003,23 @@ def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
 # --- refusals ---
 
 
-def test_an_address_that_is_none_is_told_at_once() -> None:
+async def test_an_address_that_is_none_is_told_at_once() -> None:
     with pytest.raises(UsageError, match="expected an address such as"):
-        run(Client("http://arena", "ann", {}).run())
+        await Client("http://arena", "ann", {}).run()
 
 
-def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
+async def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
     dial(Line(Refused("name", "a bot named 'ann' is here already"), Closes(4001)))
 
     with pytest.raises(UsageError, match="refuses this bot: a bot named 'ann' is here"):
-        run(client().run())
+        await client().run()
 
 
-def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
+async def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
     dial(Line(welcome(), ask(), Closes(1000)))
 
     with pytest.raises(ProtocolError):
-        run(client().run())
+        await client().run()
 
 
 # --- strategies that fail ---
@@ -1059,13 +1053,13 @@ class Fails(Notebook):
     [KeyError("deck"), SystemExit(), RecursionError("too deep"), GeneratorExit()],
 )
 @pytest.mark.parametrize("doing", ["making it", "reset", "open", "hear"])
-def test_a_strategy_that_raises_ends_it_with_its_error(
+async def test_a_strategy_that_raises_ends_it_with_its_error(
     dial: Dial, doing: str, error: BaseException
 ) -> None:
     [line] = dial(Line(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000)))
 
     with pytest.raises(StrategyFailed, match=type(error).__name__) as info:
-        run(client(lambda: Fails(doing, error)).run())
+        await client(lambda: Fails(doing, error)).run()
     assert info.value.__cause__ is error
     assert line.closed is not None
     code, reason = line.closed
@@ -1074,17 +1068,17 @@ def test_a_strategy_that_raises_ends_it_with_its_error(
     assert f": {type(error).__name__}" in reason
 
 
-def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
+async def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
     [line] = dial(Line(welcome(), match(), Closes(1000)))
 
     with pytest.raises(StrategyFailed):
-        run(client(lambda: Fails("reset", KeyError("ü" * 500))).run())
+        await client(lambda: Fails("reset", KeyError("ü" * 500))).run()
     assert line.closed is not None
     assert len(line.closed[1].encode()) <= 123
 
 
 @pytest.mark.parametrize("answer", [object(), {1: {2}.pop}, "\ud800", {("a",): 1}])
-def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
+async def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
     dial: Dial, answer: object
 ) -> None:
     class Odd(Notebook):
@@ -1094,7 +1088,7 @@ def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
     [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
 
     with pytest.raises(StrategyFailed, match="its answer cannot be sent"):
-        run(client(Odd).run())
+        await client(Odd).run()
     assert line.closed is not None
     assert line.closed[0] == 1011
 
@@ -1112,45 +1106,45 @@ async def cancelled(playing: Client, holds: Callable[[], bool]) -> None:
         await task
 
 
-def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial) -> None:
+async def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial) -> None:
     [line] = dial(Line(welcome(), match(), ask()))
-    run(cancelled(client(), lambda: bool(line.said("answer"))))
+    await cancelled(client(), lambda: bool(line.said("answer")))
 
     assert line.messages()[-1] == {"type": "goodbye"}
     assert line.closed == (1000, "")
 
 
-def test_it_can_be_stopped_before_it_is_welcome(dial: Dial) -> None:
+async def test_it_can_be_stopped_before_it_is_welcome(dial: Dial) -> None:
     [line] = dial(Line())
-    run(cancelled(client(), lambda: bool(line.said("hello"))))
+    await cancelled(client(), lambda: bool(line.said("hello")))
 
     assert line.closed == (1000, "")
 
 
-def test_it_can_be_stopped_while_it_waits_for_an_arena(
+async def test_it_can_be_stopped_while_it_waits_for_an_arena(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
     dial(Line(welcome(), Closes()))
     monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
 
-    run(cancelled(client(on_event=events.append), lambda: "next" in str(events)))
+    await cancelled(client(on_event=events.append), lambda: "next" in str(events))
 
 
-def test_a_goodbye_ends_the_session_of_a_file(dial: Dial, file: Path) -> None:
+async def test_a_goodbye_ends_the_session_of_a_file(dial: Dial, file: Path) -> None:
     [line] = dial(Line(welcome(), match(), ask()))
-    run(cancelled(client(session_file=file), lambda: bool(line.said("answer"))))
+    await cancelled(client(session_file=file), lambda: bool(line.said("answer")))
 
     assert not file.exists()
 
 
-def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
+async def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
     dial(Line(welcome(), match(), Closes()))
     monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
     playing = client(session_file=file, on_event=events.append)
-    run(cancelled(playing, lambda: "next" in str(events)))
+    await cancelled(playing, lambda: "next" in str(events))
 
     assert file.exists()

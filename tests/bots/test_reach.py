@@ -127,7 +127,7 @@ def test_an_attempt_is_worth_another_if_an_arena_may_come_up_there(
 @pytest.mark.parametrize(
     ("says", "is_worth_it"), [(b"", True), (b"SSH-2.0-OpenSSH_9.2\r\n", False)]
 )
-def test_a_port_that_accepts_and_closes_may_have_an_arena_behind_it_later(
+async def test_a_port_that_accepts_and_closes_may_have_an_arena_behind_it_later(
     says: bytes, is_worth_it: bool
 ) -> None:
     """As a port that Docker has published, or that `ssh -L` passes on, while nobody listens behind it."""
@@ -147,7 +147,7 @@ def test_a_port_that_accepts_and_closes_may_have_an_arena_behind_it_later(
                 return error
         raise AssertionError("no arena is there")
 
-    assert is_to_come(asyncio.run(attempt())) is is_worth_it
+    assert is_to_come(await attempt()) is is_worth_it
 
 
 # --- dead links ---

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from protocol.messages import Limits
 from tests.support import arena_process
-from tests.support.gateway_bots import (
-    LIMITS_NOW,
-    TIMEOUT_S,
-    Scenario,
-    StartedProgram,
-    _arena,
-)
+from tests.support.gateway_bots import GatewayArena, StartedProgram, in_arena
 
 
 @pytest.fixture
-def in_arena() -> Callable[..., None]:
-    """Run a scenario in an arena of its own."""
-
-    def run(scenario: Scenario, **limits: int) -> None:
-        async def main() -> None:
-            async with asyncio.timeout(TIMEOUT_S):
-                async with _arena(Limits(**{**LIMITS_NOW, **limits})) as arena:
-                    await scenario(arena)
-
-        asyncio.run(main())
-
-    return run
+async def arena() -> AsyncIterator[GatewayArena]:
+    """An arena with the usual limits."""
+    async with in_arena() as arena:
+        yield arena
 
 
 @pytest.fixture

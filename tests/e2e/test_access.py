@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from arena.storage.schema import open_database
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import Done, Instruct, Limits, Progress
-from tests.support.gateway_bots import LIMITS, TIMEOUT_S, GatewayArena
+from tests.support.gateway_bots import LIMITS, GatewayArena
 from tests.tools.token_guessing import attack
 
 pytestmark = pytest.mark.e2e
@@ -47,25 +47,9 @@ REFUSED = {
 }
 
 
-def in_arena(
-    scenario: Callable[[GatewayArena], Any],
-    access: Access | None = ROSTER,
-    limits: Limits = LIMITS,
-    **options: Any,
-) -> None:
-    """Run a scenario in an arena of its own."""
-
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S):
-            async with opened(access, limits, **options) as arena:
-                await scenario(arena)
-
-    asyncio.run(main())
-
-
 @asynccontextmanager
 async def opened(
-    access: Access | None, limits: Limits, **options: Any
+    access: Access | None = ROSTER, limits: Limits = LIMITS, **options: Any
 ) -> AsyncIterator[GatewayArena]:
     arenas: list[GatewayArena] = []
     gateway = Gateway(
@@ -106,35 +90,29 @@ async def refuses(arena: GatewayArena, **fields: Any) -> tuple[Any, int | None]:
         {"games": ["chess"]},
     ],
 )
-def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
+async def test_a_stranger_learns_one_sentence(fields: dict[str, Any]) -> None:
+    async with opened(requires_token=True) as arena, arena.stranger("ann") as ann:
+        await ann.hello(token=ANN)
 
-            assert await refuses(arena, **fields) == (REFUSED, 4001)
-
-    in_arena(scenario, requires_token=True)
+        assert await refuses(arena, **fields) == (REFUSED, 4001)
 
 
-def test_a_stolen_session_is_no_good_without_its_token() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
-            for token in (None, "guessed"):
-                stolen = {"token": token, "resume": ann.session}
-                assert await refuses(arena, **stolen) == (REFUSED, 4001)
-            said, code = await refuses(arena, token=BEN, resume=ann.session)
+async def test_a_stolen_session_is_no_good_without_its_token() -> None:
+    async with opened(requires_token=True) as arena, arena.stranger("ann") as ann:
+        await ann.hello(token=ANN)
+        for token in (None, "guessed"):
+            stolen = {"token": token, "resume": ann.session}
+            assert await refuses(arena, **stolen) == (REFUSED, 4001)
+        said, code = await refuses(arena, token=BEN, resume=ann.session)
 
-            assert (said["code"], code) == ("session", 4001)
-
-    in_arena(scenario, requires_token=True)
+        assert (said["code"], code) == ("session", 4001)
 
 
 @pytest.mark.parametrize(
     ("said", "called"), [("ann", "ann"), ("x", "ann"), ("ann/gin", "ann/gin")]
 )
-def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None:
+    async with opened(requires_token=True) as arena:
         async with arena.stranger(said) as bot:
             welcome = await bot.hello(token=ANN)
 
@@ -144,117 +122,118 @@ def test_the_welcome_says_what_the_bot_is_called(said: str, called: str) -> None
         async with arena.stranger(said) as back:
             assert (await back.hello(token=ANN, resume=bot.session))["bot"] == called
 
-    in_arena(scenario, requires_token=True)
+
+async def test_a_program_per_game_plays_with_one_token() -> None:
+    async with (
+        opened(requires_token=True) as arena,
+        arena.stranger("ann/akq") as one,
+        arena.stranger("ben") as two,
+    ):
+        await one.hello(token=ANN)
+        await two.hello(token=BEN)
+        async with arena.stranger("ann/gin") as other:
+            await other.hello(token=ANN)
+            table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
+            await asyncio.gather(one.play(), two.play())
+            result, _ = await arena.result(table)
+
+            assert result.termination.kind == "completed"
 
 
-def test_a_program_per_game_plays_with_one_token() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann/akq") as one, arena.stranger("ben") as two:
-            await one.hello(token=ANN)
-            await two.hello(token=BEN)
-            async with arena.stranger("ann/gin") as other:
-                await other.hello(token=ANN)
-                table = arena.open("ace_king_queen", "ann/akq", "ben", hands=3)
-                await asyncio.gather(one.play(), two.play())
-                result, _ = await arena.result(table)
-
-                assert result.termination.kind == "completed"
-
-    in_arena(scenario, requires_token=True)
-
-
-def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_on_this_machine_only_names_of_the_roster_need_a_token() -> None:
+    async with opened() as arena:
         assert await refuses(arena, name="ann") == (REFUSED, 4001)
         assert await refuses(arena, name="ben/gin", token=ANN[:-1]) == (REFUSED, 4001)
         async with arena.bot("zed"), arena.stranger("ann") as ann:
             await ann.hello(token=ANN)
             await arena.still_plays()
 
-    in_arena(scenario)
-
 
 # --- the roster changes ---
 
 
-def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-            await asyncio.gather(ann.ready(), ben.ready())
-            arena.gateway.roster_changed(WITHOUT_ANN)
-            result, verdict = await arena.result(table)
-            heard = [await ann.hear()]
-            while heard[-1]["type"] != "over":
-                heard.append(await ann.hear())
+async def test_a_token_that_is_revoked_ends_what_is_played_with_it() -> None:
+    async with (
+        opened(requires_token=True) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+        await asyncio.gather(ann.ready(), ben.ready())
+        arena.gateway.roster_changed(WITHOUT_ANN)
+        result, verdict = await arena.result(table)
+        heard = [await ann.hear()]
+        while heard[-1]["type"] != "over":
+            heard.append(await ann.hear())
 
-            text = "its token was revoked"
-            ended = result.termination
-            assert (ended.kind, ended.seat, ended.text) == ("removed", 0, text)
-            assert verdict is not None
-            assert (verdict.kind, verdict.mechanism) == ("removed", "instructor")
-            assert {**REFUSED, "text": text} in heard
-            assert heard[-1]["verdict"]["text"] == text
-            assert await ann.closed() == 4001
-            while (over := await ben.hear())["type"] != "over":
-                pass
-            assert (over["termination"]["kind"], over["verdict"]) == ("removed", None)
-            for more in ({}, {"resume": ann.session}):
-                assert await refuses(arena, name="ann", token=ANN, **more) == (
-                    REFUSED,
-                    4001,
-                )
-            async with arena.stranger("ben/2") as again:
-                await again.hello(token=BEN)
-
-    in_arena(scenario, requires_token=True)
-
-
-def test_who_gets_another_token_has_done_nothing() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-            await asyncio.gather(ann.ready(), ben.ready())
-            arena.gateway.roster_changed(
-                msgspec.structs.replace(
-                    WITHOUT_ANN,
-                    players={**WITHOUT_ANN.players, hashed("a new one"): "ann"},
-                )
+        text = "its token was revoked"
+        ended = result.termination
+        assert (ended.kind, ended.seat, ended.text) == ("removed", 0, text)
+        assert verdict is not None
+        assert (verdict.kind, verdict.mechanism) == ("removed", "instructor")
+        assert {**REFUSED, "text": text} in heard
+        assert heard[-1]["verdict"]["text"] == text
+        assert await ann.closed() == 4001
+        while (over := await ben.hear())["type"] != "over":
+            pass
+        assert (over["termination"]["kind"], over["verdict"]) == ("removed", None)
+        for more in ({}, {"resume": ann.session}):
+            assert await refuses(arena, name="ann", token=ANN, **more) == (
+                REFUSED,
+                4001,
             )
-            result, verdict = await arena.result(table)
-
-            assert (result.termination.kind, verdict) == ("void", None)
-            assert await ann.closed() == 4001
-            async with arena.stranger("ann") as again:
-                await again.hello(token="a new one")
-
-    in_arena(scenario, requires_token=True)
+        async with arena.stranger("ben/2") as again:
+            await again.hello(token=BEN)
 
 
-def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
-            await asyncio.gather(ann.ready(), ben.ready())
-            await ann.vanish()
-            await arena.until(lambda: arena.gateway.players["ann"].connection is None)
-            arena.gateway.roster_changed(WITHOUT_ANN)
-            result, _ = await arena.result(table)
+async def test_who_gets_another_token_has_done_nothing() -> None:
+    async with (
+        opened(requires_token=True) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+        await asyncio.gather(ann.ready(), ben.ready())
+        arena.gateway.roster_changed(
+            msgspec.structs.replace(
+                WITHOUT_ANN, players={**WITHOUT_ANN.players, hashed("a new one"): "ann"}
+            )
+        )
+        result, verdict = await arena.result(table)
 
-            assert result.termination.kind == "removed"
-            said = {"name": "ann", "token": ANN, "resume": ann.session}
-            assert await refuses(arena, **said) == (REFUSED, 4001)
+        assert (result.termination.kind, verdict) == ("void", None)
+        assert await ann.closed() == 4001
+        async with arena.stranger("ann") as again:
+            await again.hello(token="a new one")
 
-    in_arena(scenario)
+
+async def test_who_is_away_when_its_token_is_revoked_does_not_come_back() -> None:
+    async with (
+        opened() as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        table = arena.open("ace_king_queen", "ann", "ben", hands=1000)
+        await asyncio.gather(ann.ready(), ben.ready())
+        await ann.vanish()
+        await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+        arena.gateway.roster_changed(WITHOUT_ANN)
+        result, _ = await arena.result(table)
+
+        assert result.termination.kind == "removed"
+        said = {"name": "ann", "token": ANN, "resume": ann.session}
+        assert await refuses(arena, **said) == (REFUSED, 4001)
 
 
-def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) -> None:
+async def test_what_another_program_does_to_the_roster_takes_effect(
+    tmp_path: Path,
+) -> None:
     engine, _ = open_database(tmp_path / "arena.db", create=True)
     roster = Roster(engine)
     tokens = {
@@ -262,30 +241,28 @@ def test_what_another_program_does_to_the_roster_takes_effect(tmp_path: Path) ->
         for one in roster.take([Student(name="ann"), Student(name="ben")]).new
     }
 
-    async def scenario(arena: GatewayArena) -> None:
-        watch = RosterWatch(roster, arena.gateway.roster_changed, roster.revision())
-        watching = asyncio.create_task(watch.run())
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=tokens["ann"])
-            await ben.hello(token=tokens["ben"])
-            began = time.monotonic()
-            done = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "arena", "roster", "revoke", "ann"),
-                *("--db", str(tmp_path / "arena.db")),
-                stdout=asyncio.subprocess.DEVNULL,
-            )
-            assert await done.wait() == 0
-            revoked_s = time.monotonic() - began
-            said = await ann.hear()
-
-            assert (said["type"], said["code"]) == ("refused", "token")
-            assert await ann.closed() == 4001
-            assert time.monotonic() - began - revoked_s < 5.0
-            assert list(arena.gateway.players) == ["ben"]
-        watching.cancel()
-
     try:
-        in_arena(scenario, access=roster.access(), requires_token=True)
+        async with opened(access=roster.access(), requires_token=True) as arena:
+            watch = RosterWatch(roster, arena.gateway.roster_changed, roster.revision())
+            watching = asyncio.create_task(watch.run())
+            async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
+                await ann.hello(token=tokens["ann"])
+                await ben.hello(token=tokens["ben"])
+                began = time.monotonic()
+                done = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "arena", "roster", "revoke", "ann"),
+                    *("--db", str(tmp_path / "arena.db")),
+                    stdout=asyncio.subprocess.DEVNULL,
+                )
+                assert await done.wait() == 0
+                revoked_s = time.monotonic() - began
+                said = await ann.hear()
+
+                assert (said["type"], said["code"]) == ("refused", "token")
+                assert await ann.closed() == 4001
+                assert time.monotonic() - began - revoked_s < 5.0
+                assert list(arena.gateway.players) == ["ben"]
+            watching.cancel()
     finally:
         engine.dispose()
 
@@ -317,12 +294,12 @@ def word(action: str = "status", **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 @pytest.mark.parametrize("requires_token", [False, True])
-def test_an_instructor_is_heard_as_often_as_needed(
+async def test_an_instructor_is_heard_as_often_as_needed(
     encoding: str, requires_token: bool
 ) -> None:
     office = Office()
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with opened(on_instruct=office, requires_token=requires_token) as arena:
         async with arena.stranger(encoding=encoding) as prof:
             await prof.say(**word("pause", competition="monday"))
             done = await prof.hears("done")
@@ -346,14 +323,12 @@ def test_an_instructor_is_heard_as_often_as_needed(
         ]
         assert arena.gateway.players == {}
 
-    in_arena(scenario, on_instruct=office, requires_token=requires_token)
-
 
 @pytest.mark.parametrize("token", ["", "guessed", ANN])
-def test_nobody_else_is_heard(token: str) -> None:
+async def test_nobody_else_is_heard(token: str) -> None:
     office = Office()
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with opened(on_instruct=office) as arena:
         for fields in ({}, {"protocol": 7}, {"action": "stop"}):
             async with arena.stranger() as stranger:
                 await stranger.say(**word(token=token, **fields))
@@ -368,89 +343,71 @@ def test_nobody_else_is_heard(token: str) -> None:
             assert (await prof.refused())[::2] == ("token", 4001)
         assert len(office.heard) == 1
 
-    in_arena(scenario, on_instruct=office)
+
+async def test_another_version_is_told_to_an_instructor() -> None:
+    async with opened(on_instruct=Office()) as arena, arena.stranger() as prof:
+        await prof.say(**word(protocol=7))
+
+        assert await prof.refused() == ("version", "expected protocol 1, got 7", 4001)
 
 
-def test_another_version_is_told_to_an_instructor() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as prof:
-            await prof.say(**word(protocol=7))
+async def test_an_arena_without_competitions_takes_no_instructions() -> None:
+    async with opened() as arena, arena.stranger() as prof:
+        await prof.say(**word())
 
-            assert await prof.refused() == (
-                "version",
-                "expected protocol 1, got 7",
-                4001,
-            )
-
-    in_arena(scenario, on_instruct=Office())
+        assert (await prof.hears("refused"))["code"] == "instruct"
 
 
-def test_an_arena_without_competitions_takes_no_instructions() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as prof:
-            await prof.say(**word())
+async def test_without_a_roster_there_is_no_instructor() -> None:
+    async with (
+        opened(access=None, on_instruct=Office()) as arena,
+        arena.stranger() as prof,
+    ):
+        await prof.say(**word())
 
-            assert (await prof.hears("refused"))["code"] == "instruct"
-
-    in_arena(scenario)
-
-
-def test_without_a_roster_there_is_no_instructor() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as prof:
-            await prof.say(**word())
-
-            assert await prof.hear() == REFUSED
-
-    in_arena(scenario, access=None, on_instruct=Office())
+        assert await prof.hear() == REFUSED
 
 
-def test_a_player_does_not_instruct() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
-            await ann.say(**word())
+async def test_a_player_does_not_instruct() -> None:
+    async with opened(on_instruct=Office()) as arena, arena.stranger("ann") as ann:
+        await ann.hello(token=ANN)
+        await ann.say(**word())
 
-            assert await ann.refused() == (
-                "malformed",
-                "instruct may not be sent after welcome",
-                1002,
-            )
-
-    in_arena(scenario, on_instruct=Office())
+        assert await ann.refused() == (
+            "malformed",
+            "instruct may not be sent after welcome",
+            1002,
+        )
 
 
-def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as prof, arena.stranger("ann") as ann:
-            await ann.hello(token=ANN)
-            await prof.say(**word())
-            await prof.hears("done")
-            new = {hashed("another"): "prof"}
-            arena.gateway.roster_changed(
-                msgspec.structs.replace(ROSTER, instructors=new)
-            )
+async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
+    async with (
+        opened(on_instruct=Office()) as arena,
+        arena.stranger() as prof,
+        arena.stranger("ann") as ann,
+    ):
+        await ann.hello(token=ANN)
+        await prof.say(**word())
+        await prof.hears("done")
+        new = {hashed("another"): "prof"}
+        arena.gateway.roster_changed(msgspec.structs.replace(ROSTER, instructors=new))
 
-            assert await prof.closed() == 4001
-            async with arena.stranger() as again:
-                await again.say(**word(token="another"))
-                await again.hears("done")
-            assert list(arena.gateway.players) == ["ann"]
-
-    in_arena(scenario, on_instruct=Office())
+        assert await prof.closed() == 4001
+        async with arena.stranger() as again:
+            await again.say(**word(token="another"))
+            await again.hears("done")
+        assert list(arena.gateway.players) == ["ann"]
 
 
-def test_a_fault_of_ours_is_not_the_instructors(
+async def test_a_fault_of_ours_is_not_the_instructors(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with opened(on_instruct=Office()) as arena:
         async with arena.stranger() as prof:
             await prof.say(**word("stop"))
 
             assert await prof.closed() == 1011
         await arena.still_plays()
-
-    in_arena(scenario, on_instruct=Office())
     assert "the arena failed at a frame" in caplog.text
 
 
@@ -458,63 +415,65 @@ def test_a_fault_of_ours_is_not_the_instructors(
 
 
 @pytest.mark.parametrize("is_playing", [False, True])
-def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
+async def test_wrong_tokens_do_not_keep_a_good_one_from_the_same_address_out(
     is_playing: bool,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            playing = None
-            if is_playing:
-                arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
-                playing = asyncio.gather(ann.play(), ben.play())
-            guesses = await attack(arena.port, 300, at_once=50)
-            attacking = asyncio.create_task(attack(arena.port, 10_000, at_once=50))
-            await asyncio.sleep(0)
-            async with arena.stranger("ann/2") as good:
-                began = time.monotonic()
-                await good.hello(token=ANN)
-                took_s = time.monotonic() - began
-            attacking.cancel()
-            if playing is not None:
-                assert not playing.done()
-                playing.cancel()
-                await asyncio.gather(playing, return_exceptions=True)
-            await asyncio.gather(attacking, return_exceptions=True)
+    async with (
+        opened(requires_token=True) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        playing = None
+        if is_playing:
+            arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
+            playing = asyncio.gather(ann.play(), ben.play())
+        guesses = await attack(arena.port, 300, at_once=50)
+        attacking = asyncio.create_task(attack(arena.port, 10_000, at_once=50))
+        await asyncio.sleep(0)
+        async with arena.stranger("ann/2") as good:
+            began = time.monotonic()
+            await good.hello(token=ANN)
+            took_s = time.monotonic() - began
+        attacking.cancel()
+        if playing is not None:
+            assert not playing.done()
+            playing.cancel()
+            await asyncio.gather(playing, return_exceptions=True)
+        await asyncio.gather(attacking, return_exceptions=True)
 
-            assert [json.loads(said) for said in guesses] == [REFUSED]
-            assert guesses.total() == 300
-            assert took_s < 5.0
-
-    in_arena(scenario, requires_token=True)
+        assert [json.loads(said) for said in guesses] == [REFUSED]
+        assert guesses.total() == 300
+        assert took_s < 5.0
 
 
-def test_who_waits_in_the_line_is_cut_in_the_end(
+async def test_who_waits_in_the_line_is_cut_in_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._TURNS", 0)  # nobody's turn ever comes
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            await attack(arena.port, 20, at_once=1)
-            arena.open("ace_king_queen", "ann", "ben", hands=1)
-            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-
-            assert await reader.read() == b""
-            writer.close()
-
     limits = msgspec.structs.replace(LIMITS, hello_ms=200)
-    in_arena(scenario, requires_token=True, limits=limits)
+    async with (
+        opened(requires_token=True, limits=limits) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("ben") as ben,
+    ):
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        await attack(arena.port, 20, at_once=1)
+        arena.open("ace_king_queen", "ann", "ben", hands=1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+
+        assert await reader.read() == b""
+        writer.close()
 
 
 # --- more than one address ---
 
 
-def test_the_same_arena_may_listen_on_several_addresses() -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_the_same_arena_may_listen_on_several_addresses() -> None:
+    async with opened() as arena:
         second = GatewayArena(arena.gateway, await arena.gateway.open("127.0.0.1", 0))
         assert second.port != arena.port
         async with arena.bot("zed") as one, second.bot("yve") as two:
@@ -528,22 +487,18 @@ def test_the_same_arena_may_listen_on_several_addresses() -> None:
             with pytest.raises(ConnectionRefusedError):
                 await asyncio.open_connection("127.0.0.1", port)
 
-    in_arena(scenario)
 
-
-def test_nothing_is_logged_when_strangers_come_and_go(
+async def test_nothing_is_logged_when_strangers_come_and_go(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("zed") as zed:
-            arena.open("blackjack", "zed", hands=1)
-            for _ in range(30):
-                _, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-                writer.write(b"GET / HTTP/1.1\r\n")
-                writer.transport.abort()
-            await zed.play()
-        await arena.still_plays()
-
     with caplog.at_level(logging.WARNING):
-        in_arena(scenario)
+        async with opened() as arena:
+            async with arena.bot("zed") as zed:
+                arena.open("blackjack", "zed", hands=1)
+                for _ in range(30):
+                    _, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+                    writer.write(b"GET / HTTP/1.1\r\n")
+                    writer.transport.abort()
+                await zed.play()
+            await arena.still_plays()
     assert caplog.records == []

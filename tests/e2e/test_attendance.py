@@ -324,7 +324,7 @@ class Monday:
             await asyncio.sleep(0.01)
 
 
-def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is_out(
+async def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monday = Monday(monkeypatch, tmp_path)
@@ -356,7 +356,7 @@ def test_K5_started_on_monday_the_class_comes_in_the_evening_and_nobody_is_out(
         )
         await monday.come(names[10:])  # who are late for that, but not for the warm-up
 
-    asyncio.run(monday.plays(evening))
+    await monday.plays(evening)
     assert {name: one.verdicts for name, one in monday.reports.items()} == {
         "cup": (),
         "monday-akq": (),

@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ def program_in(folder: Path, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["python", "bash"])
-def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
+async def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
     start: Start, tmp_path: Path, kind: str
 ) -> None:
     """Three times, each in the middle: nobody is out, and the program hears every hand once."""
@@ -175,7 +176,7 @@ def test_J7_a_match_over_TLS_goes_on_after_its_connection_was_cut(
             ends = await asyncio.to_thread(arena.ends)
             return ends, await asyncio.to_thread(bot.ends)
 
-    (status, out, _), (left, printed, err) = asyncio.run(scene())
+    (status, out, _), (left, printed, err) = await scene()
     report = json.loads(out)
 
     assert (status, left, printed) == (0, 0, "")
@@ -282,54 +283,45 @@ def test_a_carried_program_waits_for_an_arena_that_is_not_up_yet(
 # --- the process alone ---
 
 
-def running(text: str, scene: Callable[[LineProgram], Any]) -> Any:
-    """A program in Python, and what becomes of it."""
-
-    async def main() -> Any:
-        program = LineProgram((sys.executable, "-c", text))
-        await program.start({})
-        try:
-            async with asyncio.timeout(20):
-                return await scene(program)
-        finally:
-            await program.end()
-
-    return asyncio.run(main())
+@asynccontextmanager
+async def running(text: str) -> AsyncIterator[LineProgram]:
+    """A program in Python."""
+    program = LineProgram((sys.executable, "-c", text))
+    await program.start({})
+    try:
+        yield program
+    finally:
+        await program.end()
 
 
-def test_lines_are_read_without_what_is_around_them() -> None:
-    async def scene(program: LineProgram) -> list[bytes | None]:
-        return [await program.read() for _ in range(3)]
-
-    assert running(r"print('\n {}\r\n\n[]', end='')", scene) == [b"{}", b"[]", None]
+async def test_lines_are_read_without_what_is_around_them() -> None:
+    async with running(r"print('\n {}\r\n\n[]', end='')") as program:
+        assert [await program.read() for _ in range(3)] == [b"{}", b"[]", None]
 
 
-def test_a_message_is_one_line_whatever_space_it_has() -> None:
-    async def scene(program: LineProgram) -> bytes | None:
+async def test_a_message_is_one_line_whatever_space_it_has() -> None:
+    async with running("print(repr(input()))") as program:
         await program.write(b'{"a":\r\n1}')
-        return await program.read()
 
-    assert running("print(repr(input()))", scene) == b"'{\"a\":  1}'"
+        assert (await program.read()) == b"'{\"a\":  1}'"
 
 
-def test_a_line_without_an_end_is_not_kept() -> None:
-    async def scene(program: LineProgram) -> None:
+async def test_a_line_without_an_end_is_not_kept() -> None:
+    async with running("while True: print('x' * 65536, end='')") as program:
         with pytest.raises(ProgramFailed, match="lines of at most 1048576 bytes"):
             await program.read()
 
-    running("while True: print('x' * 65536, end='')", scene)
 
-
-def test_a_program_that_has_closed_its_input_is_written_to_in_vain() -> None:
-    async def scene(program: LineProgram) -> None:
+async def test_a_program_that_has_closed_its_input_is_written_to_in_vain() -> None:
+    async with running(
+        "import os; os.close(0); print('closed', flush=True); input"
+    ) as program:
         assert await program.read() == b"closed"
         for _ in range(100):
             await program.write(b"x" * 10_000)
 
-    running("import os; os.close(0); print('closed', flush=True); input", scene)
 
-
-def test_a_program_that_does_not_end_is_ended_with_its_children() -> None:
+async def test_a_program_that_does_not_end_is_ended_with_its_children() -> None:
     text = (
         "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "child = os.fork()\n"
@@ -337,12 +329,9 @@ def test_a_program_that_does_not_end_is_ended_with_its_children() -> None:
         "while True: time.sleep(60)"
     )
 
-    async def scene(program: LineProgram) -> tuple[int, int]:
-        child = await program.read()
-        assert child is not None
-        return int(child), await program.end(patience_s=0.1)
-
-    child, status = running(text, scene)
+    async with running(text) as program:
+        child = int(await program.read() or b"")
+        status = await program.end(patience_s=0.1)
 
     assert status == -signal.SIGKILL
     state = Path(f"/proc/{child}/stat")

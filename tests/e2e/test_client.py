@@ -21,6 +21,7 @@ from protocol.codec import Encoding
 from protocol.messages import Ending
 from protocol.strategy import find, house_bots
 from protocol.vocabulary import Question, Range
+from tests.support.gateway_bots import in_arena
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, RawBot, StartedProgram
@@ -34,8 +35,6 @@ SHORT: dict[str, dict[str, object]] = {
     "three_card_poker": {"rounds": 20},
     "blackjack": {"hands": 20},
 }
-
-Run = Callable[..., None]
 Start = Callable[..., "StartedProgram"]
 
 BOT = """
@@ -85,19 +84,17 @@ def connect(start: Start, arena: GatewayArena, *words: str) -> StartedProgram:
 
 
 @pytest.mark.parametrize("options", [(), ("--encoding", "msgpack", "--tables", "4")])
-def test_a_house_bot_plays_until_the_arena_closes(
-    in_arena: Run, start: Start, options: tuple[str, ...]
+async def test_a_house_bot_plays_until_the_arena_closes(
+    start: Start, options: tuple[str, ...]
 ) -> None:
     programs: list[StartedProgram] = []
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         programs.append(connect(start, arena, "blackjack", "simple", *options))
         await here(arena, "simple")
         _, verdict = await arena.result(arena.open("blackjack", "simple", hands=20))
 
         assert verdict is None
-
-    in_arena(scenario)
     status, out, err = programs[0].ends()
 
     assert (status, out) == (0, "")
@@ -107,77 +104,68 @@ def test_a_house_bot_plays_until_the_arena_closes(
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_two_implementations_of_msgpack_meet_in_every_game(
-    in_arena: Run, game: str
+async def test_two_implementations_of_msgpack_meet_in_every_game(
+    arena: GatewayArena, game: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        rivals = [*house_bots(game)]
-        names = [f"{bot} {seat}" for seat, bot in enumerate(rivals)]
-        clients = [
-            Client(arena.url, name, {game: find(game, bot)}, encoding=Encoding.MSGPACK)
-            for name, bot in zip(names, rivals, strict=True)
-        ]
-        async with asyncio.TaskGroup() as group:
-            playing = [group.create_task(client.run()) for client in clients]
-            for name in names:
-                await here(arena, name)
-            for first in range(len(names) - GAMES[game].seats + 1):
-                seated = names[first : first + GAMES[game].seats]
-                table = arena.open(game, *seated, **SHORT[game])
-                result, verdict = await arena.result(table)
+    rivals = [*house_bots(game)]
+    names = [f"{bot} {seat}" for seat, bot in enumerate(rivals)]
+    clients = [
+        Client(arena.url, name, {game: find(game, bot)}, encoding=Encoding.MSGPACK)
+        for name, bot in zip(names, rivals, strict=True)
+    ]
+    async with asyncio.TaskGroup() as group:
+        playing = [group.create_task(client.run()) for client in clients]
+        for name in names:
+            await here(arena, name)
+        for first in range(len(names) - GAMES[game].seats + 1):
+            seated = names[first : first + GAMES[game].seats]
+            table = arena.open(game, *seated, **SHORT[game])
+            result, verdict = await arena.result(table)
 
-                assert result.termination.kind is Ending.COMPLETED
-                assert verdict is None
-            for client in playing:
-                client.cancel()
-
-    in_arena(scenario)
+            assert result.termination.kind is Ending.COMPLETED
+            assert verdict is None
+        for client in playing:
+            client.cancel()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_whoever_stops_a_bot_lets_it_say_goodbye(
-    in_arena: Run, start: Start, number: signal.Signals
+async def test_whoever_stops_a_bot_lets_it_say_goodbye(
+    arena: GatewayArena, start: Start, number: signal.Signals
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        program = connect(start, arena, "akq", "random")
-        await here(arena, "random")
-        async with arena.bot("raw"):
-            table = arena.open("ace_king_queen", "random", "raw")
-            program.process.send_signal(number)
-            result, verdict = await arena.result(table)
-            status, _, err = await ended(program)
+    program = connect(start, arena, "akq", "random")
+    await here(arena, "random")
+    async with arena.bot("raw"):
+        table = arena.open("ace_king_queen", "random", "raw")
+        program.process.send_signal(number)
+        result, verdict = await arena.result(table)
+        status, _, err = await ended(program)
 
-            assert result.termination.kind is Ending.DISCONNECT
-            assert "said goodbye in the middle of the match" in result.termination.text
-            assert verdict is not None
-            assert status == 130
-            assert err.endswith("arena: left the arena\n")
-            assert "Traceback" not in err
-
-    in_arena(scenario)
+        assert result.termination.kind is Ending.DISCONNECT
+        assert "said goodbye in the middle of the match" in result.termination.text
+        assert verdict is not None
+        assert status == 130
+        assert err.endswith("arena: left the arena\n")
+        assert "Traceback" not in err
 
 
-def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
-    in_arena: Run, start: Start, bot_file: Callable[[str], str]
+async def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
+    arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        program = connect(
-            start,
-            arena,
-            bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)"),
-        )
-        await here(arena, "mine")
-        arena.open("blackjack", "mine")
-        await asyncio.to_thread(program.until, "stuck")
+    program = connect(
+        start,
+        arena,
+        bot_file("print('stuck', file=sys.stderr, flush=True); time.sleep(600)"),
+    )
+    await here(arena, "mine")
+    arena.open("blackjack", "mine")
+    await asyncio.to_thread(program.until, "stuck")
+    program.process.send_signal(signal.SIGINT)
+    while program.process.poll() is None:
+        await asyncio.sleep(0.1)  # the first may still be on its way
         program.process.send_signal(signal.SIGINT)
-        while program.process.poll() is None:
-            await asyncio.sleep(0.1)  # the first may still be on its way
-            program.process.send_signal(signal.SIGINT)
-        status, _, _ = await ended(program)
+    status, _, _ = await ended(program)
 
-        assert status in (130, -signal.SIGINT)  # a third may meet Python at its end
-
-    in_arena(scenario)
+    assert status in (130, -signal.SIGINT)  # a third may meet Python at its end
 
 
 @pytest.mark.parametrize(
@@ -188,49 +176,44 @@ def test_a_second_ctrl_c_ends_a_strategy_that_never_returns(
         ("return {1, 2}.add", "TypeError"),
     ],
 )
-def test_J2_a_strategy_that_raises_has_crashed(
-    in_arena: Run,
+async def test_J2_a_strategy_that_raises_has_crashed(
+    arena: GatewayArena,
     start: Start,
     bot_file: Callable[[str], str],
     decide: str,
     error: str,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        program = connect(start, arena, bot_file(decide))
-        await here(arena, "mine")
-        result, verdict = await arena.result(arena.open("blackjack", "mine"))
-        status, _, err = await ended(program)
+    program = connect(start, arena, bot_file(decide))
+    await here(arena, "mine")
+    result, verdict = await arena.result(arena.open("blackjack", "mine"))
+    status, _, err = await ended(program)
 
-        assert result.termination.kind is Ending.CRASH
-        assert verdict is not None
-        assert verdict.headline.startswith("crashed: the strategy raised at ") or (
-            "its answer cannot be sent" in verdict.headline
-        )
-        assert status == 1
-        assert error in err
-        assert err.splitlines()[-1].startswith("arena: ")
-        assert "Traceback" in err  # its author's, with the line that raised
-
-    in_arena(scenario)
+    assert result.termination.kind is Ending.CRASH
+    assert verdict is not None
+    assert verdict.headline.startswith("crashed: the strategy raised at ") or (
+        "its answer cannot be sent" in verdict.headline
+    )
+    assert status == 1
+    assert error in err
+    assert err.splitlines()[-1].startswith("arena: ")
+    assert "Traceback" in err  # its author's, with the line that raised
 
 
-def test_J2_a_process_that_dies_has_lost_its_connection(
-    in_arena: Run, start: Start, bot_file: Callable[[str], str]
+async def test_J2_a_process_that_dies_has_lost_its_connection(
+    start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(grace_ms=200) as arena:
         connect(start, arena, bot_file("os._exit(3)"))
         await here(arena, "mine")
         result, _ = await arena.result(arena.open("blackjack", "mine"))
 
         assert result.termination.kind is Ending.DISCONNECT
 
-    in_arena(scenario, grace_ms=200)
 
-
-def test_J7_a_slow_bot_with_many_tables_is_in_time(
-    in_arena: Run, start: Start, bot_file: Callable[[str], str]
+async def test_J7_a_slow_bot_with_many_tables_is_in_time(
+    start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(decision_ms=300, bank_ms=100, hard_ms=400) as arena:
         path = bot_file("time.sleep(0.1)")
         connect(start, arena, path, "--tables", "8")
         await here(arena, "mine")
@@ -239,30 +222,25 @@ def test_J7_a_slow_bot_with_many_tables_is_in_time(
 
         assert verdicts == [None] * 8
 
-    in_arena(scenario, decision_ms=300, bank_ms=100, hard_ms=400)
 
-
-def test_a_bot_comes_back_with_its_memory_when_its_connection_is_lost(
-    in_arena: Run, start: Start
+async def test_a_bot_comes_back_with_its_memory_when_its_connection_is_lost(
+    arena: GatewayArena, start: Start
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        program = connect(start, arena, "akq", "learner")
-        await here(arena, "learner")
-        async with arena.bot("raw") as raw:
-            table = arena.open("ace_king_queen", "learner", "raw", hands=200)
-            raws = asyncio.create_task(raw.play())
-            for _ in range(3):
-                player = arena.gateway.players["learner"]
-                await arena.until(lambda player=player: bool(player.connection))  # type: ignore[misc]
-                assert player.connection is not None
-                player.connection.cut()
-                await asyncio.to_thread(program.until, "back as learner")
-            await raws
-            _, verdict = await arena.result(table)
+    program = connect(start, arena, "akq", "learner")
+    await here(arena, "learner")
+    async with arena.bot("raw") as raw:
+        table = arena.open("ace_king_queen", "learner", "raw", hands=200)
+        raws = asyncio.create_task(raw.play())
+        for _ in range(3):
+            player = arena.gateway.players["learner"]
+            await arena.until(lambda player=player: bool(player.connection))  # type: ignore[misc]
+            assert player.connection is not None
+            player.connection.cut()
+            await asyncio.to_thread(program.until, "back as learner")
+        await raws
+        _, verdict = await arena.result(table)
 
-            assert verdict is None
-
-    in_arena(scenario)
+        assert verdict is None
 
 
 def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
@@ -290,12 +268,12 @@ def test_a_bot_finds_an_arena_that_was_killed_and_started_again(
         assert err.count("connected as") == 2
 
 
-def test_a_bot_gives_up_when_its_patience_ends(
-    in_arena: Run, start: Start, free_port: int
+async def test_a_bot_gives_up_when_its_patience_ends(
+    start: Start, free_port: int
 ) -> None:
     programs: list[StartedProgram] = []
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         programs.append(
             connect(start, arena, "akq", "nash", "--patience", "0.5", "--quiet")
         )
@@ -304,8 +282,6 @@ def test_a_bot_gives_up_when_its_patience_ends(
             connection.cut()
         arena.gateway._listening.close()
         await asyncio.to_thread(programs[0].process.wait)
-
-    in_arena(scenario)
     status, out, err = programs[0].ends()
 
     assert (status, out) == (1, "")
@@ -384,8 +360,7 @@ def undisturbed(record: Record, bot: str, seed: str) -> Record:
         ("gin_rummy", "expert", {"games": 4}, "msgpack"),
     ],
 )
-def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
-    in_arena: Run,
+async def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
     start: Start,
     tmp_path: Path,
     game: str,
@@ -396,7 +371,7 @@ def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
     file = tmp_path / "session.json"
     words = (game, bot, "--seed", "s", "--session", str(file), "--encoding", encoding)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(**PATIENT) as arena:
         programs = [connect(start, arena, *words)]
         await here(arena, bot)
 
@@ -427,19 +402,15 @@ def test_a_bot_that_is_killed_and_started_again_plays_as_if_nothing_had_been(
         ]
         assert "otherwise" not in waited + asked
 
-    in_arena(scenario, **PATIENT)
-
     assert not file.exists(), "the arena has closed"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_many_matches_go_on_after_a_crash(
-    in_arena: Run, start: Start, state: Path
-) -> None:
+async def test_many_matches_go_on_after_a_crash(start: Start, state: Path) -> None:
     words = ("akq", "learner", "--tables", "8")  # a seed of its own for every match
     strategies: list[str] = []
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(**PATIENT) as arena:
         program = connect(start, arena, *words)
         await here(arena, "learner")
         async with arena.bot("raw", tables=8) as raw:
@@ -468,66 +439,55 @@ def test_many_matches_go_on_after_a_crash(
         assert status == 130
         assert not file.exists()
 
-    in_arena(scenario, **PATIENT)
-
     assert len(strategies) == 8
     assert not [line for line in strategies if "otherwise" in line]
 
 
-def test_a_second_process_does_not_take_the_session_over(
-    in_arena: Run, start: Start, state: Path
+async def test_a_second_process_does_not_take_the_session_over(
+    arena: GatewayArena, start: Start, state: Path
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        connect(start, arena, "akq", "learner")
-        await here(arena, "learner")
-        player = arena.gateway.players["learner"]
-        connection = player.connection
-        second = connect(start, arena, "akq", "learner")
-        status, _, err = await ended(second)
+    connect(start, arena, "akq", "learner")
+    await here(arena, "learner")
+    player = arena.gateway.players["learner"]
+    connection = player.connection
+    second = connect(start, arena, "akq", "learner")
+    status, _, err = await ended(second)
 
-        assert status == 2
-        assert "a bot named 'learner' is here already" in err
-        assert player.connection is connection
-        [file] = state.glob("card-arena/*.json")
-        assert json.loads(file.read_text())["secret"] == player.secret
-        assert player.secret not in err
-
-    in_arena(scenario)
+    assert status == 2
+    assert "a bot named 'learner' is here already" in err
+    assert player.connection is connection
+    [file] = state.glob("card-arena/*.json")
+    assert json.loads(file.read_text())["secret"] == player.secret
+    assert player.secret not in err
 
 
 # --- verdicts and practice ---
 
 
-def test_J4_who_plays_illegally_is_told_what_to_do(
-    in_arena: Run, start: Start, bot_file: Callable[[str], str]
+async def test_J4_who_plays_illegally_is_told_what_to_do(
+    arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        program = connect(start, arena, bot_file("return 'raise'"))
-        await here(arena, "mine")
-        await arena.result(arena.open("blackjack", "mine"))
-        line = await asyncio.to_thread(program.until, "blackjack match")
+    program = connect(start, arena, bot_file("return 'raise'"))
+    await here(arena, "mine")
+    await arena.result(arena.open("blackjack", "mine"))
+    line = await asyncio.to_thread(program.until, "blackjack match")
 
-        assert "eliminated: " in line
-        assert '"raise"' in line
-        assert "; answer with an element of `legal`" in line
-
-    in_arena(scenario)
+    assert "eliminated: " in line
+    assert '"raise"' in line
+    assert "; answer with an element of `legal`" in line
 
 
-def test_in_practice_a_bot_that_plays_illegally_plays_on(
-    in_arena: Run, start: Start, bot_file: Callable[[str], str]
+async def test_in_practice_a_bot_that_plays_illegally_plays_on(
+    arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        program = connect(start, arena, bot_file("return 'raise'"))
-        await here(arena, "mine")
-        _, verdict = await arena.result(arena.open("blackjack", "mine", hands=5))
-        await asyncio.to_thread(program.until, "blackjack match")
+    arena.gateway.conduct.practice = True
+    program = connect(start, arena, bot_file("return 'raise'"))
+    await here(arena, "mine")
+    _, verdict = await arena.result(arena.open("blackjack", "mine", hands=5))
+    await asyncio.to_thread(program.until, "blackjack match")
 
-        assert verdict is None
-        assert "for practice" in program.said
-        refused = [line for line in program.said.splitlines() if "refused: " in line]
-        assert refused, "at least its first bet; after that it may be broke"
-        assert all('"raise"' in line and "; answered " in line for line in refused)
-
-    in_arena(scenario)
+    assert verdict is None
+    assert "for practice" in program.said
+    refused = [line for line in program.said.splitlines() if "refused: " in line]
+    assert refused, "at least its first bet; after that it may be broke"
+    assert all('"raise"' in line and "; answered " in line for line in refused)

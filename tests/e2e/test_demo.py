@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from functools import partial
 from pathlib import Path
@@ -45,7 +44,7 @@ OTHERS = (
 )
 
 
-def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
+async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "demo.db"
@@ -56,7 +55,7 @@ def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
             stored.append(sum(len(reader.matches(c.id)) for c in reader.competitions()))
 
     with Store(path) as store:
-        reports = asyncio.run(demo(store, SMALL, started))
+        reports = await demo(store, SMALL, started)
 
         kinds = {v.bot: v.kind for report in reports for v in report.verdicts}
         assert kinds == {
@@ -92,14 +91,14 @@ def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
     assert stored[1] > 0  # results are there while the next game is played
 
 
-def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
+async def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
     field = (Contest(game="blackjack", bots=("nobody", "simple"), settings={}),)
 
     with (
         Store(tmp_path / "demo.db") as store,
         pytest.raises(ArenaError, match="no house bot 'nobody' for blackjack"),
     ):
-        asyncio.run(demo(store, field))
+        await demo(store, field)
 
 
 def test_the_command(

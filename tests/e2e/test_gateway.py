@@ -26,13 +26,12 @@ from arena.games.replay import replay
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict
+from tests.support.gateway_bots import in_arena
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, RawBot
 
 pytestmark = pytest.mark.e2e
-
-Run = Callable[..., None]
 
 SHORT: dict[str, dict[str, object]] = {
     "ace_king_queen": {"hands": 20},
@@ -68,131 +67,111 @@ def kind_of(over: dict[str, Any]) -> tuple[str, int | None]:
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 @pytest.mark.parametrize("game", GAMES)
-def test_a_bot_that_picks_from_legal_plays_every_game(
-    in_arena: Run, game: str, encoding: str, batch: bool
+async def test_a_bot_that_picks_from_legal_plays_every_game(
+    arena: GatewayArena, game: str, encoding: str, batch: bool
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with AsyncExitStack() as stack:
-            names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
-            bots = [
-                await stack.enter_async_context(
-                    arena.bot(name, encoding=encoding, batch=batch)
-                )
-                for name in names
-            ]
-            table = arena.open(game, *names, **SHORT[game])
-            await plays_on(arena, *bots)
-            result, verdict = await arena.result(table)
+    async with AsyncExitStack() as stack:
+        names = [f"bot {seat}" for seat in range(GAMES[game].seats)]
+        bots = [
+            await stack.enter_async_context(
+                arena.bot(name, encoding=encoding, batch=batch)
+            )
+            for name in names
+        ]
+        table = arena.open(game, *names, **SHORT[game])
+        await plays_on(arena, *bots)
+        result, verdict = await arena.result(table)
 
-            assert verdict is None
-            assert result.termination.kind is Ending.COMPLETED
-            assert replay(result.record) == result
-            for bot in bots:
-                [over] = bot.overs
-                assert tuple(over["scores"]) == result.scores
-                assert over["reveal"]["seed"] == result.record.seed
-                assert over["reveal"]["nonces"] == [f"by {name}" for name in names]
-
-    in_arena(scenario)
+        assert verdict is None
+        assert result.termination.kind is Ending.COMPLETED
+        assert replay(result.record) == result
+        for bot in bots:
+            [over] = bot.overs
+            assert tuple(over["scores"]) == result.scores
+            assert over["reveal"]["seed"] == result.record.seed
+            assert over["reveal"]["nonces"] == [f"by {name}" for name in names]
 
 
-def test_encodings_meet_at_one_table(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with (
-            arena.bot("ann") as ann,
-            arena.bot("ben", encoding="msgpack", batch=True) as ben,
-        ):
-            table = arena.open("gin_rummy", "ann", "ben", **SHORT["gin_rummy"])
-            await plays_on(arena, ann, ben)
+async def test_encodings_meet_at_one_table(arena: GatewayArena) -> None:
+    async with (
+        arena.bot("ann") as ann,
+        arena.bot("ben", encoding="msgpack", batch=True) as ben,
+    ):
+        table = arena.open("gin_rummy", "ann", "ben", **SHORT["gin_rummy"])
+        await plays_on(arena, ann, ben)
 
-            assert (await arena.result(table))[1] is None
-            assert ann.overs[0]["scores"] == ben.overs[0]["scores"]
-
-    in_arena(scenario)
+        assert (await arena.result(table))[1] is None
+        assert ann.overs[0]["scores"] == ben.overs[0]["scores"]
 
 
-def test_the_headers_of_a_bot_that_is_here_are_forgotten(in_arena: Run) -> None:
+async def test_the_headers_of_a_bot_that_is_here_are_forgotten(
+    arena: GatewayArena,
+) -> None:
     def kept() -> list[str]:
         requests = (one for one in gc.get_objects() if type(one) is Request)
         return [header for one in requests for header, _ in one.headers.raw_items()]
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot() as bot:
-            assert bot.websocket.request is not None
-            bot.websocket.request.headers.clear()  # the client's own
+    async with arena.bot() as bot:
+        assert bot.websocket.request is not None
+        bot.websocket.request.headers.clear()  # the client's own
 
-            assert kept() == []  # at 5,000 bots they were half of a join's cost
-
-    in_arena(scenario)
+        assert kept() == []  # at 5,000 bots they were half of a join's cost
 
 
-def test_many_tables_over_one_connection(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with (
-            arena.bot("ann", tables=16, batch=True) as ann,
-            arena.bot("ben", tables=16, batch=True) as ben,
-        ):
-            for _ in range(16):
-                arena.open("ace_king_queen", "ann", "ben", hands=10)
-            await asyncio.gather(ann.play(16), ben.play(16))
+async def test_many_tables_over_one_connection(arena: GatewayArena) -> None:
+    async with (
+        arena.bot("ann", tables=16, batch=True) as ann,
+        arena.bot("ben", tables=16, batch=True) as ben,
+    ):
+        for _ in range(16):
+            arena.open("ace_king_queen", "ann", "ben", hands=10)
+        await asyncio.gather(ann.play(16), ben.play(16))
 
-            assert len(arena.over) == 16
-            assert {kind_of(over) for over in ann.overs} == {("completed", None)}
-
-    in_arena(scenario)
+        assert len(arena.over) == 16
+        assert {kind_of(over) for over in ann.overs} == {("completed", None)}
 
 
-def test_a_bot_may_ask_for_more_tables_than_there_are(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann", tables=4096):
-            assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
-
-    in_arena(scenario)
-
-
-def test_a_message_may_come_in_fragments(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            hello = json.dumps(ann.a_hello())
-            await ann.websocket.send(["", *hello, ""])
-
-            assert (await ann.hears("welcome"))["bot"] == "ann"
-
-            await ann.websocket.send(['{"type":', ' "goodbye"}'])
-
-            assert await ann.closed() == 1000
-
-    in_arena(scenario)
+async def test_a_bot_may_ask_for_more_tables_than_there_are(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ann", tables=4096):
+        assert arena.gateway.players["ann"].tables == arena.gateway.limits.tables
 
 
-def test_a_message_may_come_byte_by_byte(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            frames = handshake() + text_frame(json.dumps(ann.a_hello()).encode())
-            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-            for byte in frames:
-                writer.write(bytes([byte]))
-                await writer.drain()
-            await reader.readuntil(b'"type":"welcome"')
-            writer.close()
+async def test_a_message_may_come_in_fragments(arena: GatewayArena) -> None:
+    async with arena.stranger("ann") as ann:
+        hello = json.dumps(ann.a_hello())
+        await ann.websocket.send(["", *hello, ""])
 
-    in_arena(scenario)
+        assert (await ann.hears("welcome"))["bot"] == "ann"
+
+        await ann.websocket.send(['{"type":', ' "goodbye"}'])
+
+        assert await ann.closed() == 1000
 
 
-def test_the_bots_own_note_is_in_the_record(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            table = arena.open("blackjack", "ann", hands=1)
-            await ann.ready()
-            ask = await ann.hears("ask")
-            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-            await ann.say(**answer, value=5, note="five, as ever")
-            await ann.play()
-            result, _ = await arena.result(table)
+async def test_a_message_may_come_byte_by_byte(arena: GatewayArena) -> None:
+    async with arena.stranger("ann") as ann:
+        frames = handshake() + text_frame(json.dumps(ann.a_hello()).encode())
+        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+        for byte in frames:
+            writer.write(bytes([byte]))
+            await writer.drain()
+        await reader.readuntil(b'"type":"welcome"')
+        writer.close()
 
-            assert result.record.notes == ((0, "five, as ever"),)
 
-    in_arena(scenario)
+async def test_the_bots_own_note_is_in_the_record(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann:
+        table = arena.open("blackjack", "ann", hands=1)
+        await ann.ready()
+        ask = await ann.hears("ask")
+        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+        await ann.say(**answer, value=5, note="five, as ever")
+        await ann.play()
+        result, _ = await arena.result(table)
+
+        assert result.record.notes == ((0, "five, as ever"),)
 
 
 # --- hello ---
@@ -221,66 +200,56 @@ def test_the_bots_own_note_is_in_the_record(in_arena: Run) -> None:
         ({"type": "answer"}, "malformed", 1002),
     ],
 )
-def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
-    in_arena: Run, fields: dict[str, Any], code: str, closed: int
+async def test_a_hello_that_cannot_be_accepted_is_refused_with_the_reason(
+    arena: GatewayArena, fields: dict[str, Any], code: str, closed: int
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.say(**ann.a_hello(**fields))
-            said, text, close_code = await ann.refused()
+    async with arena.stranger("ann") as ann:
+        await ann.say(**ann.a_hello(**fields))
+        said, text, close_code = await ann.refused()
 
-            assert (said, close_code) == (code, closed)
-            assert text.isprintable()
-            assert arena.gateway.players == {}
-        await arena.still_plays()
-
-    in_arena(scenario)
+        assert (said, close_code) == (code, closed)
+        assert text.isprintable()
+        assert arena.gateway.players == {}
+    await arena.still_plays()
 
 
-def test_the_first_message_must_be_hello(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as ann:
-            await ann.say(type="goodbye")
+async def test_the_first_message_must_be_hello(arena: GatewayArena) -> None:
+    async with arena.stranger() as ann:
+        await ann.say(type="goodbye")
 
-            assert await ann.refused() == (
-                "malformed",
-                "expected hello as the first message",
-                1002,
-            )
-
-    in_arena(scenario)
+        assert await ann.refused() == (
+            "malformed",
+            "expected hello as the first message",
+            1002,
+        )
 
 
-def test_nothing_counts_after_a_hello_that_was_refused(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            refused, fine = ann.a_hello(protocol=2), ann.a_hello()
-            await ann.say(refused, fine)
-            ann.websocket.transport.write(text_frame(json.dumps(fine).encode()))
+async def test_nothing_counts_after_a_hello_that_was_refused(
+    arena: GatewayArena,
+) -> None:
+    async with arena.stranger("ann") as ann:
+        refused, fine = ann.a_hello(protocol=2), ann.a_hello()
+        await ann.say(refused, fine)
+        ann.websocket.transport.write(text_frame(json.dumps(fine).encode()))
 
-            assert (await ann.refused())[0] == "version"
-            assert arena.gateway.players == {}
-
-    in_arena(scenario)
-
-
-def test_a_second_hello_is_out_of_turn(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.say(*[ann.a_hello()] * 100)
-
-            assert (await ann.refused())[0] == "malformed"
-            assert arena.gateway.players == {}
-
-    in_arena(scenario)
+        assert (await ann.refused())[0] == "version"
+        assert arena.gateway.players == {}
 
 
-def test_nothing_counts_that_comes_in_a_later_frame_either(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_a_second_hello_is_out_of_turn(arena: GatewayArena) -> None:
+    async with arena.stranger("ann") as ann:
+        await ann.say(*[ann.a_hello()] * 100)
+
+        assert (await ann.refused())[0] == "malformed"
+        assert arena.gateway.players == {}
+
+
+async def test_nothing_counts_that_comes_in_a_later_frame_either(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hello = {"type": "hello", "protocol": 2, "name": "ann", "games": ["blackjack"]}
         for protocol in (2, 1):
@@ -293,52 +262,42 @@ def test_nothing_counts_that_comes_in_a_later_frame_either(
         assert b'"code":"version"' in said
         assert b"welcome" not in said
 
-    in_arena(scenario)
+
+async def test_two_bots_cannot_have_one_name(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann, arena.stranger("ann") as other:
+        await other.say(**other.a_hello())
+        code, text, closed = await other.refused()
+
+        assert (code, closed) == ("name", 4001)
+        assert text == "a bot named 'ann' is here already; choose another name"
+        assert arena.gateway.players["ann"].connection is not None
+
+        arena.open("blackjack", "ann", hands=1)
+        await ann.play()
 
 
-def test_two_bots_cannot_have_one_name(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.stranger("ann") as other:
-            await other.say(**other.a_hello())
-            code, text, closed = await other.refused()
+async def test_a_name_is_free_again_after_goodbye(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann:
+        await ann.say(type="goodbye")
 
-            assert (code, closed) == ("name", 4001)
-            assert text == "a bot named 'ann' is here already; choose another name"
-            assert arena.gateway.players["ann"].connection is not None
+        assert await ann.closed() == 1000
+    async with arena.bot("ann") as ann:
+        arena.open("blackjack", "ann", hands=1)
+        await ann.play()
 
+
+async def test_who_leaves_late_does_not_take_its_successor_along(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ann") as ann:
+        arena.gateway.dismissals.dismiss(
+            "ann", Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT)
+        )
+        async with arena.bot("ann") as successor:
+            await ann.websocket.close()
+            await arena.until(lambda: len(arena.gateway._connections) == 1)
             arena.open("blackjack", "ann", hands=1)
-            await ann.play()
-
-    in_arena(scenario)
-
-
-def test_a_name_is_free_again_after_goodbye(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            await ann.say(type="goodbye")
-
-            assert await ann.closed() == 1000
-        async with arena.bot("ann") as ann:
-            arena.open("blackjack", "ann", hands=1)
-            await ann.play()
-
-    in_arena(scenario)
-
-
-def test_who_leaves_late_does_not_take_its_successor_along(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            arena.gateway.dismissals.dismiss(
-                "ann",
-                Finding(kind=Ending.CRASH, text="ended", mechanism=Mechanism.EXIT),
-            )
-            async with arena.bot("ann") as successor:
-                await ann.websocket.close()
-                await arena.until(lambda: len(arena.gateway._connections) == 1)
-                arena.open("blackjack", "ann", hands=1)
-                await successor.play()
-
-    in_arena(scenario)
+            await successor.play()
 
 
 # --- offences ---
@@ -415,7 +374,9 @@ MALFORMED: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-def test_J2_what_cannot_be_read_is_malformed(in_arena: Run, what: str) -> None:
+async def test_J2_what_cannot_be_read_is_malformed(
+    arena: GatewayArena, what: str
+) -> None:
     payload = MALFORMED[what]
 
     async def offend(rogue: RawBot) -> None:
@@ -425,30 +386,26 @@ def test_J2_what_cannot_be_read_is_malformed(in_arena: Run, what: str) -> None:
         assert (code, closed) == ("malformed", 1002)
         assert text.isprintable()
 
-    async def scenario(arena: GatewayArena) -> None:
-        _, over = await rogue_at_a_table(arena, offend)
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("malformed", 0)
-
-    in_arena(scenario)
+    assert kind_of(over) == ("malformed", 0)
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-def test_a_stranger_that_cannot_be_read_is_refused(in_arena: Run, what: str) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger() as rogue:
-            payload = MALFORMED[what]
-            rogue.is_json = isinstance(payload, str)
-            await rogue.websocket.send(payload)
-            code, _, closed = await rogue.refused()
+async def test_a_stranger_that_cannot_be_read_is_refused(
+    arena: GatewayArena, what: str
+) -> None:
+    async with arena.stranger() as rogue:
+        payload = MALFORMED[what]
+        rogue.is_json = isinstance(payload, str)
+        await rogue.websocket.send(payload)
+        code, _, closed = await rogue.refused()
 
-            assert (code, closed) == ("malformed", 1002)
-        await arena.still_plays()
-
-    in_arena(scenario)
+        assert (code, closed) == ("malformed", 1002)
+    await arena.still_plays()
 
 
-def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Run) -> None:
+async def test_J2_a_frame_beyond_the_limit_is_oversize(arena: GatewayArena) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send("x" * 20_000)
         code, text, closed = await rogue.refused()
@@ -456,73 +413,66 @@ def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Run) -> None:
         assert (code, closed) == ("oversize", 1009)
         assert "at most 16384 bytes" in text
 
-    async def scenario(arena: GatewayArena) -> None:
-        _, over = await rogue_at_a_table(arena, offend)
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("oversize", 0)
-
-    in_arena(scenario)
+    assert kind_of(over) == ("oversize", 0)
 
 
-def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(in_arena: Run) -> None:
+async def test_J2_fragments_that_add_up_beyond_the_limit_are_oversize(
+    arena: GatewayArena,
+) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send(["x" * 10_000] * 2)
         assert (await rogue.refused())[0] == "oversize"
 
-    async def scenario(arena: GatewayArena) -> None:
-        _, over = await rogue_at_a_table(arena, offend)
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("oversize", 0)
-
-    in_arena(scenario)
+    assert kind_of(over) == ("oversize", 0)
 
 
-def test_a_frame_that_claims_to_be_huge_takes_no_memory(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(handshake())
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
-        said = await hangs_up(reader)
-        writer.close()
+async def test_a_frame_that_claims_to_be_huge_takes_no_memory(
+    arena: GatewayArena,
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+    writer.write(handshake())
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(struct.pack("!BBQ", 0x82, 0xFF, 1 << 62))
+    said = await hangs_up(reader)
+    writer.close()
 
-        assert b'"code":"oversize"' in said
-
-    in_arena(scenario)
+    assert b'"code":"oversize"' in said
 
 
 @pytest.mark.parametrize(
     "value",
     ['"raise"', "true", "null", "1", '["bet"]', '{"bet": 1}', '"Bet"', '"bet "'],
 )
-def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
-    in_arena: Run, value: str
+async def test_J1_an_illegal_answer_loses_and_the_bot_stays_connected(
+    arena: GatewayArena, value: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "rogue", "ben")
-            bens = asyncio.create_task(ben.play())
-            await rogue.ready()
-            ask = await rogue.hears("ask")
-            await rogue.answer(ask, json.loads(value) or {"none": None})
-            over = await rogue.hears("over")
-            await bens
-            result, verdict = await arena.result(table)
+    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "rogue", "ben")
+        bens = asyncio.create_task(ben.play())
+        await rogue.ready()
+        ask = await rogue.hears("ask")
+        await rogue.answer(ask, json.loads(value) or {"none": None})
+        over = await rogue.hears("over")
+        await bens
+        result, verdict = await arena.result(table)
 
-            assert kind_of(over) == ("illegal", 0)
-            assert "legal: bet, check" in over["termination"]["text"]
-            assert result.winner == 1
-            assert verdict is not None
-            assert verdict.legal == "bet, check"
+        assert kind_of(over) == ("illegal", 0)
+        assert "legal: bet, check" in over["termination"]["text"]
+        assert result.winner == 1
+        assert verdict is not None
+        assert verdict.legal == "bet, check"
 
-            arena.open("ace_king_queen", "rogue", "ben", hands=2)
-            await plays_on(arena, rogue, ben)
-
-    in_arena(scenario)
+        arena.open("ace_king_queen", "rogue", "ben", hands=2)
+        await plays_on(arena, rogue, ben)
 
 
-def test_a_bot_that_never_answers_loses_and_nothing_hangs(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_a_bot_that_never_answers_loses_and_nothing_hangs() -> None:
+    async with in_arena(decision_ms=300, bank_ms=200, hard_ms=400) as arena:
+
         async def offend(rogue: RawBot) -> None:
             over = await rogue.hears("over")
 
@@ -530,26 +480,25 @@ def test_a_bot_that_never_answers_loses_and_nothing_hangs(in_arena: Run) -> None
 
         await rogue_at_a_table(arena, offend)
 
-    in_arena(scenario, decision_ms=300, bank_ms=200, hard_ms=400)
+
+async def test_a_bot_that_holds_back_ready_is_absent() -> None:
+    async with (
+        in_arena(start_ms=300) as arena,
+        arena.bot("rogue") as rogue,
+        arena.bot("ben") as ben,
+    ):
+        table = arena.open("ace_king_queen", "rogue", "ben")
+        await rogue.hears("match")
+        [over] = await ben.play()
+        result, verdict = await arena.result(table)
+
+        assert kind_of(over) == ("absent", 0)
+        assert result.winner == 1
+        assert verdict is not None
+        assert (verdict.bot, verdict.kind) == ("rogue", Ending.ABSENT)
 
 
-def test_a_bot_that_holds_back_ready_is_absent(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "rogue", "ben")
-            await rogue.hears("match")
-            [over] = await ben.play()
-            result, verdict = await arena.result(table)
-
-            assert kind_of(over) == ("absent", 0)
-            assert result.winner == 1
-            assert verdict is not None
-            assert (verdict.bot, verdict.kind) == ("rogue", Ending.ABSENT)
-
-    in_arena(scenario, start_ms=300)
-
-
-def test_a_goodbye_in_a_match_loses_it(in_arena: Run) -> None:
+async def test_a_goodbye_in_a_match_loses_it(arena: GatewayArena) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.say({"type": "goodbye"}, {"type": "goodbye"})
         over = await rogue.hears("over")
@@ -557,62 +506,52 @@ def test_a_goodbye_in_a_match_loses_it(in_arena: Run) -> None:
         assert kind_of(over) == ("disconnect", 0)
         assert await rogue.closed() == 1000
 
-    async def scenario(arena: GatewayArena) -> None:
-        await rogue_at_a_table(arena, offend)
-
-    in_arena(scenario)
+    await rogue_at_a_table(arena, offend)
 
 
-def test_what_comes_after_goodbye_does_not_count(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "rogue", "ben")
-            bens = asyncio.create_task(ben.play())
-            await rogue.ready()
-            ask = await rogue.hears("ask")
-            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-            await rogue.say({"type": "goodbye"}, {**answer, "value": "all in"})
-            await bens
-            result, verdict = await arena.result(table)
+async def test_what_comes_after_goodbye_does_not_count(arena: GatewayArena) -> None:
+    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "rogue", "ben")
+        bens = asyncio.create_task(ben.play())
+        await rogue.ready()
+        ask = await rogue.hears("ask")
+        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+        await rogue.say({"type": "goodbye"}, {**answer, "value": "all in"})
+        await bens
+        result, verdict = await arena.result(table)
 
-            assert result.termination.kind is Ending.DISCONNECT
-            assert verdict is not None
-            assert await rogue.closed() == 1000
-
-    in_arena(scenario)
+        assert result.termination.kind is Ending.DISCONNECT
+        assert verdict is not None
+        assert await rogue.closed() == 1000
 
 
-def test_J2_only_the_first_of_two_offences_in_a_frame_counts(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "rogue", "ben")
-            bens = asyncio.create_task(ben.play())
-            await rogue.ready()
-            ask = await rogue.hears("ask")
-            answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
-            await rogue.say({**answer, "value": "all in"}, rogue.a_hello())
-            [over] = await bens
-            result, _ = await arena.result(table)
+async def test_J2_only_the_first_of_two_offences_in_a_frame_counts(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("rogue") as rogue, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "rogue", "ben")
+        bens = asyncio.create_task(ben.play())
+        await rogue.ready()
+        ask = await rogue.hears("ask")
+        answer = {"type": "answer", "match": ask["match"], "ask": ask["ask"]}
+        await rogue.say({**answer, "value": "all in"}, rogue.a_hello())
+        [over] = await bens
+        result, _ = await arena.result(table)
 
-            assert kind_of(over) == ("illegal", 0)
-            assert result.termination.kind is Ending.ILLEGAL
-            assert (await rogue.refused())[0] == "malformed"
-        await arena.still_plays()
-
-    in_arena(scenario)
+        assert kind_of(over) == ("illegal", 0)
+        assert result.termination.kind is Ending.ILLEGAL
+        assert (await rogue.refused())[0] == "malformed"
+    await arena.still_plays()
 
 
-def test_J2_a_bot_that_says_it_has_crashed_has(in_arena: Run) -> None:
+async def test_J2_a_bot_that_says_it_has_crashed_has(arena: GatewayArena) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.close(1011, "KeyError: \x1b[31m'deck'")
 
-    async def scenario(arena: GatewayArena) -> None:
-        _, over = await rogue_at_a_table(arena, offend)
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("crash", 0)
-        assert "KeyError: \N{REPLACEMENT CHARACTER}[31m'deck'" in over["why"]
-
-    in_arena(scenario)
+    assert kind_of(over) == ("crash", 0)
+    assert "KeyError: \N{REPLACEMENT CHARACTER}[31m'deck'" in over["why"]
 
 
 # --- other people's chairs, and messages that come twice ---
@@ -630,46 +569,41 @@ async def two_tables(arena: GatewayArena, stack: AsyncExitStack) -> list[RawBot]
 
 
 @pytest.mark.parametrize("kind", ["ready", "answer"])
-def test_nobody_speaks_for_anothers_chair(in_arena: Run, kind: str) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with AsyncExitStack() as stack:
-            ann, ben, cem, dora = await two_tables(arena, stack)
-            bens = asyncio.create_task(ben.play())
-            cems = await cem.hears("match")
-            match = cems["match"]
-            if kind == "answer":
-                await cem.say(type="ready", match=match, nonce="mine")
-                await dora.ready()
-                await cem.hears("ask")
-                message = {"ask": f"{match}:1", "value": "check"}
-            else:
-                message = {"nonce": "not mine"}
-            await ann.ready()
-            await ann.say(type=kind, match=match, **message)
-            code, text, _ = await ann.refused()
-            await bens
+async def test_nobody_speaks_for_anothers_chair(arena: GatewayArena, kind: str) -> None:
+    async with AsyncExitStack() as stack:
+        ann, ben, cem, dora = await two_tables(arena, stack)
+        bens = asyncio.create_task(ben.play())
+        cems = await cem.hears("match")
+        match = cems["match"]
+        if kind == "answer":
+            await cem.say(type="ready", match=match, nonce="mine")
+            await dora.ready()
+            await cem.hears("ask")
+            message = {"ask": f"{match}:1", "value": "check"}
+        else:
+            message = {"nonce": "not mine"}
+        await ann.ready()
+        await ann.say(type=kind, match=match, **message)
+        code, text, _ = await ann.refused()
+        await bens
 
-            assert code == "malformed"
-            assert f"match {match!r}: there is no such match here" in text
+        assert code == "malformed"
+        assert f"match {match!r}: there is no such match here" in text
 
-            if kind == "answer":
-                await cem.answer(
-                    {"match": match, "ask": f"{match}:1", "legal": ["bet"]}
-                )
-            else:
-                await cem.say(type="ready", match=match, nonce="mine")
-            await plays_on(arena, cem, dora)
-            assert kind_of(cem.overs[0]) == ("completed", None)
-
-    in_arena(scenario)
+        if kind == "answer":
+            await cem.answer({"match": match, "ask": f"{match}:1", "legal": ["bet"]})
+        else:
+            await cem.say(type="ready", match=match, nonce="mine")
+        await plays_on(arena, cem, dora)
+        assert kind_of(cem.overs[0]) == ("completed", None)
 
 
 @pytest.mark.parametrize(
     "ask",
     ["{match}:1", "{match}:2", "{match}:0", "{match}:-1", "{match}:９", "x", ":1"],
 )
-def test_an_answer_to_what_was_never_asked_is_out_of_turn(
-    in_arena: Run, ask: str
+async def test_an_answer_to_what_was_never_asked_is_out_of_turn(
+    arena: GatewayArena, ask: str
 ) -> None:
     async def scenario(arena: GatewayArena) -> None:
         async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
@@ -695,60 +629,56 @@ def test_an_answer_to_what_was_never_asked_is_out_of_turn(
 
             assert (await rogue.refused())[0] == "malformed"
 
-    in_arena(only_before_it_is_asked if ask == "{match}:1" else scenario)
+    await (only_before_it_is_asked if ask == "{match}:1" else scenario)(arena)
 
 
-def test_an_answer_or_a_ready_that_comes_again_counts_once(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            table = arena.open("blackjack", "ann", hands=20)
-            match = (await ann.hears("match"))["match"]
-            ready = {"type": "ready", "match": match, "nonce": "one"}
-            await ann.say(ready, {**ready, "nonce": "two"}, {**ready, "nonce": "three"})
-            said: list[dict[str, Any]] = []
-            while (message := await ann.hear())["type"] == "ask":
-                said.append(
-                    {
-                        "type": "answer",
-                        "match": match,
-                        "ask": message["ask"],
-                        "value": ann.choose(message["legal"]),
-                    }
-                )
-                await ann.say(*said[::-1], *said, {**ready, "nonce": "late"})
-            await ann.say(*said, ready)  # now that it is over
-            result, verdict = await arena.result(table)
-
-            assert verdict is None
-            assert result.record.answers == tuple(answer["value"] for answer in said)
-            assert result.record.nonces == ("one",)
-        await arena.still_plays()
-
-    in_arena(scenario)
-
-
-def test_large_messages_that_come_to_nothing_are_a_flood_sooner(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_an_answer_or_a_ready_that_comes_again_counts_once(
+    arena: GatewayArena,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            arena.open("blackjack", "ann")
-            match = (await ann.ready())["match"]
-            ready = json.dumps({"type": "ready", "match": match, "nonce": "n"})
-            with suppress(ConnectionClosed):
-                for _ in range(30):  # far fewer than `unanswered`
-                    await ann.websocket.send(ready + " " * 12_000)
+    async with arena.bot("ann") as ann:
+        table = arena.open("blackjack", "ann", hands=20)
+        match = (await ann.hears("match"))["match"]
+        ready = {"type": "ready", "match": match, "nonce": "one"}
+        await ann.say(ready, {**ready, "nonce": "two"}, {**ready, "nonce": "three"})
+        said: list[dict[str, Any]] = []
+        while (message := await ann.hear())["type"] == "ask":
+            said.append(
+                {
+                    "type": "answer",
+                    "match": match,
+                    "ask": message["ask"],
+                    "value": ann.choose(message["legal"]),
+                }
+            )
+            await ann.say(*said[::-1], *said, {**ready, "nonce": "late"})
+        await ann.say(*said, ready)  # now that it is over
+        result, verdict = await arena.result(table)
 
-            code, text, _ = await ann.refused()
-            assert code == "malformed"
-            assert "100 messages a second" in text
+        assert verdict is None
+        assert result.record.answers == tuple(answer["value"] for answer in said)
+        assert result.record.nonces == ("one",)
+    await arena.still_plays()
 
+
+async def test_large_messages_that_come_to_nothing_are_a_flood_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("arena.referee.budget.ON_END", 3)
-    in_arena(scenario, unanswered=100)
+    async with in_arena(unanswered=100) as arena, arena.bot("ann") as ann:
+        arena.open("blackjack", "ann")
+        match = (await ann.ready())["match"]
+        ready = json.dumps({"type": "ready", "match": match, "nonce": "n"})
+        with suppress(ConnectionClosed):
+            for _ in range(30):  # far fewer than `unanswered`
+                await ann.websocket.send(ready + " " * 12_000)
+
+        code, text, _ = await ann.refused()
+        assert code == "malformed"
+        assert "100 messages a second" in text
 
 
-def test_a_stranger_gets_less_memory_than_a_bot(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_a_stranger_gets_less_memory_than_a_bot() -> None:
+    async with in_arena(frame_bytes=64 * 1024) as arena:
         async with arena.stranger("ann") as ann:
             await ann.websocket.send(" " * 20_000 + json.dumps(ann.a_hello()))
 
@@ -760,79 +690,75 @@ def test_a_stranger_gets_less_memory_than_a_bot(in_arena: Run) -> None:
             await ann.websocket.send(" " * 20_000 + ready)
             await ann.play()
 
-    in_arena(scenario, frame_bytes=64 * 1024)
-
 
 # --- lost connections ---
 
 
-def test_who_comes_back_within_the_grace_is_asked_again(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=10)
-            bens = asyncio.create_task(ben.play())
-            invitation = await ann.ready()
-            ask = await ann.hears("ask")
-            await ann.vanish()
-            async with arena.stranger("ann", encoding="msgpack") as back:
-                welcome = await back.hello(resume=ann.session)
-                again = await back.hears("match")
-                asked = await back.hears("ask")
+async def test_who_comes_back_within_the_grace_is_asked_again(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=10)
+        bens = asyncio.create_task(ben.play())
+        invitation = await ann.ready()
+        ask = await ann.hears("ask")
+        await ann.vanish()
+        async with arena.stranger("ann", encoding="msgpack") as back:
+            welcome = await back.hello(resume=ann.session)
+            again = await back.hears("match")
+            asked = await back.hears("ask")
 
-                assert welcome["session"] != ann.session
-                assert again == invitation
-                assert asked == ask
+            assert welcome["session"] != ann.session
+            assert again == invitation
+            assert asked == ask
 
-                await back.answer(asked)
-                await back.play()
-            await bens
-            result, verdict = await arena.result(table)
+            await back.answer(asked)
+            await back.play()
+        await bens
+        result, verdict = await arena.result(table)
 
-            assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
-
-    in_arena(scenario)
-
-
-def test_a_session_survives_as_many_losses_as_there_are_frames(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ben") as ben, AsyncExitStack() as stack:
-            ann = await stack.enter_async_context(arena.bot("ann"))
-            table = arena.open("ace_king_queen", "ann", "ben", hands=6)
-            bens = asyncio.create_task(ben.play())
-            answers: dict[str, Any] = {}
-            over = None
-            while over is None:
-                message = await ann.hear()
-                match message["type"]:
-                    case "match":
-                        await ann.say(type="ready", match=message["match"], nonce="n")
-                        continue
-                    case "ask":
-                        value = answers.setdefault(
-                            message["ask"], ann.choose(message["legal"])
-                        )
-                        await ann.answer(message, value)
-                    case "over":
-                        over = message
-                session = ann.session
-                await ann.vanish()  # the answer may or may not have got through
-                ann = await stack.enter_async_context(arena.stranger("ann"))
-                await ann.hello(resume=session)
-            await bens
-            result, verdict = await arena.result(table)
-
-            assert verdict is None
-            assert result.termination.kind is Ending.COMPLETED
-            assert replay(result.record) == result
-
-    in_arena(scenario)
+        assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
 
 
-def test_J2_who_does_not_come_back_in_time_has_left(in_arena: Run) -> None:
+async def test_a_session_survives_as_many_losses_as_there_are_frames(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ben") as ben, AsyncExitStack() as stack:
+        ann = await stack.enter_async_context(arena.bot("ann"))
+        table = arena.open("ace_king_queen", "ann", "ben", hands=6)
+        bens = asyncio.create_task(ben.play())
+        answers: dict[str, Any] = {}
+        over = None
+        while over is None:
+            message = await ann.hear()
+            match message["type"]:
+                case "match":
+                    await ann.say(type="ready", match=message["match"], nonce="n")
+                    continue
+                case "ask":
+                    value = answers.setdefault(
+                        message["ask"], ann.choose(message["legal"])
+                    )
+                    await ann.answer(message, value)
+                case "over":
+                    over = message
+            session = ann.session
+            await ann.vanish()  # the answer may or may not have got through
+            ann = await stack.enter_async_context(arena.stranger("ann"))
+            await ann.hello(resume=session)
+        await bens
+        result, verdict = await arena.result(table)
+
+        assert verdict is None
+        assert result.termination.kind is Ending.COMPLETED
+        assert replay(result.record) == result
+
+
+async def test_J2_who_does_not_come_back_in_time_has_left() -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.vanish()
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(grace_ms=200) as arena:
         rogue, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("disconnect", 0)
@@ -845,19 +771,15 @@ def test_J2_who_does_not_come_back_in_time_has_left(in_arena: Run) -> None:
         async with arena.bot("rogue"):
             pass
 
-    in_arena(scenario, grace_ms=200)
 
-
-def test_a_clean_close_in_a_match_is_a_lost_connection_too(in_arena: Run) -> None:
+async def test_a_clean_close_in_a_match_is_a_lost_connection_too() -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.close(1000)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(grace_ms=200) as arena:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("disconnect", 0)
-
-    in_arena(scenario, grace_ms=200)
 
 
 async def crash_codes(arena: GatewayArena, reason: str) -> Verdict | None:
@@ -878,56 +800,49 @@ async def crash_codes(arena: GatewayArena, reason: str) -> Verdict | None:
 
 
 @pytest.mark.parametrize("reason", ["", "ZeroDivisionError: division by zero"])
-def test_J2_a_bot_that_closes_with_1011_has_crashed(in_arena: Run, reason: str) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        verdict = await crash_codes(arena, reason)
+async def test_J2_a_bot_that_closes_with_1011_has_crashed(
+    arena: GatewayArena, reason: str
+) -> None:
+    verdict = await crash_codes(arena, reason)
 
-        assert verdict is not None
-        assert verdict.kind is Ending.CRASH
-
-    in_arena(scenario)
+    assert verdict is not None
+    assert verdict.kind is Ending.CRASH
 
 
 @pytest.mark.parametrize("reason", ["keepalive ping timeout", "Ping timeout: no pong"])
-def test_J7_a_keepalive_that_failed_is_a_lost_connection(
-    in_arena: Run, reason: str
+async def test_J7_a_keepalive_that_failed_is_a_lost_connection(
+    arena: GatewayArena, reason: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        assert await crash_codes(arena, reason) is None
-
-    in_arena(scenario)
+    assert await crash_codes(arena, reason) is None
 
 
-def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_J7_a_close_that_follows_a_stall_of_the_arena_is_a_lost_connection(
+    arena: GatewayArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        monkeypatch.setattr(Lag, "follows_stall", lambda lag, now: True)
-        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-            bens = asyncio.create_task(ben.play())
-            await ann.ready()
-            await ann.hears("ask")
-            [chair] = arena.gateway.players["ann"].chairs.values()
-            grace_s = chair.grace_s
-            await ann.websocket.close(1011)
-            await arena.until(lambda: not arena.plays("ann"))
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
-                await back.hears("match")
+    monkeypatch.setattr(Lag, "follows_stall", lambda lag, now: True)
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+        bens = asyncio.create_task(ben.play())
+        await ann.ready()
+        await ann.hears("ask")
+        [chair] = arena.gateway.players["ann"].chairs.values()
+        grace_s = chair.grace_s
+        await ann.websocket.close(1011)
+        await arena.until(lambda: not arena.plays("ann"))
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session)
+            await back.hears("match")
 
-                assert chair.grace_s == grace_s
+            assert chair.grace_s == grace_s
 
-                await back.play()
-            await bens
+            await back.play()
+        await bens
 
-            assert (await arena.result(table))[1] is None
-
-    in_arena(scenario)
+        assert (await arena.result(table))[1] is None
 
 
-def test_J3_many_tables_on_one_lost_connection_are_one_offence(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_J3_many_tables_on_one_lost_connection_are_one_offence() -> None:
+    async with in_arena(grace_ms=200) as arena:
         offences = []
         arena.gateway.on_offence = lambda name, finding: offences.append(
             (name, finding.kind)
@@ -947,150 +862,134 @@ def test_J3_many_tables_on_one_lost_connection_are_one_offence(in_arena: Run) ->
 
         assert offences == [("ann", Ending.DISCONNECT)]
 
-    in_arena(scenario, grace_ms=200)
 
-
-def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
-    in_arena: Run,
+async def test_J7_a_match_whose_grace_is_used_up_ends_and_the_session_stays(
+    arena: GatewayArena,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with AsyncExitStack() as stack:
-            ann = await stack.enter_async_context(arena.stranger("ann"))
-            await ann.hello(tables=2)
-            short, long = (arena.open("blackjack", "ann", hands=1) for _ in range(2))
-            short.chairs[0].grace_s = 0.1  # the rest was used before
-            await ann.ready()
-            await ann.ready()
-            await ann.vanish()
-            _, verdict = await arena.result(short)
+    async with AsyncExitStack() as stack:
+        ann = await stack.enter_async_context(arena.stranger("ann"))
+        await ann.hello(tables=2)
+        short, long = (arena.open("blackjack", "ann", hands=1) for _ in range(2))
+        short.chairs[0].grace_s = 0.1  # the rest was used before
+        await ann.ready()
+        await ann.ready()
+        await ann.vanish()
+        _, verdict = await arena.result(short)
 
-            assert verdict is not None
-            assert verdict.kind is Ending.DISCONNECT
+        assert verdict is not None
+        assert verdict.kind is Ending.DISCONNECT
 
-            back = await stack.enter_async_context(arena.stranger("ann"))
-            await back.hello(resume=ann.session)
-            heard = await back.hears("over")
-            await back.play()
+        back = await stack.enter_async_context(arena.stranger("ann"))
+        await back.hello(resume=ann.session)
+        heard = await back.hears("over")
+        await back.play()
 
-            assert heard["termination"]["kind"] == "disconnect"
-            assert (await arena.result(long))[1] is None
-
-    in_arena(scenario)
+        assert heard["termination"]["kind"] == "disconnect"
+        assert (await arena.result(long))[1] is None
 
 
-def test_nobody_takes_the_name_of_a_bot_that_may_come_back(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-            bens = asyncio.create_task(ben.play())
-            await ann.ready()
-            await ann.vanish()
-            async with arena.stranger("ann") as thief:
-                await thief.say(**thief.a_hello())
-                code, text, _ = await thief.refused()
-
-                assert code == "name"
-                assert "has lost its connection: the name is free again in" in text
-                assert re.search(r" in [1-4] s, or go on with `resume`", text)
-            async with arena.stranger("ann") as thief:
-                await thief.say(**thief.a_hello(resume=ben.session))
-
-                assert (await thief.refused())[0] == "session"
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
-                await back.play()
-            await bens
-
-            assert (await arena.result(table))[1] is None
-
-    in_arena(scenario)
-
-
-def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
-    in_arena: Run,
+async def test_nobody_takes_the_name_of_a_bot_that_may_come_back(
+    arena: GatewayArena,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            await ann.vanish()
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+        bens = asyncio.create_task(ben.play())
+        await ann.ready()
+        await ann.vanish()
+        async with arena.stranger("ann") as thief:
+            await thief.say(**thief.a_hello())
+            code, text, _ = await thief.refused()
+
+            assert code == "name"
+            assert "has lost its connection: the name is free again in" in text
+            assert re.search(r" in [1-4] s, or go on with `resume`", text)
+        async with arena.stranger("ann") as thief:
+            await thief.say(**thief.a_hello(resume=ben.session))
+
+            assert (await thief.refused())[0] == "session"
         async with arena.stranger("ann") as back:
             await back.hello(resume=ann.session)
-            await back.vanish()
-            await arena.until(lambda: arena.gateway.players["ann"].connection is None)
-        gone = arena.gateway.players["ann"]
-        assert gone.loss is not None
-        async with arena.bot("ann") as fresh:
-            arena.gateway._losses._over(gone, gone.loss)  # it has nothing to do with it
-            arena.open("blackjack", "ann", hands=1)
-            await fresh.play()
+            await back.play()
+        await bens
 
-    in_arena(scenario)
+        assert (await arena.result(table))[1] is None
 
 
-def test_a_second_connection_with_the_session_replaces_the_first(
-    in_arena: Run,
+async def test_a_bot_without_matches_may_come_back_with_or_without_its_session(
+    arena: GatewayArena,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as first, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=10)
-            bens = asyncio.create_task(ben.play())
-            await first.ready()
-            ask = await first.hears("ask")
-            async with arena.stranger("ann") as second:
-                await second.hello(resume=first.session)
-
-                assert await first.closed() == 4000
-
-                await second.hears("match")
-                assert await second.hears("ask") == ask
-
-                await second.answer(ask)
-                await second.play()
-            await bens
-
-            assert (await arena.result(table))[1] is None
-
-    in_arena(scenario)
+    async with arena.bot("ann") as ann:
+        await ann.vanish()
+    async with arena.stranger("ann") as back:
+        await back.hello(resume=ann.session)
+        await back.vanish()
+        await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+    gone = arena.gateway.players["ann"]
+    assert gone.loss is not None
+    async with arena.bot("ann") as fresh:
+        arena.gateway._losses._over(gone, gone.loss)  # it has nothing to do with it
+        arena.open("blackjack", "ann", hands=1)
+        await fresh.play()
 
 
-def test_nobody_resumes_anothers_session(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
-            for name, session in (
-                ("ann", rogue.session),
-                ("ann", ""),
-                ("ann", "0" * 32),
-                ("nobody", ann.session),
-            ):
-                async with arena.stranger(name) as thief:
-                    await thief.say(**thief.a_hello(resume=session))
+async def test_a_second_connection_with_the_session_replaces_the_first(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ann") as first, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=10)
+        bens = asyncio.create_task(ben.play())
+        await first.ready()
+        ask = await first.hears("ask")
+        async with arena.stranger("ann") as second:
+            await second.hello(resume=first.session)
 
-                    assert (await thief.refused())[0] == "session"
-            arena.open("blackjack", "ann", hands=1)
-            await ann.play()
+            assert await first.closed() == 4000
 
-    in_arena(scenario)
+            await second.hears("match")
+            assert await second.hears("ask") == ask
+
+            await second.answer(ask)
+            await second.play()
+        await bens
+
+        assert (await arena.result(table))[1] is None
 
 
-def test_an_over_that_was_lost_with_the_connection_comes_again(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben")
-            await ann.ready()
-            await ben.ready()
-            ask = await ann.hears("ask")
-            await ann.answer(ask, "all in")
-            await ben.vanish()  # at the very moment of `over`
-            await arena.result(table)
-            async with arena.stranger("ben") as back:
-                await back.hello(resume=ben.session)
+async def test_nobody_resumes_anothers_session(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann, arena.bot("rogue") as rogue:
+        for name, session in (
+            ("ann", rogue.session),
+            ("ann", ""),
+            ("ann", "0" * 32),
+            ("nobody", ann.session),
+        ):
+            async with arena.stranger(name) as thief:
+                await thief.say(**thief.a_hello(resume=session))
 
-                assert kind_of(await back.hears("over")) == ("illegal", 0)
+                assert (await thief.refused())[0] == "session"
+        arena.open("blackjack", "ann", hands=1)
+        await ann.play()
 
-                arena.open("ace_king_queen", "ann", "ben", hands=2)
-                await ann.hears("over")
-                await plays_on(arena, ann, back)
 
-    in_arena(scenario)
+async def test_an_over_that_was_lost_with_the_connection_comes_again(
+    arena: GatewayArena,
+) -> None:
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben")
+        await ann.ready()
+        await ben.ready()
+        ask = await ann.hears("ask")
+        await ann.answer(ask, "all in")
+        await ben.vanish()  # at the very moment of `over`
+        await arena.result(table)
+        async with arena.stranger("ben") as back:
+            await back.hello(resume=ben.session)
+
+            assert kind_of(await back.hears("over")) == ("illegal", 0)
+
+            arena.open("ace_king_queen", "ann", "ben", hands=2)
+            await ann.hears("over")
+            await plays_on(arena, ann, back)
 
 
 # --- lost memories ---
@@ -1118,36 +1017,33 @@ def as_past(ask: dict[str, Any], value: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
 @pytest.mark.parametrize("first", [0, 3, 9])
-def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
-    in_arena: Run, encoding: str, first: int
+async def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
+    arena: GatewayArena, encoding: str, first: int
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            table = arena.open("three_card_poker", "ann", rounds=10)
-            invitation = await ann.ready()
-            *told, (asked, _) = await plays_carefully(ann, 9)
-            await ann.vanish()
-        options = {"encoding": encoding, "batch": encoding == "msgpack"}
-        async with arena.stranger("ann", **options) as back:
-            fields = {"resume": ann.session, "from": first}
-            await back.say(**back.a_hello(**fields))
-            await back.hears("welcome")
+    async with arena.bot("ann") as ann:
+        table = arena.open("three_card_poker", "ann", rounds=10)
+        invitation = await ann.ready()
+        *told, (asked, _) = await plays_carefully(ann, 9)
+        await ann.vanish()
+    options = {"encoding": encoding, "batch": encoding == "msgpack"}
+    async with arena.stranger("ann", **options) as back:
+        fields = {"resume": ann.session, "from": first}
+        await back.say(**back.a_hello(**fields))
+        await back.hears("welcome")
 
-            assert await back.ready() == invitation
-            for ask, value in told[first:]:
-                assert await back.hear() == as_past(ask, value)
-            assert await back.hears("match") == invitation
-            assert await back.hears("ask") == asked
+        assert await back.ready() == invitation
+        for ask, value in told[first:]:
+            assert await back.hear() == as_past(ask, value)
+        assert await back.hears("match") == invitation
+        assert await back.hears("ask") == asked
 
-            await back.answer(asked)
-            await back.play()
-            result, verdict = await arena.result(table)
+        await back.answer(asked)
+        await back.play()
+        result, verdict = await arena.result(table)
 
-            assert verdict is None
-            assert result.record.answers[:9] == tuple(value for _, value in told)
-            assert replay(result.record) == result
-
-    in_arena(scenario)
+        assert verdict is None
+        assert result.record.answers[:9] == tuple(value for _, value in told)
+        assert replay(result.record) == result
 
 
 def small_buffers(arena: GatewayArena) -> None:
@@ -1166,12 +1062,10 @@ def slow_socket(port: int) -> socket.socket:
     return slow
 
 
-def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
-    in_arena: Run,
-) -> None:
+async def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader() -> None:
     answers = 1_400  # some 300 kB
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(buffer_bytes=120_000) as arena:
         small_buffers(arena)
         async with arena.bot("ann") as ann:
             table = arena.open("three_card_poker", "ann", rounds=1000)
@@ -1205,8 +1099,6 @@ def test_a_long_past_does_not_overflow_the_buffer_of_a_slow_reader(
             await back.answer(asked)
             await back.hears("ask")
 
-    in_arena(scenario, buffer_bytes=120_000)
-
 
 # --- links ---
 
@@ -1223,81 +1115,70 @@ async def polled(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_J7_the_link_of_an_idle_bot_is_measured(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann"):
-            player = arena.gateway.players["ann"]
-            await polled(lambda: player.link.is_known)
+async def test_J7_the_link_of_an_idle_bot_is_measured(arena: GatewayArena) -> None:
+    async with arena.bot("ann"):
+        player = arena.gateway.players["ann"]
+        await polled(lambda: player.link.is_known)
 
-            assert 0 < player.link.floor_ms <= 150
-
-    in_arena(scenario)
+        assert 0 < player.link.floor_ms <= 150
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells it on Linux only")
-def test_J4_the_kernels_own_measure_of_the_link_is_evidence(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            assert player.connection is not None
-            least_ms = player.connection.min_rtt_ms
-            table = arena.open("blackjack", "ann")
-            await ann.ready()
-            await ann.answer(await ann.hears("ask"), "all in")
-            over = await ann.hears("over")
-            _, verdict = await arena.result(table)
-
-            assert isinstance(least_ms, float)
-            assert verdict is not None
-            assert verdict.min_rtt_ms is not None
-            assert 0 < verdict.min_rtt_ms < 1000
-            assert over["verdict"]["min_rtt_ms"] == verdict.min_rtt_ms
-
-    in_arena(scenario)
-
-
-def test_answering_our_pings_is_no_flood(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_J4_the_kernels_own_measure_of_the_link_is_evidence(
+    arena: GatewayArena,
 ) -> None:
+    async with arena.bot("ann") as ann:
+        player = arena.gateway.players["ann"]
+        assert player.connection is not None
+        least_ms = player.connection.min_rtt_ms
+        table = arena.open("blackjack", "ann")
+        await ann.ready()
+        await ann.answer(await ann.hears("ask"), "all in")
+        over = await ann.hears("over")
+        _, verdict = await arena.result(table)
+
+        assert isinstance(least_ms, float)
+        assert verdict is not None
+        assert verdict.min_rtt_ms is not None
+        assert 0 < verdict.min_rtt_ms < 1000
+        assert over["verdict"]["min_rtt_ms"] == verdict.min_rtt_ms
+
+
+async def test_answering_our_pings_is_no_flood(monkeypatch: pytest.MonkeyPatch) -> None:
     """An idle bot answers thousands of them in a night."""
     quick_pings(monkeypatch)
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            await polled(lambda: player.link._pings > 30)
-            assert player.connection is not None
+    async with in_arena(unanswered=10) as arena, arena.bot("ann") as ann:
+        player = arena.gateway.players["ann"]
+        await polled(lambda: player.link._pings > 30)
+        assert player.connection is not None
 
-            assert player.connection.useless == 0
+        assert player.connection.useless == 0
 
-            arena.open("blackjack", "ann", hands=1)
-            await ann.play()
-
-    in_arena(scenario, unanswered=10)
+        arena.open("blackjack", "ann", hands=1)
+        await ann.play()
 
 
-def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_a_flood_of_pongs_that_nobody_asked_for_is_malformed(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(frame(0x8A, b"x" * 16) * 101)
 
-    async def scenario(arena: GatewayArena) -> None:
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
+    async with in_arena(unanswered=10) as arena:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
         assert "10 messages a second" in over["why"]
 
-    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
-    in_arena(scenario, unanswered=10)
 
-
-def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.2)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         hello = {"type": "hello", "protocol": 1, "name": "ann", "games": ["blackjack"]}
         writer.write(handshake() + text_frame(json.dumps(hello).encode()))
@@ -1307,19 +1188,17 @@ def test_who_vanishes_without_a_word_while_idle_has_lost_its_connection(
         assert b'"type":"welcome"' in said
         await polled(lambda: arena.gateway.players["ann"].connection is None)
 
-    in_arena(scenario)
-
 
 # --- floods ---
 
 
-def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection(
-    in_arena: Run,
-) -> None:
+async def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection() -> (
+    None
+):
     """A token has one budget: to be put out for a frame that took long to read, and to come again, brings no new one."""
     large: list[list[int]] = [[]] * 60_000
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(frame_bytes=1 << 20, unanswered=100) as arena:
         async with arena.stranger("rogue") as rogue:
             await rogue.hello(token="a secret")
             await rogue.say(type="answer", match="none", ask="none:1", value=large)
@@ -1333,102 +1212,93 @@ def test_a_large_frame_that_comes_to_nothing_is_paid_by_the_next_connection(
 
             assert budget.rests_until(asyncio.get_running_loop().time()) is not None
 
-    in_arena(scenario, frame_bytes=1 << 20, unanswered=100)
 
-
-def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes(
-    in_arena: Run,
-) -> None:
+async def test_stale_answers_between_good_ones_are_read_as_far_as_the_budget_goes() -> (
+    None
+):
     """While others play; every one of them is read after all, and so are the good ones."""
     most, each, rounds, a_read = 200, 100, 4, 16 * 1024 // 60
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with (
-            arena.bot("rogue") as rogue,
-            arena.bot("ann") as ann,
-            arena.bot("ben") as ben,
-        ):
-            loop = asyncio.get_running_loop()
-            session = arena.gateway.players["rogue"].session
-            note, began, taken = session.note, loop.time(), 0
+    async with (
+        in_arena(unanswered=most, hard_ms=15_000, bank_ms=30_000) as arena,
+        arena.bot("rogue") as rogue,
+        arena.bot("ann") as ann,
+        arena.bot("ben") as ben,
+    ):
+        loop = asyncio.get_running_loop()
+        session = arena.gateway.players["rogue"].session
+        note, began, taken = session.note, loop.time(), 0
 
-            def counted(message: Any) -> bool:
-                nonlocal taken
-                counts = note(message)
-                taken += not counts
-                return counts
+        def counted(message: Any) -> bool:
+            nonlocal taken
+            counts = note(message)
+            taken += not counts
+            return counts
 
-            session.note = counted  # type: ignore[method-assign]
-            table = arena.open("three_card_poker", "rogue", rounds=rounds)
-            arena.open("ace_king_queen", "ann", "ben", hands=300)
-            others = asyncio.gather(ann.play(), ben.play())
-            match = (await rogue.ready())["match"]
-            stale = {"type": "answer", "match": match, "ask": f"{match}:1", "value": 0}
-            chunk = text_frame(json.dumps(stale).encode()) * each
-            poured = 0
-            while (message := await rogue.hear())["type"] == "ask":
-                if message["ask"] != stale["ask"]:
-                    rogue.websocket.transport.write(chunk)
-                    poured += each
-                await rogue.answer(message)
-            passed_s = loop.time() - began
-            [[over], _] = await others
-            result, verdict = await arena.result(table)
+        session.note = counted  # type: ignore[method-assign]
+        table = arena.open("three_card_poker", "rogue", rounds=rounds)
+        arena.open("ace_king_queen", "ann", "ben", hands=300)
+        others = asyncio.gather(ann.play(), ben.play())
+        match = (await rogue.ready())["match"]
+        stale = {"type": "answer", "match": match, "ask": f"{match}:1", "value": 0}
+        chunk = text_frame(json.dumps(stale).encode()) * each
+        poured = 0
+        while (message := await rogue.hear())["type"] == "ask":
+            if message["ask"] != stale["ask"]:
+                rogue.websocket.transport.write(chunk)
+                poured += each
+            await rogue.answer(message)
+        passed_s = loop.time() - began
+        [[over], _] = await others
+        result, verdict = await arena.result(table)
 
-            assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
-            assert taken == poured > 3 * most
-            assert taken <= most * (passed_s + 1) + a_read
-            assert kind_of(over) == ("completed", None)
-
-    in_arena(scenario, unanswered=most, hard_ms=15_000, bank_ms=30_000)
+        assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
+        assert taken == poured > 3 * most
+        assert taken <= most * (passed_s + 1) + a_read
+        assert kind_of(over) == ("completed", None)
 
 
-def test_who_repeats_its_answers_after_a_resume_spends_nothing_once(
-    in_arena: Run,
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann", tables=4) as ann:
-            for _ in range(4):
-                arena.open("three_card_poker", "ann", rounds=5)
-            said: list[dict[str, Any]] = []
-            for _ in range(4):
-                said.append(await said_ready(ann))
-            for _ in range(4):
-                ask = await ann.hears("ask")
-                said.append(
-                    {
-                        "type": "answer",
-                        "match": ask["match"],
-                        "ask": ask["ask"],
-                        "value": ann.choose(ask["legal"]),
-                    }
-                )
-            await ann.say(*said[4:])
-            for _ in range(4):
-                await ann.hears("ask")
-            await ann.vanish()
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
-                wire = arena.gateway.players["ann"].connection
-                assert wire is not None
-                await back.say(*said)
-                waits = [await back.hear() for _ in range(8)]
-                await back.websocket.ping()
-                await polled(lambda: wire.useless > 0)  # the ping is one
+async def test_who_repeats_its_answers_after_a_resume_spends_nothing_once() -> None:
+    async with in_arena(unanswered=5) as arena, arena.bot("ann", tables=4) as ann:
+        for _ in range(4):
+            arena.open("three_card_poker", "ann", rounds=5)
+        said: list[dict[str, Any]] = []
+        for _ in range(4):
+            said.append(await said_ready(ann))
+        for _ in range(4):
+            ask = await ann.hears("ask")
+            said.append(
+                {
+                    "type": "answer",
+                    "match": ask["match"],
+                    "ask": ask["ask"],
+                    "value": ann.choose(ask["legal"]),
+                }
+            )
+        await ann.say(*said[4:])
+        for _ in range(4):
+            await ann.hears("ask")
+        await ann.vanish()
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session)
+            wire = arena.gateway.players["ann"].connection
+            assert wire is not None
+            await back.say(*said)
+            waits = [await back.hear() for _ in range(8)]
+            await back.websocket.ping()
+            await polled(lambda: wire.useless > 0)  # the ping is one
 
-                assert wire.useless == 1
+            assert wire.useless == 1
 
-                await back.say(*said)
-                await polled(lambda: wire.useless > 1)
+            await back.say(*said)
+            await polled(lambda: wire.useless > 1)
 
-                assert wire.useless == 1 + len(said)
+            assert wire.useless == 1 + len(said)
 
-                for message in waits:
-                    if message["type"] == "ask":
-                        await back.answer(message)
-                await back.play(4)
-
-    in_arena(scenario, unanswered=5)
+            for message in waits:
+                if message["type"] == "ask":
+                    await back.answer(message)
+            await back.play(4)
 
 
 async def said_ready(bot: RawBot) -> dict[str, Any]:
@@ -1437,138 +1307,120 @@ async def said_ready(bot: RawBot) -> dict[str, Any]:
     return {"type": "ready", "match": match["match"], "nonce": "again"}
 
 
-def test_coming_back_is_no_way_to_another_budget(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            assert player.connection is not None
-            budget = player.connection.budget
-            await ann.vanish()
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
+async def test_coming_back_is_no_way_to_another_budget(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann:
+        player = arena.gateway.players["ann"]
+        assert player.connection is not None
+        budget = player.connection.budget
+        await ann.vanish()
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session)
 
-                assert player.connection.budget is budget
-
-    in_arena(scenario)
+            assert player.connection.budget is budget
 
 
-def test_what_comes_to_nothing_is_counted_for_each_bot(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with AsyncExitStack() as stack:
-            bots = [
-                await stack.enter_async_context(arena.bot(name))
-                for name in ("ann", "ben", "cem")
-            ]
-            for bot in bots:
-                for _ in range(40):
-                    await bot.websocket.send("[]")
-            for bot in bots:
-                arena.open("blackjack", bot.name, hands=1)
-                await bot.play()
-
-    in_arena(scenario, unanswered=40)
+async def test_what_comes_to_nothing_is_counted_for_each_bot() -> None:
+    async with in_arena(unanswered=40) as arena, AsyncExitStack() as stack:
+        bots = [
+            await stack.enter_async_context(arena.bot(name))
+            for name in ("ann", "ben", "cem")
+        ]
+        for bot in bots:
+            for _ in range(40):
+                await bot.websocket.send("[]")
+        for bot in bots:
+            arena.open("blackjack", bot.name, hands=1)
+            await bot.play()
 
 
 # --- practice ---
 
 
-def test_in_practice_the_welcome_says_so(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            assert (await ann.hello())["practice"] is False
-        arena.gateway.conduct.practice = True
-        async with arena.stranger("ben") as ben:
-            assert (await ben.hello())["practice"] is True
-
-    in_arena(scenario)
+async def test_in_practice_the_welcome_says_so(arena: GatewayArena) -> None:
+    async with arena.stranger("ann") as ann:
+        assert (await ann.hello())["practice"] is False
+    arena.gateway.conduct.practice = True
+    async with arena.stranger("ben") as ben:
+        assert (await ben.hello())["practice"] is True
 
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
-def test_in_practice_an_illegal_answer_can_be_given_again(
-    in_arena: Run, encoding: str
+async def test_in_practice_an_illegal_answer_can_be_given_again(
+    arena: GatewayArena, encoding: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=4)
-            bens = asyncio.create_task(ben.play())
-            await ann.ready()
-            ask = await ann.hears("ask")
-            for value in ("raise", True, None):
-                answer = {"match": ask["match"], "ask": ask["ask"], "value": value}
-                await ann.say(type="answer", **answer)
+    arena.gateway.conduct.practice = True
+    async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=4)
+        bens = asyncio.create_task(ben.play())
+        await ann.ready()
+        ask = await ann.hears("ask")
+        for value in ("raise", True, None):
+            answer = {"match": ask["match"], "ask": ask["ask"], "value": value}
+            await ann.say(type="answer", **answer)
 
-                refused = await ann.hears("refused")
-                assert (refused["code"], refused["legal"]) == ("illegal", ask["legal"])
-                assert (refused["match"], refused["ask"]) == (ask["match"], ask["ask"])
-                assert "legal: bet, check" in refused["text"]
+            refused = await ann.hears("refused")
+            assert (refused["code"], refused["legal"]) == ("illegal", ask["legal"])
+            assert (refused["match"], refused["ask"]) == (ask["match"], ask["ask"])
+            assert "legal: bet, check" in refused["text"]
 
-            await ann.answer(ask)
-            await ann.play()
-            await bens
-            result, verdict = await arena.result(table)
+        await ann.answer(ask)
+        await ann.play()
+        await bens
+        result, verdict = await arena.result(table)
 
-            assert verdict is None
-            assert replay(result.record) == result
-
-    in_arena(scenario)
+        assert verdict is None
+        assert replay(result.record) == result
 
 
 @pytest.mark.parametrize("what", MALFORMED)
-def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
-    in_arena: Run, what: str
+async def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
+    arena: GatewayArena, what: str
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        async with arena.bot("ann") as ann:
-            table = arena.open("blackjack", "ann", hands=2)
-            await ann.ready()
-            ask = await ann.hears("ask")
-            await ann.websocket.send(MALFORMED[what], text=what == "no UTF-8" or None)
-            refused = await ann.hears("refused")
+    arena.gateway.conduct.practice = True
+    async with arena.bot("ann") as ann:
+        table = arena.open("blackjack", "ann", hands=2)
+        await ann.ready()
+        ask = await ann.hears("ask")
+        await ann.websocket.send(MALFORMED[what], text=what == "no UTF-8" or None)
+        refused = await ann.hears("refused")
 
-            assert refused["code"] == "malformed"
-            assert refused["text"].isprintable()
+        assert refused["code"] == "malformed"
+        assert refused["text"].isprintable()
 
-            if what != "one good and one bad in an array":
-                await ann.answer(ask)
-                await ann.play()
-
-                assert (await arena.result(table))[1] is None
-
-    in_arena(scenario)
-
-
-def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
-    in_arena: Run,
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        async with arena.bot("ann") as ann:
-            table = arena.open("blackjack", "ann", hands=2)
-            match = (await ann.ready())["match"]
-            ask = await ann.hears("ask")
-            await ann.say(type="answer", match=match, ask=f"{match}:9", value=1)
-            never_asked = await ann.hears("refused")
-            await ann.say(type="answer", match="m", ask="m:1", value=1)
-            not_its_own = await ann.hears("refused")
-            await ann.say(**ann.a_hello())
-            second_hello = await ann.hears("refused")
-
-            assert "was never asked" in never_asked["text"]
-            assert "there is no such match here" in not_its_own["text"]
-            assert "hello may not be sent" in second_hello["text"]
-
+        if what != "one good and one bad in an array":
             await ann.answer(ask)
             await ann.play()
 
             assert (await arena.result(table))[1] is None
 
-    in_arena(scenario)
+
+async def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
+    arena: GatewayArena,
+) -> None:
+    arena.gateway.conduct.practice = True
+    async with arena.bot("ann") as ann:
+        table = arena.open("blackjack", "ann", hands=2)
+        match = (await ann.ready())["match"]
+        ask = await ann.hears("ask")
+        await ann.say(type="answer", match=match, ask=f"{match}:9", value=1)
+        never_asked = await ann.hears("refused")
+        await ann.say(type="answer", match="m", ask="m:1", value=1)
+        not_its_own = await ann.hears("refused")
+        await ann.say(**ann.a_hello())
+        second_hello = await ann.hears("refused")
+
+        assert "was never asked" in never_asked["text"]
+        assert "there is no such match here" in not_its_own["text"]
+        assert "hello may not be sent" in second_hello["text"]
+
+        await ann.answer(ask)
+        await ann.play()
+
+        assert (await arena.result(table))[1] is None
 
 
-def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def offend(rogue: RawBot) -> None:
         for _ in range(101):
@@ -1577,121 +1429,105 @@ def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
 
         assert (code, closed) == ("malformed", 1002)
 
-    async def scenario(arena: GatewayArena) -> None:
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
+    async with in_arena(unanswered=10) as arena:
         arena.gateway.conduct.practice = True
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
 
-    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
-    in_arena(scenario, unanswered=10)
 
-
-def test_in_practice_what_breaks_the_wire_itself_closes_it(in_arena: Run) -> None:
+async def test_in_practice_what_breaks_the_wire_itself_closes_it(
+    arena: GatewayArena,
+) -> None:
     async def offend(rogue: RawBot) -> None:
         await rogue.websocket.send("x" * 20_000)
 
         assert (await rogue.refused())[0::2] == ("oversize", 1009)
 
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        _, over = await rogue_at_a_table(arena, offend)
+    arena.gateway.conduct.practice = True
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("oversize", 0)
-
-    in_arena(scenario)
+    assert kind_of(over) == ("oversize", 0)
 
 
-def test_in_practice_a_stranger_that_cannot_be_read_is_refused(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.conduct.practice = True
-        async with arena.stranger() as rogue:
-            await rogue.websocket.send("nonsense")
+async def test_in_practice_a_stranger_that_cannot_be_read_is_refused(
+    arena: GatewayArena,
+) -> None:
+    arena.gateway.conduct.practice = True
+    async with arena.stranger() as rogue:
+        await rogue.websocket.send("nonsense")
 
-            assert (await rogue.refused())[0::2] == ("malformed", 1002)
-
-    in_arena(scenario)
+        assert (await rogue.refused())[0::2] == ("malformed", 1002)
 
 
 # --- tokens ---
 
 
-def test_so_many_connections_may_be_open_with_one_token(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with AsyncExitStack() as stack:
-            bots = [
-                await stack.enter_async_context(arena.stranger(name))
-                for name in ("ann", "ben", "cem", "dora")
-            ]
-            ann, ben, cem, dora = bots
-            await ann.hello(token="class")
-            await ben.hello(token="class")
-            await dora.hello(token="another")
-            await cem.say(**cem.a_hello(token="class"))
+async def test_so_many_connections_may_be_open_with_one_token() -> None:
+    async with in_arena(per_token=2) as arena, AsyncExitStack() as stack:
+        bots = [
+            await stack.enter_async_context(arena.stranger(name))
+            for name in ("ann", "ben", "cem", "dora")
+        ]
+        ann, ben, cem, dora = bots
+        await ann.hello(token="class")
+        await ben.hello(token="class")
+        await dora.hello(token="another")
+        await cem.say(**cem.a_hello(token="class"))
 
-            assert (await cem.refused())[0::2] == ("token", 4001)
+        assert (await cem.refused())[0::2] == ("token", 4001)
 
-            await ben.say(type="goodbye")
-            await ben.closed()
-            async with arena.stranger("cem") as again:
-                await again.hello(token="class")
-
-    in_arena(scenario, per_token=2)
+        await ben.say(type="goodbye")
+        await ben.closed()
+        async with arena.stranger("cem") as again:
+            await again.hello(token="class")
 
 
-def test_who_comes_back_is_not_counted_twice(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token="class")
-            async with arena.stranger("ann") as back:
-                await back.hello(token="class", resume=ann.session)
-
-                assert await ann.closed() == 4000
-
-    in_arena(scenario, per_token=1)
-
-
-def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
-    in_arena: Run,
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        arena.gateway.admission.expect("ours", "secret")
-        async with arena.stranger("ours") as thief:
-            await thief.say(**thief.a_hello())
-
-            assert (await thief.refused())[0::2] == ("name", 4001)
-        async with arena.stranger("whoever") as ours:
-            assert (await ours.hello(token="secret"))["bot"] == "ours"
-
-            arena.open("blackjack", "ours", hands=1)
-            await ours.play()
-            async with arena.stranger("whoever") as again:
-                await again.say(**again.a_hello(token="secret"))
-                code, text, closed = await again.refused()
-
-                assert (code, closed) == ("token", 4001)
-                assert text == "this token was for once; go on with `resume`"
-            async with arena.stranger("whoever") as back:
-                await back.hello(token="secret", resume=ours.session)
-
-    in_arena(scenario)
-
-
-def test_a_session_is_resumed_with_its_token_only(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.stranger("ann") as ann:
-            await ann.hello(token="mine")
-            for token in (None, "guessed"):
-                async with arena.stranger("ann") as thief:
-                    hello = thief.a_hello(resume=ann.session, token=token)
-                    await thief.say(**hello)
-
-                    assert (await thief.refused())[0] == "session"
-            await ann.vanish()
+async def test_who_comes_back_is_not_counted_twice() -> None:
+    async with in_arena(per_token=1) as arena, arena.stranger("ann") as ann:
+        await ann.hello(token="class")
         async with arena.stranger("ann") as back:
-            await back.hello(resume=ann.session, token="mine")
+            await back.hello(token="class", resume=ann.session)
 
-    in_arena(scenario)
+            assert await ann.closed() == 4000
+
+
+async def test_a_token_that_is_expected_names_the_bot_and_is_good_once(
+    arena: GatewayArena,
+) -> None:
+    arena.gateway.admission.expect("ours", "secret")
+    async with arena.stranger("ours") as thief:
+        await thief.say(**thief.a_hello())
+
+        assert (await thief.refused())[0::2] == ("name", 4001)
+    async with arena.stranger("whoever") as ours:
+        assert (await ours.hello(token="secret"))["bot"] == "ours"
+
+        arena.open("blackjack", "ours", hands=1)
+        await ours.play()
+        async with arena.stranger("whoever") as again:
+            await again.say(**again.a_hello(token="secret"))
+            code, text, closed = await again.refused()
+
+            assert (code, closed) == ("token", 4001)
+            assert text == "this token was for once; go on with `resume`"
+        async with arena.stranger("whoever") as back:
+            await back.hello(token="secret", resume=ours.session)
+
+
+async def test_a_session_is_resumed_with_its_token_only(arena: GatewayArena) -> None:
+    async with arena.stranger("ann") as ann:
+        await ann.hello(token="mine")
+        for token in (None, "guessed"):
+            async with arena.stranger("ann") as thief:
+                hello = thief.a_hello(resume=ann.session, token=token)
+                await thief.say(**hello)
+
+                assert (await thief.refused())[0] == "session"
+        await ann.vanish()
+    async with arena.stranger("ann") as back:
+        await back.hello(resume=ann.session, token="mine")
 
 
 # --- strangers ---
@@ -1701,7 +1537,7 @@ def test_a_session_is_resumed_with_its_token_only(in_arena: Run) -> None:
     "said",
     ["nothing", "half a request", "a handshake", "a handshake and an empty array"],
 )
-def test_who_does_not_say_hello_is_cut(in_arena: Run, said: str) -> None:
+async def test_who_does_not_say_hello_is_cut(said: str) -> None:
     words = {
         "nothing": b"",
         "half a request": b"GET / HTTP/1.1\r\nHost: a",
@@ -1709,18 +1545,16 @@ def test_who_does_not_say_hello_is_cut(in_arena: Run, said: str) -> None:
         "a handshake and an empty array": handshake() + text_frame(b"[]"),
     }
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(hello_ms=200) as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(words[said])
         await hangs_up(reader)
         writer.close()
         await arena.still_plays()
 
-    in_arena(scenario, hello_ms=200)
 
-
-def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_a_drip_of_bytes_does_not_keep_a_stranger_in() -> None:
+    async with in_arena(hello_ms=200) as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         gone = asyncio.create_task(hangs_up(reader))
         drips = 0
@@ -1733,15 +1567,13 @@ def test_a_drip_of_bytes_does_not_keep_a_stranger_in(in_arena: Run) -> None:
         assert drips < 200
         await arena.still_plays()
 
-    in_arena(scenario, hello_ms=200)
 
-
-def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(handshake() + text_frame(b"nonsense"))
         gone = asyncio.create_task(hangs_up(reader))
@@ -1754,25 +1586,19 @@ def test_a_drip_of_bytes_does_not_keep_a_refused_connection_open(
 
         assert drips < 200
 
-    in_arena(scenario)
 
+async def test_a_flood_of_strangers_does_not_keep_a_bot_out() -> None:
+    async with in_arena(strangers=100) as arena, arena.bot("ann") as ann:
+        flood = [
+            await asyncio.open_connection("127.0.0.1", arena.port) for _ in range(300)
+        ]
+        await arena.still_plays()
+        arena.open("blackjack", "ann", hands=1)
+        await ann.play()
 
-def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            flood = [
-                await asyncio.open_connection("127.0.0.1", arena.port)
-                for _ in range(300)
-            ]
-            await arena.still_plays()
-            arena.open("blackjack", "ann", hands=1)
-            await ann.play()
-
-            assert len(arena.gateway._connections) <= 101
-            for _, writer in flood:
-                writer.transport.abort()
-
-    in_arena(scenario, strangers=100)
+        assert len(arena.gateway._connections) <= 101
+        for _, writer in flood:
+            writer.transport.abort()
 
 
 @pytest.mark.parametrize(
@@ -1789,19 +1615,16 @@ def test_a_flood_of_strangers_does_not_keep_a_bot_out(in_arena: Run) -> None:
         ),
     ],
 )
-def test_a_browser_is_told_what_this_is(
-    in_arena: Run, request_: bytes, status: bytes
+async def test_a_browser_is_told_what_this_is(
+    arena: GatewayArena, request_: bytes, status: bytes
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(request_)
-        said = await hangs_up(reader)
-        writer.close()
+    reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+    writer.write(request_)
+    said = await hangs_up(reader)
+    writer.close()
 
-        assert said.startswith(b"HTTP/1.1 " + status)
-        assert (b"Card Arena is running here" in said) == (status == b"200 OK")
-
-    in_arena(scenario)
+    assert said.startswith(b"HTTP/1.1 " + status)
+    assert (b"Card Arena is running here" in said) == (status == b"200 OK")
 
 
 @pytest.mark.parametrize(
@@ -1817,17 +1640,15 @@ def test_a_browser_is_told_what_this_is(
     ],
     ids=["tls", "ssh", "empty", "headers", "path", "post", "noise"],
 )
-def test_what_is_no_request_is_cut(
-    in_arena: Run, bytes_: bytes, caplog: pytest.LogCaptureFixture
+async def test_what_is_no_request_is_cut(
+    bytes_: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(hello_ms=500) as arena:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
         writer.write(bytes_)
         await hangs_up(reader)
         writer.close()
         await arena.still_plays()
-
-    in_arena(scenario, hello_ms=500)
 
     assert caplog.text == ""
 
@@ -1835,18 +1656,16 @@ def test_what_is_no_request_is_cut(
 @pytest.mark.parametrize(
     "then", [b"\xff" * 50, b"\x88\x80\0\0\0\0", b"\x89\x80\0\0\0\0"]
 )
-def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
-    in_arena: Run, then: bytes, caplog: pytest.LogCaptureFixture
+async def test_who_does_not_wait_for_the_handshake_cannot_upset_the_server(
+    then: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(hello_ms=300) as arena:
         for request in (handshake(), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"):
             reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
             writer.write(request + then)
             await hangs_up(reader)
             writer.close()
         await arena.still_plays()
-
-    in_arena(scenario, hello_ms=300)
 
     assert caplog.text == ""
 
@@ -1891,41 +1710,32 @@ VIOLATIONS = {
 
 
 @pytest.mark.parametrize("what", VIOLATIONS)
-def test_J2_who_breaks_the_websocket_protocol_is_malformed(
-    in_arena: Run, what: str
+async def test_J2_who_breaks_the_websocket_protocol_is_malformed(
+    arena: GatewayArena, what: str
 ) -> None:
     async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(VIOLATIONS[what])
 
         assert (await rogue.refused())[0] == "malformed"
 
-    async def scenario(arena: GatewayArena) -> None:
-        _, over = await rogue_at_a_table(arena, offend)
+    _, over = await rogue_at_a_table(arena, offend)
 
-        assert kind_of(over) == ("malformed", 0)
-        assert "not a WebSocket frame" in over["why"]
-
-    in_arena(scenario)
+    assert kind_of(over) == ("malformed", 0)
+    assert "not a WebSocket frame" in over["why"]
 
 
-def test_compression_is_declined(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with connect(arena.url, compression="deflate") as websocket:
-            assert websocket.response is not None
-            assert "Sec-WebSocket-Extensions" not in websocket.response.headers
-
-    in_arena(scenario)
+async def test_compression_is_declined(arena: GatewayArena) -> None:
+    async with connect(arena.url, compression="deflate") as websocket:
+        assert websocket.response is not None
+        assert "Sec-WebSocket-Extensions" not in websocket.response.headers
 
 
-def test_pings_are_answered_and_disturb_nobody(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann:
-            ann.websocket.transport.write(frame(0x89, b"x" * 120) * 512)
-            await (await ann.websocket.ping("the last"))
-            arena.open("blackjack", "ann", hands=2)
-            await ann.play()
-
-    in_arena(scenario)
+async def test_pings_are_answered_and_disturb_nobody(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann:
+        ann.websocket.transport.write(frame(0x89, b"x" * 120) * 512)
+        await (await ann.websocket.ping("the last"))
+        arena.open("blackjack", "ann", hands=2)
+        await ann.play()
 
 
 @pytest.mark.parametrize(
@@ -1933,35 +1743,23 @@ def test_pings_are_answered_and_disturb_nobody(in_arena: Run) -> None:
     [frame(0x00), frame(0x89), text_frame(b"[]")],
     ids=["empty fragments", "pings", "empty arrays"],
 )
-def test_a_flood_of_what_means_nothing_is_malformed(
-    in_arena: Run, trifle: bytes, monkeypatch: pytest.MonkeyPatch
+async def test_a_flood_of_what_means_nothing_is_malformed(
+    trifle: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = frame(0x01) if trifle == frame(0x00) else b""
 
     async def offend(rogue: RawBot) -> None:
         rogue.websocket.transport.write(begun + trifle * 1_001)
 
-    async def scenario(arena: GatewayArena) -> None:
+    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
+    async with in_arena(unanswered=100) as arena:
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
         assert "100 messages a second" in over["why"]
 
-    monkeypatch.setattr("arena.referee.budget.ON_END", 1)
-    in_arena(scenario, unanswered=100)
 
-
-def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        small_buffers(arena)
-        table = await deaf_at_a_table(arena)
-        result, verdict = await arena.result(table)
-
-        assert result.termination.kind is Ending.OVERFLOW
-        assert verdict is not None
-        assert "at most 20,000 may" in verdict.text
-        await arena.still_plays()
-
+async def test_J2_a_reader_that_never_reads_is_cut() -> None:
     async def deaf_at_a_table(arena: GatewayArena) -> Any:
         """A bot that floods the arena with pings and never reads the pongs."""
         deaf = slow_socket(arena.port)
@@ -1982,18 +1780,24 @@ def test_J2_a_reader_that_never_reads_is_cut(in_arena: Run) -> None:
             deaf.close()
         return table
 
-    in_arena(scenario, buffer_bytes=20_000, unanswered=10**9)
+    async with in_arena(buffer_bytes=20_000, unanswered=10**9) as arena:
+        small_buffers(arena)
+        table = await deaf_at_a_table(arena)
+        result, verdict = await arena.result(table)
+
+        assert result.termination.kind is Ending.OVERFLOW
+        assert verdict is not None
+        assert "at most 20,000 may" in verdict.text
+        await arena.still_plays()
 
 
 # --- faults of the arena ---
 
 
-def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
-    in_arena: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+async def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         conduct = arena.gateway.conduct
         sound = conduct.answer
 
@@ -2019,17 +1823,13 @@ def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
                 await back.hello(resume=ann.session)
         await arena.still_plays()
 
-    in_arena(scenario)
-
     assert "an error of ours" in caplog.text
 
 
-def test_an_error_at_a_deadline_does_not_stop_the_clock(
-    in_arena: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+async def test_an_error_at_a_deadline_does_not_stop_the_clock(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(decision_ms=100, bank_ms=0) as arena:
         conduct = arena.gateway.conduct
         sound, left = conduct.tick, [2]
 
@@ -2047,17 +1847,13 @@ def test_an_error_at_a_deadline_does_not_stop_the_clock(
 
             assert result.termination.kind is Ending.TIMEOUT
 
-    in_arena(scenario, decision_ms=100, bank_ms=0)
-
     assert "an error of ours" in caplog.text
 
 
-def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
-    in_arena: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+async def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena() as arena:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
 
             def flush(player: Player, now: float, lag_s: float) -> None:
@@ -2074,36 +1870,30 @@ def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
             assert await ann.closed() == 1011
         await arena.still_plays()
 
-    in_arena(scenario)
-
     assert "an error of ours" in caplog.text
 
 
 # --- the end ---
 
 
-def test_the_arena_says_that_it_closes(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with arena.bot("ann") as ann, arena.stranger() as stranger:
-            reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-            await asyncio.gather(arena.gateway.close(), hangs_up(reader))
-            writer.close()
-
-            assert await ann.closed() == 1000
-            assert await stranger.closed() == 1000
-            with pytest.raises(OSError, match=r"[Rr]efused|Connect call failed"):
-                await asyncio.open_connection("127.0.0.1", arena.port)
-
-    in_arena(scenario)
-
-
-def test_who_does_not_answer_the_close_does_not_hold_it_up(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_the_arena_says_that_it_closes(arena: GatewayArena) -> None:
+    async with arena.bot("ann") as ann, arena.stranger() as stranger:
         reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
-        writer.write(handshake())
-        await reader.readuntil(b"\r\n\r\n")
-        await arena.gateway.close()
-        await hangs_up(reader)
+        await asyncio.gather(arena.gateway.close(), hangs_up(reader))
         writer.close()
 
-    in_arena(scenario)
+        assert await ann.closed() == 1000
+        assert await stranger.closed() == 1000
+        with pytest.raises(OSError, match=r"[Rr]efused|Connect call failed"):
+            await asyncio.open_connection("127.0.0.1", arena.port)
+
+
+async def test_who_does_not_answer_the_close_does_not_hold_it_up(
+    arena: GatewayArena,
+) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", arena.port)
+    writer.write(handshake())
+    await reader.readuntil(b"\r\n\r\n")
+    await arena.gateway.close()
+    await hangs_up(reader)
+    writer.close()

@@ -96,107 +96,91 @@ def league(host: Host, game: str, *players: str, **settings: object) -> Any:
     )
 
 
-def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_another(
+async def test_J3_a_launched_bot_that_is_late_in_one_competition_goes_on_in_another(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
-            await host.launch_program(program("three_card_poker"), "ann")
-            await come(host, "ann")
-            late, fine = await asyncio.gather(
-                league(host, "three_card_poker", "ann"),
-                league(host, "blackjack", "ann", hands=200),
-            )
+    async with arena(tmp_path) as host:
+        await host.launch_program(program("three_card_poker"), "ann")
+        await come(host, "ann")
+        late, fine = await asyncio.gather(
+            league(host, "three_card_poker", "ann"),
+            league(host, "blackjack", "ann", hands=200),
+        )
 
-            assert [verdict.kind for verdict in late.verdicts] == [Ending.TIMEOUT]
-            assert fine.verdicts == ()
-
-    asyncio.run(main())
+        assert [verdict.kind for verdict in late.verdicts] == [Ending.TIMEOUT]
+        assert fine.verdicts == ()
 
 
-def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
+async def test_a_name_is_launched_once_and_the_first_goes_on(tmp_path: Path) -> None:
+    async with arena(tmp_path) as host:
+        await host.launch_program(program(), "ann")
+        with pytest.raises(ArenaError, match="expected a name that no bot has"):
             await host.launch_program(program(), "ann")
-            with pytest.raises(ArenaError, match="expected a name that no bot has"):
+        await come(host, "ann")
+        report = await league(host, "blackjack", "ann", hands=2)
+        enforced = host.gateway.players["ann"].enforced
+
+        assert report.verdicts == ()
+        assert enforced.startswith("time, memory and processes")
+
+
+async def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(
+    tmp_path: Path,
+) -> None:
+    async with arena(tmp_path) as host:
+        await host.launch_program(program(), "ann")
+        with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
+            await host.launch_program(program(), "ANN")
+
+
+async def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
+    async with arena(tmp_path) as host:
+        playing = asyncio.create_task(league(host, "blackjack", "Ann", hands=2))
+        for said in ("ANN", "ann"):
+            async with connect(host.url) as websocket:
+                assert await greeted(websocket, said) == "Ann"
+                assert await refusal(host, "aNN") == ("refused", "name")
+                assert host.presence.count("blackjack") == 1
+                await websocket.send('{"type":"goodbye"}')
+                await websocket.wait_closed()
+        playing.cancel()
+    async with arena(tmp_path) as host, connect(host.url) as websocket:
+        assert await greeted(websocket, "aNN") == "Ann", "in a later arena, too"
+
+
+async def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(
+    tmp_path: Path,
+) -> None:
+    async with arena(tmp_path) as host:
+        await host.launch_program(program("late"), "ann")
+
+        assert await refusal(host, "ann") == ("refused", "name")
+        assert "ann" not in host.gateway.players
+
+
+async def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
+    async with arena(tmp_path) as host:
+        gone = Program((sys.executable, "-c", "raise SystemExit(3)"))
+        await host.launch_program(gone, "ann")
+        while "ann" not in host.ended:
+            await host.wait_for_change()
+
+        assert host.ended["ann"] == "crashed: exit status 3"
+
+        while True:  # until what it had has been cleared away
+            try:
                 await host.launch_program(program(), "ann")
-            await come(host, "ann")
-            report = await league(host, "blackjack", "ann", hands=2)
-            enforced = host.gateway.players["ann"].enforced
+                break
+            except ArenaError:
+                await asyncio.sleep(0.01)
+        await come(host, "ann")
 
-            assert report.verdicts == ()
-            assert enforced.startswith("time, memory and processes")
-
-    asyncio.run(main())
+        assert "ann" not in host.ended
 
 
-def test_a_bot_that_looks_like_one_that_was_launched_is_not_launched(
+async def test_one_owner_with_many_names_does_not_hold_a_ladder_up(
     tmp_path: Path,
 ) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
-            await host.launch_program(program(), "ann")
-            with pytest.raises(ArenaError, match="got 'ANN', and 'ann' is here"):
-                await host.launch_program(program(), "ANN")
-
-    asyncio.run(main())
-
-
-def test_who_comes_back_in_other_letters_is_who_it_was(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
-            playing = asyncio.create_task(league(host, "blackjack", "Ann", hands=2))
-            for said in ("ANN", "ann"):
-                async with connect(host.url) as websocket:
-                    assert await greeted(websocket, said) == "Ann"
-                    assert await refusal(host, "aNN") == ("refused", "name")
-                    assert host.presence.count("blackjack") == 1
-                    await websocket.send('{"type":"goodbye"}')
-                    await websocket.wait_closed()
-            playing.cancel()
-        async with arena(tmp_path) as host, connect(host.url) as websocket:
-            assert await greeted(websocket, "aNN") == "Ann", "in a later arena, too"
-
-    asyncio.run(main())
-
-
-def test_nobody_takes_the_name_of_a_launched_bot_before_it_says_hello(
-    tmp_path: Path,
-) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
-            await host.launch_program(program("late"), "ann")
-
-            assert await refusal(host, "ann") == ("refused", "name")
-            assert "ann" not in host.gateway.players
-
-    asyncio.run(main())
-
-
-def test_a_bot_that_has_ended_may_be_launched_again(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with arena(tmp_path) as host:
-            gone = Program((sys.executable, "-c", "raise SystemExit(3)"))
-            await host.launch_program(gone, "ann")
-            while "ann" not in host.ended:
-                await host.wait_for_change()
-
-            assert host.ended["ann"] == "crashed: exit status 3"
-
-            while True:  # until what it had has been cleared away
-                try:
-                    await host.launch_program(program(), "ann")
-                    break
-                except ArenaError:
-                    await asyncio.sleep(0.01)
-            await come(host, "ann")
-
-            assert "ann" not in host.ended
-
-    asyncio.run(main())
-
-
-def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> None:
     """Each of its bots takes a match and drops its connection; at most two did so before the first match had ended."""
     game = GAMES["ace_king_queen"]
     limits = Limits(hello_ms=20_000, grace_ms=300)
@@ -219,29 +203,26 @@ def test_one_owner_with_many_names_does_not_hold_a_ladder_up(tmp_path: Path) -> 
                     pass
                 websocket.transport.abort()
 
-    async def main() -> None:
-        with Store(tmp_path / "arena.db") as store:
-            async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
-                names = itertools.count(1)
-                haunts = [asyncio.create_task(ghosts(host, names)) for _ in range(4)]
-                await come(host, *(f"eve/{n}" for n in range(1, 5)))
-                for name in plan.players:
-                    await host.launch((game.name, "honest"), name)
-                await come(host, *plan.players)
-                ladder = host.compete(plan)
-                playing = asyncio.create_task(host.play(ladder))
-                met: Counter[bool] = Counter()
-                while met[True] < 20:
-                    await asyncio.sleep(0.05)
-                    results = store.results(ladder.id)
-                    met = Counter(set(one.players) == {"ann", "ben"} for one in results)
-                    assert met[False] <= 6
-                ladder.close()
-                await playing
-                for haunt in haunts:
-                    haunt.cancel()
-
-    asyncio.run(main())
+    with Store(tmp_path / "arena.db") as store:
+        async with asyncio.timeout(TIMEOUT_S), Host(store, limits=limits) as host:
+            names = itertools.count(1)
+            haunts = [asyncio.create_task(ghosts(host, names)) for _ in range(4)]
+            await come(host, *(f"eve/{n}" for n in range(1, 5)))
+            for name in plan.players:
+                await host.launch((game.name, "honest"), name)
+            await come(host, *plan.players)
+            ladder = host.compete(plan)
+            playing = asyncio.create_task(host.play(ladder))
+            met: Counter[bool] = Counter()
+            while met[True] < 20:
+                await asyncio.sleep(0.05)
+                results = store.results(ladder.id)
+                met = Counter(set(one.players) == {"ann", "ben"} for one in results)
+                assert met[False] <= 6
+            ladder.close()
+            await playing
+            for haunt in haunts:
+                haunt.cancel()
 
 
 def until_ruled(deed: str) -> Program:
@@ -300,10 +281,10 @@ async def forgiving(
         ("time.sleep(1000)", Ending.TIMEOUT),
     ],
 )
-def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
+async def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
     tmp_path: Path, deed: str, kind: Ending
 ) -> None:
-    report, results = asyncio.run(forgiving(tmp_path, until_ruled(deed), 1))
+    report, results = await forgiving(tmp_path, until_ruled(deed), 1)
 
     [row] = report.standings
     lost = row.forgiven  # one match, or both that it was at
@@ -326,10 +307,10 @@ def test_J3_a_launched_bot_that_was_forgiven_is_started_again(
     ],
     ids=["at a table", "before hello"],
 )
-def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
+async def test_J3_a_launched_bot_that_always_crashes_is_not_started_for_ever(
     tmp_path: Path, program: Program
 ) -> None:
-    report, results = asyncio.run(forgiving(tmp_path, program, 2, "other", 50))
+    report, results = await forgiving(tmp_path, program, 2, "other", 50)
 
     [row] = report.standings
     assert (row.rank, row.played, row.forgiven) == (None, 0, 0)
@@ -398,13 +379,13 @@ async def dropping(folder: Path, forgive: int, *, drops: int, tables: int) -> st
     return competition.id
 
 
-def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
+async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "arena.referee.table_limit._FIRST", 64
     )  # at once, as it answers nothing
-    competition = asyncio.run(dropping(tmp_path, 1, drops=1, tables=64))
+    competition = await dropping(tmp_path, 1, drops=1, tables=64)
 
     with Store(tmp_path / "arena.db", create=False) as store:
         results = Results(store, competition)
@@ -418,11 +399,11 @@ def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_in(
     assert found.flaws == ()
 
 
-def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
+async def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.table_limit._FIRST", 8)
-    competition = asyncio.run(dropping(tmp_path, 1, drops=2, tables=8))
+    competition = await dropping(tmp_path, 1, drops=2, tables=8)
 
     with Store(tmp_path / "arena.db", create=False) as store:
         results = Results(store, competition)
@@ -435,8 +416,8 @@ def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     assert found.flaws == ()
 
 
-def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
-    competition = asyncio.run(dropping(tmp_path, 2, drops=2, tables=1))
+async def test_J3_a_forged_event_is_found(tmp_path: Path) -> None:
+    competition = await dropping(tmp_path, 2, drops=2, tables=1)
     with Store(tmp_path / "arena.db", create=False) as store:
         first, second = store.verdicts(competition)
     with sqlite3.connect(tmp_path / "arena.db") as database:

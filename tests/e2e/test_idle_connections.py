@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 
 import pytest
@@ -13,12 +12,12 @@ from arena.sandbox.process_table import probe
 pytestmark = pytest.mark.e2e
 
 
-def test_what_idle_bots_cost_is_measured() -> None:
+async def test_what_idle_bots_cost_is_measured() -> None:
     if (why := probe()) is not None:
         assert not os.environ.get("CI"), why
         pytest.skip(why)
 
-    cost = asyncio.run(idle(connections=120, seconds=0.5))
+    cost = await idle(connections=120, seconds=0.5)
 
     assert isinstance(cost, Idle)
     assert cost.connections == 120
@@ -26,9 +25,9 @@ def test_what_idle_bots_cost_is_measured() -> None:
     assert 0 <= cost.cpu_percent < 50
 
 
-def test_where_processes_cannot_be_looked_at_nothing_is_made_up(
+async def test_where_processes_cannot_be_looked_at_nothing_is_made_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.lab.idle_connections.probe", lambda: "there is no /proc")
 
-    assert asyncio.run(idle()) is None
+    assert await idle() is None

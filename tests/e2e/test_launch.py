@@ -175,7 +175,7 @@ async def arena(
 
 
 @BOTH_WAYS
-def test_it_runs_in_a_directory_of_its_own_with_nothing_of_ours(
+async def test_it_runs_in_a_directory_of_its_own_with_nothing_of_ours(
     tmp_path: Path, isolate: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARENA_DATABASE", "secret")
@@ -185,36 +185,33 @@ def test_it_runs_in_a_directory_of_its_own_with_nothing_of_ours(
     (tmp_path / "arena.db-wal").write_text("secret")
     (tmp_path / "bot.py").write_text(LOOK)
 
-    async def play() -> None:
-        hidden = [tmp_path / "arena.db"]
-        async with arena(tmp_path, isolate=isolate, hidden=hidden) as here:
-            bot = await here.start("python bot.py", url="ws://x", token="once")
-            saw = json.loads((await here.found()).stderr or "")
+    hidden = [tmp_path / "arena.db"]
+    async with arena(tmp_path, isolate=isolate, hidden=hidden) as here:
+        bot = await here.start("python bot.py", url="ws://x", token="once")
+        saw = json.loads((await here.found()).stderr or "")
 
-            assert saw["names"] == ["bot.py"]
-            environment = saw["environment"]
-            assert environment["ARENA_URL"] == "ws://x"
-            assert environment["ARENA_TOKEN"] == "once"
-            assert environment["ARENA_NAME"] == bot.name
-            assert environment["HOME"] == environment["TMPDIR"] == saw["cwd"]
-            assert environment["LC_NUMERIC"] == "C"
-            assert "secret" not in environment.values()
-            assert set(environment) <= {
-                *("ARENA_URL", "ARENA_TOKEN", "ARENA_NAME", "HOME", "TMPDIR", "PWD"),
-                *("PATH", "TZ", "LANG", "LANGUAGE", "JAVA_HOME"),
-                *(key for key in environment if key.startswith("LC_")),
-            }
-            isolation = "isolated (bubblewrap)" if isolate else "not isolated"
-            assert bot.enforced.startswith("time, memory and processes (")
-            assert bot.enforced.endswith(f", {isolation}")
-        assert not os.path.exists(saw["cwd"])
-        assert not os.path.exists(os.path.dirname(saw["cwd"]))
-
-    asyncio.run(play())
+        assert saw["names"] == ["bot.py"]
+        environment = saw["environment"]
+        assert environment["ARENA_URL"] == "ws://x"
+        assert environment["ARENA_TOKEN"] == "once"
+        assert environment["ARENA_NAME"] == bot.name
+        assert environment["HOME"] == environment["TMPDIR"] == saw["cwd"]
+        assert environment["LC_NUMERIC"] == "C"
+        assert "secret" not in environment.values()
+        assert set(environment) <= {
+            *("ARENA_URL", "ARENA_TOKEN", "ARENA_NAME", "HOME", "TMPDIR", "PWD"),
+            *("PATH", "TZ", "LANG", "LANGUAGE", "JAVA_HOME"),
+            *(key for key in environment if key.startswith("LC_")),
+        }
+        isolation = "isolated (bubblewrap)" if isolate else "not isolated"
+        assert bot.enforced.startswith("time, memory and processes (")
+        assert bot.enforced.endswith(f", {isolation}")
+    assert not os.path.exists(saw["cwd"])
+    assert not os.path.exists(os.path.dirname(saw["cwd"]))
 
 
 @BOTH_WAYS
-def test_a_command_that_names_a_folder_sees_that_folder(
+async def test_a_command_that_names_a_folder_sees_that_folder(
     tmp_path: Path, isolate: bool
 ) -> None:
     (tmp_path / "ann").mkdir()
@@ -222,75 +219,64 @@ def test_a_command_that_names_a_folder_sees_that_folder(
     (tmp_path / "ann" / "helper.py").touch()
     (tmp_path / "ben").mkdir()
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            await here.start("python ann/bot.py")
-            saw = json.loads((await here.found()).stderr or "")
+    async with arena(tmp_path, isolate=isolate) as here:
+        await here.start("python ann/bot.py")
+        saw = json.loads((await here.found()).stderr or "")
 
-            assert saw["names"] == ["ann"]
-
-    asyncio.run(play())
+        assert saw["names"] == ["ann"]
 
 
-def test_in_a_sandbox_the_arenas_files_and_other_bots_are_out_of_sight(
+async def test_in_a_sandbox_the_arenas_files_and_other_bots_are_out_of_sight(
     tmp_path: Path,
 ) -> None:
     secret = tmp_path / "arena.db"
     secret.write_text("secret")
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=True, hidden=[secret]) as here:
-            other = await here.runs(ESCAPE + STAY)
-            await here.said(other, "up")
-            home = next(
-                Path(f"/proc/{pid}/cwd").readlink() for pid in living(other.name)
-            )
-            (home / "record").write_text("secret")
-            paths = [str(secret), str(home / "record"), "/etc/shadow"]
-            # Once without naming them in the command line, once with that.
-            await here.runs(LOOK.replace("sys.argv[1:]", repr(paths)), "--probe")
-            saw = json.loads((await here.found()).stderr or "")
-            await here.runs(LOOK, *paths)
-            named = json.loads((await here.found()).stderr or "")["read"]
+    async with arena(tmp_path, isolate=True, hidden=[secret]) as here:
+        other = await here.runs(ESCAPE + STAY)
+        await here.said(other, "up")
+        home = next(Path(f"/proc/{pid}/cwd").readlink() for pid in living(other.name))
+        (home / "record").write_text("secret")
+        paths = [str(secret), str(home / "record"), "/etc/shadow"]
+        # Once without naming them in the command line, once with that.
+        await here.runs(LOOK.replace("sys.argv[1:]", repr(paths)), "--probe")
+        saw = json.loads((await here.found()).stderr or "")
+        await here.runs(LOOK, *paths)
+        named = json.loads((await here.found()).stderr or "")["read"]
 
-            for path in paths[:2]:
-                assert saw["read"][path] == named[path] == "FileNotFoundError"
-            # Without the right to read it, or with nothing in it.
-            assert saw["read"]["/etc/shadow"] in (
-                "PermissionError",
-                "",
-                "FileNotFoundError",
-            )
-            assert home.name not in saw["listed"][str(home.parent)]
-            assert not {"home", "var", "srv", "run", "sys"} & set(saw["listed"]["/"])
-            assert saw["written"] == {
-                "mine": "written",
-                **dict.fromkeys(("bot.py", "/etc/x", "/usr/x", "/x"), "OSError"),
-            }
-            assert int(saw["caps"], 16) == 0
-
-    asyncio.run(play())
+        for path in paths[:2]:
+            assert saw["read"][path] == named[path] == "FileNotFoundError"
+        # Without the right to read it, or with nothing in it.
+        assert saw["read"]["/etc/shadow"] in (
+            "PermissionError",
+            "",
+            "FileNotFoundError",
+        )
+        assert home.name not in saw["listed"][str(home.parent)]
+        assert not {"home", "var", "srv", "run", "sys"} & set(saw["listed"]["/"])
+        assert saw["written"] == {
+            "mine": "written",
+            **dict.fromkeys(("bot.py", "/etc/x", "/usr/x", "/x"), "OSError"),
+        }
+        assert int(saw["caps"], 16) == 0
 
 
-def test_what_the_arena_writes_later_is_out_of_sight_too(tmp_path: Path) -> None:
+async def test_what_the_arena_writes_later_is_out_of_sight_too(tmp_path: Path) -> None:
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "bot.py").write_text(
         "import os, sys\ninput()\nprint(os.listdir(), os.listdir('ann'), flush=True)"
     )
     hidden = [tmp_path / "arena.db", tmp_path / "ann" / "arena.db"]
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=True, hidden=hidden) as here:
-            bot = await here.start("stdio: python ann/bot.py")
-            for path in hidden:
-                path.touch()
+    async with arena(tmp_path, isolate=True, hidden=hidden) as here:
+        bot = await here.start("stdio: python ann/bot.py")
+        for path in hidden:
+            path.touch()
 
-            assert await talk(bot, b"now\n") == b"['ann'] ['bot.py']\n"
-
-    asyncio.run(play())
+        assert await talk(bot, b"now\n") == b"['ann'] ['bot.py']\n"
 
 
-def test_a_stdio_program_in_a_sandbox_has_no_network(tmp_path: Path) -> None:
+async def test_a_stdio_program_in_a_sandbox_has_no_network(tmp_path: Path) -> None:
     needs("bubblewrap without a network", bubblewrap.probe(network=False))
     source = """
 import socket
@@ -298,68 +284,60 @@ input()
 print(sorted(name for _, name in socket.if_nameindex()), flush=True)
 """
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=True) as here:
-            bot = await here.runs(source, stdio=True)
+    async with arena(tmp_path, isolate=True) as here:
+        bot = await here.runs(source, stdio=True)
 
-            assert await talk(bot, b"\n") in (b"['lo']\n", b"[]\n")
-
-    asyncio.run(play())
+        assert await talk(bot, b"\n") in (b"['lo']\n", b"[]\n")
 
 
 # ---- Programs
 
 
 @BOTH_WAYS
-def test_a_house_bot_is_a_program_like_any_other(tmp_path: Path, isolate: bool) -> None:
+async def test_a_house_bot_is_a_program_like_any_other(
+    tmp_path: Path, isolate: bool
+) -> None:
     words = bot_command(("--help",), url="ws://x", name="ann")
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            await here.launcher.start("ann", Program(words=tuple(words)))
-            finding = await here.found()
+    async with arena(tmp_path, isolate=isolate) as here:
+        await here.launcher.start("ann", Program(words=tuple(words)))
+        finding = await here.found()
 
-            assert finding.exit_status == 0, finding.stderr
-
-    asyncio.run(play())
+        assert finding.exit_status == 0, finding.stderr
 
 
 @BOTH_WAYS
-def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -> None:
+async def test_a_house_bot_from_a_file_connects(tmp_path: Path, isolate: bool) -> None:
     source = "from bots.ace_king_queen import Nash\nclass Mine(Nash): pass\n"
     (tmp_path / "mine.py").write_text(source)
     words = bot_command(("mine.py",), url="ws://127.0.0.1:1", name="ann")
     words[words.index("--patience") + 1] = "0"
     words += ("--wait", "0")
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            program = Program(words=tuple(words), folder=tmp_path)
-            await here.launcher.start("ann", program)
-            finding = await here.found()
+    async with arena(tmp_path, isolate=isolate) as here:
+        program = Program(words=tuple(words), folder=tmp_path)
+        await here.launcher.start("ann", program)
+        finding = await here.found()
 
-            assert finding.exit_status == 1
-            assert "127.0.0.1:1" in (finding.stderr or "")  # nobody is there
-
-    asyncio.run(play())
+        assert finding.exit_status == 1
+        assert "127.0.0.1:1" in (finding.stderr or "")  # nobody is there
 
 
 @BOTH_WAYS
-def test_java_starts_with_classes_that_lie_here(tmp_path: Path, isolate: bool) -> None:
+async def test_java_starts_with_classes_that_lie_here(
+    tmp_path: Path, isolate: bool
+) -> None:
     for tool in ("java", "javac"):
         needs(tool, None if shutil.which(tool) else "not installed")
     source = 'class My { public static void main(String[] a) { System.err.print("java " + a[0]); System.exit(3); } }'
     (tmp_path / "My.java").write_text(source)
     subprocess.run(["javac", "My.java"], cwd=tmp_path, check=True)
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            await here.start("java -cp . My bot")
-            finding = await here.found()
+    async with arena(tmp_path, isolate=isolate) as here:
+        await here.start("java -cp . My bot")
+        finding = await here.found()
 
-            assert (finding.exit_status, finding.stderr) == (3, "java bot")
-
-    asyncio.run(play())
+        assert (finding.exit_status, finding.stderr) == (3, "java bot")
 
 
 async def talk(bot: Launched, line: bytes) -> bytes:
@@ -383,116 +361,102 @@ async def talk(bot: Launched, line: bytes) -> bytes:
 
 
 @BOTH_WAYS
-def test_a_stdio_program_talks_over_its_pipes_and_hears_when_they_end(
+async def test_a_stdio_program_talks_over_its_pipes_and_hears_when_they_end(
     tmp_path: Path, isolate: bool
 ) -> None:
     source = "import sys\nprint(sys.stdin.read().upper(), end='')\nsys.exit(4)"
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            bot = await here.runs(source, stdio=True)
+    async with arena(tmp_path, isolate=isolate) as here:
+        bot = await here.runs(source, stdio=True)
 
-            assert await talk(bot, b"hello\n") == b"HELLO\n"
-            assert (await here.found()).exit_status == 4
-
-    asyncio.run(play())
+        assert await talk(bot, b"hello\n") == b"HELLO\n"
+        assert (await here.found()).exit_status == 4
 
 
 # ---- How it ends
 
 
 @BOTH_WAYS
-def test_a_program_that_ends_by_itself_has_crashed(
+async def test_a_program_that_ends_by_itself_has_crashed(
     tmp_path: Path, isolate: bool
 ) -> None:
     source = (
         "import sys\nsys.stderr.buffer.write(b'x' * 5_000_000 + b'\\xff!')\nsys.exit(1)"
     )
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            bot = await here.runs(source)
-            finding = await here.found()
+    async with arena(tmp_path, isolate=isolate) as here:
+        bot = await here.runs(source)
+        finding = await here.found()
 
-            assert finding.kind is Ending.CRASH
-            assert finding.text == "crashed: exit status 1"
-            assert finding.mechanism == "exit"
-            assert finding.exit_status == 1
-            assert finding.stderr == "x" * 1998 + "\N{REPLACEMENT CHARACTER}!"
-            assert bot.cpu_ms() > 0
-            await here.launcher.stop(bot.name)
-            assert here.findings.empty()
-
-    asyncio.run(play())
+        assert finding.kind is Ending.CRASH
+        assert finding.text == "crashed: exit status 1"
+        assert finding.mechanism == "exit"
+        assert finding.exit_status == 1
+        assert finding.stderr == "x" * 1998 + "\N{REPLACEMENT CHARACTER}!"
+        assert bot.cpu_ms() > 0
+        await here.launcher.stop(bot.name)
+        assert here.findings.empty()
 
 
 @BOTH_WAYS
-def test_a_signal_is_called_by_its_name(tmp_path: Path, isolate: bool) -> None:
+async def test_a_signal_is_called_by_its_name(tmp_path: Path, isolate: bool) -> None:
     source = "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)"
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            await here.runs(source)
-            finding = await here.found()
+    async with arena(tmp_path, isolate=isolate) as here:
+        await here.runs(source)
+        finding = await here.found()
 
-            assert finding.text == "crashed: killed by SIGSEGV"
-            assert finding.exit_status == -signal.SIGSEGV
-
-    asyncio.run(play())
+        assert finding.text == "crashed: killed by SIGSEGV"
+        assert finding.exit_status == -signal.SIGSEGV
 
 
 @BOTH_WAYS
 @pytest.mark.parametrize("status", [127, 137 + 64, 255])
-def test_a_high_exit_status_is_not_taken_for_a_signal(
+async def test_a_high_exit_status_is_not_taken_for_a_signal(
     tmp_path: Path, isolate: bool, status: int
 ) -> None:
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            await here.runs(f"import sys\nsys.exit({status})")
+    async with arena(tmp_path, isolate=isolate) as here:
+        await here.runs(f"import sys\nsys.exit({status})")
 
-            assert (await here.found()).text == f"crashed: exit status {status}"
-
-    asyncio.run(play())
+        assert (await here.found()).text == f"crashed: exit status {status}"
 
 
-def test_a_program_that_cannot_be_executed_is_an_error_at_once(tmp_path: Path) -> None:
+async def test_a_program_that_cannot_be_executed_is_an_error_at_once(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "bot").write_bytes(b"\x7fELF but not really")
     (tmp_path / "bot").chmod(0o755)
 
-    async def play() -> None:
-        async with arena(tmp_path) as here:
-            with pytest.raises(ArenaError, match="Exec format error"):
-                await here.start("./bot", name="ann")
-
-            assert here.findings.empty()
-            assert living("ann") == []
-            (tmp_path / "bot").write_text("#!/bin/sh\nexit 5\n")
+    async with arena(tmp_path) as here:
+        with pytest.raises(ArenaError, match="Exec format error"):
             await here.start("./bot", name="ann")
-            assert (await here.found()).exit_status == 5
 
-    asyncio.run(play())
+        assert here.findings.empty()
+        assert living("ann") == []
+        (tmp_path / "bot").write_text("#!/bin/sh\nexit 5\n")
+        await here.start("./bot", name="ann")
+        assert (await here.found()).exit_status == 5
 
 
-def test_two_bots_do_not_have_one_name_but_one_after_another_do(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with arena(tmp_path) as here:
-            line = "python -c 'import time; time.sleep(1000)'"
+async def test_two_bots_do_not_have_one_name_but_one_after_another_do(
+    tmp_path: Path,
+) -> None:
+    async with arena(tmp_path) as here:
+        line = "python -c 'import time; time.sleep(1000)'"
+        await here.start(line, name="ann")
+        with pytest.raises(UsageError, match="expected a name that no bot has"):
             await here.start(line, name="ann")
-            with pytest.raises(UsageError, match="expected a name that no bot has"):
-                await here.start(line, name="ann")
-            await here.launcher.stop("ann")
-            await here.launcher.stop("nobody")
-            await here.start(line, name="ann")
-            await here.launcher.close()
-            with pytest.raises(ArenaError, match="the arena is closing"):
-                await here.start(line, name="ben")
+        await here.launcher.stop("ann")
+        await here.launcher.stop("nobody")
+        await here.start(line, name="ann")
+        await here.launcher.close()
+        with pytest.raises(ArenaError, match="the arena is closing"):
+            await here.start(line, name="ben")
 
-            assert here.findings.empty()
-
-    asyncio.run(play())
+        assert here.findings.empty()
 
 
-def test_who_takes_too_much_memory_is_ended_at_once(tmp_path: Path) -> None:
+async def test_who_takes_too_much_memory_is_ended_at_once(tmp_path: Path) -> None:
     source = """
 import sys, time
 print("mine!", file=sys.stderr, flush=True)
@@ -500,21 +464,18 @@ held = b"x" * (200 << 20)
 time.sleep(1000)
 """
 
-    async def play() -> None:
-        async with arena(tmp_path, limits=Limits(memory_mib=64)) as here:
-            bot = await here.runs(source)
-            finding = await here.found()
+    async with arena(tmp_path, limits=Limits(memory_mib=64)) as here:
+        bot = await here.runs(source)
+        finding = await here.found()
 
-            assert finding.kind is Ending.MEMORY
-            assert "> 64 MiB" in finding.text or "over 64 MiB" in finding.text
-            assert finding.stderr == "mine!\n"
-            await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
-            assert here.findings.empty()  # that it has ended is no news
-
-    asyncio.run(play())
+        assert finding.kind is Ending.MEMORY
+        assert "> 64 MiB" in finding.text or "over 64 MiB" in finding.text
+        assert finding.stderr == "mine!\n"
+        await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
+        assert here.findings.empty()  # that it has ended is no news
 
 
-def test_with_a_control_group_the_kernel_has_the_word(
+async def test_with_a_control_group_the_kernel_has_the_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = Cgroup(tmp_path / "group", Limits(memory_mib=64))
@@ -526,42 +487,38 @@ def test_with_a_control_group_the_kernel_has_the_word(
     (tmp_path / "bots").mkdir()
     joined = []
 
-    async def play() -> None:
-        async with arena(tmp_path / "bots") as here:
-            bot = await here.runs(source)
-            joined.append(group.procs.read_text())
-            finding = await here.found()
+    async with arena(tmp_path / "bots") as here:
+        bot = await here.runs(source)
+        joined.append(group.procs.read_text())
+        finding = await here.found()
 
-            assert bot.enforced == "time, memory and processes (cgroup), not isolated"
-            assert joined == [str(bot.pid)]
-            assert bot.cpu_ms() == 1.5
-            assert (finding.kind, finding.mechanism) == (Ending.MEMORY, "cgroup")
-            assert finding.exit_status == -signal.SIGKILL
-
-    asyncio.run(play())
+        assert bot.enforced == "time, memory and processes (cgroup), not isolated"
+        assert joined == [str(bot.pid)]
+        assert bot.cpu_ms() == 1.5
+        assert (finding.kind, finding.mechanism) == (Ending.MEMORY, "cgroup")
+        assert finding.exit_status == -signal.SIGKILL
 
 
-def test_a_bot_that_cannot_join_its_control_group_does_not_start(
+async def test_a_bot_that_cannot_join_its_control_group_does_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = Cgroup(tmp_path / "gone", Limits())
     monkeypatch.setattr("arena.sandbox.cgroup.make", lambda name, limits: group)
 
-    async def play() -> None:
-        async with arena(tmp_path) as here:
-            with pytest.raises(ArenaError, match=r"No such file .*gone/cgroup\.procs"):
-                await here.runs("")
+    async with arena(tmp_path) as here:
+        with pytest.raises(ArenaError, match=r"No such file .*gone/cgroup\.procs"):
+            await here.runs("")
 
-            assert here.findings.empty()
-
-    asyncio.run(play())
+        assert here.findings.empty()
 
 
 # ---- Nothing is left
 
 
 @BOTH_WAYS
-def test_a_bot_is_asked_before_it_is_killed(tmp_path: Path, isolate: bool) -> None:
+async def test_a_bot_is_asked_before_it_is_killed(
+    tmp_path: Path, isolate: bool
+) -> None:
     source = """
 import signal, sys, time
 def leave(*_):
@@ -572,56 +529,49 @@ print("up", file=sys.stderr, flush=True)
 time.sleep(1000)
 """
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            bot = await here.runs(source, stdio=True)
-            await here.said(bot, "up")
-            await here.launcher.stop(bot.name)
+    async with arena(tmp_path, isolate=isolate) as here:
+        bot = await here.runs(source, stdio=True)
+        await here.said(bot, "up")
+        await here.launcher.stop(bot.name)
 
-            assert bot.stdout_fd is not None
-            assert bot.stdin_fd is not None
-            assert os.read(bot.stdout_fd, 100) == b"bye\n"
-            os.close(bot.stdout_fd)
-            os.close(bot.stdin_fd)
-
-    asyncio.run(play())
+        assert bot.stdout_fd is not None
+        assert bot.stdin_fd is not None
+        assert os.read(bot.stdout_fd, 100) == b"bye\n"
+        os.close(bot.stdout_fd)
+        os.close(bot.stdin_fd)
 
 
 @BOTH_WAYS
-def test_who_has_left_the_family_and_holds_stderr_does_not_hold_up_the_end(
+async def test_who_has_left_the_family_and_holds_stderr_does_not_hold_up_the_end(
     tmp_path: Path, isolate: bool
 ) -> None:
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            bot = await here.runs(ESCAPE + STAY)
-            await here.said(bot, "up")
-            assert len(living(bot.name)) >= 3
-            began_s = time.monotonic()
-            await here.launcher.close()
+    async with arena(tmp_path, isolate=isolate) as here:
+        bot = await here.runs(ESCAPE + STAY)
+        await here.said(bot, "up")
+        assert len(living(bot.name)) >= 3
+        began_s = time.monotonic()
+        await here.launcher.close()
 
-            assert time.monotonic() - began_s < CLOSE_S
-            assert living(bot.name) == []
-            assert here.findings.empty()
-
-    asyncio.run(play())
+        assert time.monotonic() - began_s < CLOSE_S
+        assert living(bot.name) == []
+        assert here.findings.empty()
 
 
 @BOTH_WAYS
-def test_what_a_bot_leaves_behind_goes_with_it(tmp_path: Path, isolate: bool) -> None:
+async def test_what_a_bot_leaves_behind_goes_with_it(
+    tmp_path: Path, isolate: bool
+) -> None:
     source = ESCAPE + "time.sleep(0.1)\nsys.exit(7)"
 
-    async def play() -> None:
-        async with arena(tmp_path, isolate=isolate) as here:
-            bot = await here.runs(source)
+    async with arena(tmp_path, isolate=isolate) as here:
+        bot = await here.runs(source)
 
-            assert (await here.found()).exit_status == 7
-            await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
-
-    asyncio.run(play())
+        assert (await here.found()).exit_status == 7
+        await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
 
 
 @BOTH_WAYS
-def test_who_forks_all_the_time_is_ended_all_the_same(
+async def test_who_forks_all_the_time_is_ended_all_the_same(
     tmp_path: Path, isolate: bool
 ) -> None:
     # Each lives for a moment and leaves a successor, in a session of its own: at most some dozens at once.
@@ -640,50 +590,41 @@ print("up", file=sys.stderr, flush=True)
 time.sleep(1000)
 """
 
-    async def play() -> None:
-        limits = Limits(processes=500)
-        async with arena(tmp_path, isolate=isolate, limits=limits) as here:
-            bot = await here.runs(source)
-            await here.said(bot, "up")
-            await here.launcher.stop(bot.name)
+    limits = Limits(processes=500)
+    async with arena(tmp_path, isolate=isolate, limits=limits) as here:
+        bot = await here.runs(source)
+        await here.said(bot, "up")
+        await here.launcher.stop(bot.name)
 
-            assert living(bot.name) == []
-
-    asyncio.run(play())
+        assert living(bot.name) == []
 
 
-def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(
+async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(
     tmp_path: Path,
 ) -> None:
-    async def play() -> None:
-        async with arena(tmp_path) as here:
-            line = "python -c 'import time; time.sleep(1000)'"
-            starting = asyncio.create_task(here.start(line, name="late"))
-            await asyncio.sleep(0)
-            await here.launcher.close()
-            [outcome] = await asyncio.gather(starting, return_exceptions=True)
+    async with arena(tmp_path) as here:
+        line = "python -c 'import time; time.sleep(1000)'"
+        starting = asyncio.create_task(here.start(line, name="late"))
+        await asyncio.sleep(0)
+        await here.launcher.close()
+        [outcome] = await asyncio.gather(starting, return_exceptions=True)
 
-            assert isinstance(outcome, Launched | ArenaError)
-            assert living("late") == []
-            assert here.findings.empty()
-
-    asyncio.run(play())
+        assert isinstance(outcome, Launched | ArenaError)
+        assert living("late") == []
+        assert here.findings.empty()
 
 
-def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
+async def test_who_kills_its_keeper_does_not_get_away(tmp_path: Path) -> None:
     source = ESCAPE + "os.kill(os.getppid(), signal.SIGKILL)" + STAY
 
-    async def play() -> None:
-        async with arena(tmp_path) as here:
-            bot = await here.runs(source)
-            finding = await here.found()
+    async with arena(tmp_path) as here:
+        bot = await here.runs(source)
+        finding = await here.found()
 
-            assert finding.kind is Ending.CRASH
-            assert finding.exit_status is None
-            assert "the process that keeps it was killed" in finding.text
-            await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
-
-    asyncio.run(play())
+        assert finding.kind is Ending.CRASH
+        assert finding.exit_status is None
+        assert "the process that keeps it was killed" in finding.text
+        await asyncio.to_thread(until, lambda: not living(bot.name), "no process")
 
 
 ARENA = """

@@ -355,7 +355,7 @@ def assert_both_are_limited(cell: Cell) -> None:
 # ---- Bots that the arena has not launched
 
 
-def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> Cell:
+async def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> Cell:
     """What becomes of a bot that connects by itself, against one that is launched."""
     mark = uuid4().hex[:8]
     remote, near = f"remote-{mark}", f"near-{mark}"
@@ -378,7 +378,7 @@ def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> Cell:
                 await process.wait()
 
     with Store(folder / "arena.db") as store:
-        report = asyncio.run(play(store))
+        report = await play(store)
         store.flush()
         cell = cell_of(store, Contest(deed, remote, near, report, None))
     assert cell.record.enforced[cell.seat] == "time"
@@ -386,15 +386,17 @@ def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> Cell:
     return cell
 
 
-def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
-    cell = plays_remotely(tmp_path, "hog", LIMITS, FEW)
+async def test_of_a_remote_bot_only_the_time_is_limited(tmp_path: Path) -> None:
+    cell = await plays_remotely(tmp_path, "hog", LIMITS, FEW)
 
     assert cell.report.verdicts == ()
     assert cell.played.result.termination.kind is Ending.COMPLETED
 
 
-def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path) -> None:
-    verdict = plays_remotely(tmp_path, "stall", HURRIED, PLENTY).verdict
+async def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(
+    tmp_path: Path,
+) -> None:
+    verdict = (await plays_remotely(tmp_path, "stall", HURRIED, PLENTY)).verdict
 
     found = re.fullmatch(
         r"out of time: ([\d,]+) ms for a decision \(limit (\d+) ms, credit [\d,]+ ms\), bank empty",
@@ -410,7 +412,7 @@ def test_a_remote_bot_is_out_of_time_when_its_bank_is_empty(tmp_path: Path) -> N
 # ---- What is out of reach
 
 
-def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
+async def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
     """What a spy has got hold of, in an arena whose database lies beside the bots, and what was ruled of it."""
     mark = uuid4().hex[:8]
     victim, awaited, agent = f"victim-{mark}", f"awaited-{mark}", f"spy-{mark}"
@@ -439,7 +441,7 @@ def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
                 await host.launch_program(read_program(line, folder), agent)
                 return await compete(host, LIMITS, PLENTY, agent, victim)
 
-    [verdict] = asyncio.run(play()).verdicts
+    [verdict] = (await play()).verdicts
     assert verdict.text == "crashed: exit status 3", verdict.stderr
     found: dict[str, object] = json.loads(verdict.stderr or "")
     return found, verdict
@@ -460,9 +462,9 @@ NOT_AS_ANOTHER = {
 }
 
 
-def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
+async def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
     needs(bubblewrap.probe())
-    found, verdict = spied(tmp_path)
+    found, verdict = await spied(tmp_path)
 
     assert found == NOT_AS_ANOTHER | {
         "read the database": "FileNotFoundError",
@@ -479,11 +481,11 @@ def test_in_a_sandbox_nothing_of_the_arenas_is_in_reach(tmp_path: Path) -> None:
     assert verdict.enforced.endswith(", isolated (bubblewrap)")
 
 
-def test_without_one_a_spy_finds_much_but_is_nobody_else(
+async def test_without_one_a_spy_finds_much_but_is_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bubblewrap, "probe", lambda *, network=True: "switched off")
-    found, verdict = spied(tmp_path)
+    found, verdict = await spied(tmp_path)
 
     # So the spy of the test above knows how to look.
     got = {what for what, how in found.items() if how == spy.GOT_IN}

@@ -8,7 +8,7 @@ import re
 import ssl
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,119 +74,107 @@ class Proxied(GatewayArena):
 
 
 @pytest.fixture
-def behind(nginx: Callable[[int], int]) -> Callable[..., None]:
-    """Run a scenario with an arena behind nginx."""
+def behind(
+    nginx: Callable[[int], int],
+) -> Callable[..., AbstractAsyncContextManager[Proxied]]:
+    """An arena behind nginx."""
 
-    def run(
-        scenario: Callable[[Proxied], Any],
-        access: Access | None = ROSTER,
-        requires_token: bool = True,
-        **limits: int,
-    ) -> None:
-        async def main() -> None:
-            changed = msgspec.structs.replace(LIMITS, **limits)
-            async with (
-                asyncio.timeout(TIMEOUT_S),
-                opened(access, changed, requires_token=requires_token) as arena,
-            ):
-                arena.gateway.entrance.proxies.trust(["127.0.0.1"])
-                port = await asyncio.to_thread(nginx, arena.port)
-                await scenario(Proxied(arena, port))
+    @asynccontextmanager
+    async def proxied(
+        access: Access | None = ROSTER, requires_token: bool = True, **limits: int
+    ) -> AsyncIterator[Proxied]:
+        changed = msgspec.structs.replace(LIMITS, **limits)
+        async with opened(access, changed, requires_token=requires_token) as arena:
+            arena.gateway.entrance.proxies.trust(["127.0.0.1"])
+            port = await asyncio.to_thread(nginx, arena.port)
+            yield Proxied(arena, port)
 
-        asyncio.run(main())
-
-    return run
+    return proxied
 
 
-def test_without_a_token_nobody_gets_in_through_it(behind: Any) -> None:
-    async def scenario(arena: Proxied) -> None:
-        for fields in ({}, {"token": "guessed"}):
+@pytest.fixture
+async def arena(
+    behind: Callable[..., AbstractAsyncContextManager[Proxied]],
+) -> AsyncIterator[Proxied]:
+    """One that wants tokens."""
+    async with behind() as arena:
+        yield arena
+
+
+async def test_without_a_token_nobody_gets_in_through_it(arena: Proxied) -> None:
+    for fields in ({}, {"token": "guessed"}):
+        async with arena.stranger() as bot:
+            await bot.say(**bot.a_hello(**fields))
+
+            assert (await bot.hear(), await bot.closed()) == (REFUSED, 4001)
+
+
+async def test_with_tokens_bots_play_through_it(arena: Proxied) -> None:
+    async with arena.stranger("ann") as ann, arena.stranger("ben", near=FARTHER) as ben:
+        await ann.hello(token=ANN)
+        await ben.hello(token=BEN)
+        addresses = {
+            name: player.connection and player.connection.address
+            for name, player in arena.gateway.players.items()
+        }
+        table = arena.open("ace_king_queen", "ann", "ben", hands=20)
+        await asyncio.gather(ann.play(), ben.play())
+        result, _ = await arena.result(table)
+
+        assert addresses == {"ann": ELSEWHERE, "ben": FARTHER}
+        assert result.termination.kind == "completed"
+
+
+async def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> None:
+    async with (
+        behind(None, requires_token=False, per_address=1) as arena,
+        arena.stranger("ann") as ann,
+        arena.stranger("too") as too,
+    ):
+        await ann.hello()
+        await too.say(**too.a_hello())
+
+        assert (await too.hears("refused"))["code"] == "address"
+
+        async with arena.stranger("ben", near=FARTHER) as ben:
+            await ben.hello()
+
+
+async def test_strangers_are_counted_apart(behind: Any) -> None:
+    async with (
+        behind(strangers=2) as arena,
+        arena.stranger() as first,
+        arena.stranger(near=FARTHER) as other,
+        arena.stranger(),
+        arena.stranger(),
+    ):
+        await first.closed()
+
+        near = arena.gateway.reception.strangers._near
+        assert near == {ELSEWHERE: 2, FARTHER: 1}
+        await other.say(**other.a_hello(token=ANN))
+        await other.hears("welcome")
+
+
+async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) -> None:
+    direct = GatewayArena(arena.gateway, arena.port)
+    async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
+        await ann.hello(token=ANN)
+        arena.open("blackjack", "ann", hands=1)
+        for _ in range(10):
             async with arena.stranger() as bot:
-                await bot.say(**bot.a_hello(**fields))
+                await bot.say(**bot.a_hello(token="guessed"))
+                await bot.closed()
+        strangers = arena.gateway.reception.strangers
+        arena.gateway.reception.strangers.tick()
 
-                assert (await bot.hear(), await bot.closed()) == (REFUSED, 4001)
+        assert strangers._is_failing(ELSEWHERE)
+        assert not strangers._is_failing("127.0.0.1")
+        assert not strangers._is_failing(FARTHER)
 
-    behind(scenario)
-
-
-def test_with_tokens_bots_play_through_it(behind: Any) -> None:
-    async def scenario(arena: Proxied) -> None:
-        async with (
-            arena.stranger("ann") as ann,
-            arena.stranger("ben", near=FARTHER) as ben,
-        ):
-            await ann.hello(token=ANN)
-            await ben.hello(token=BEN)
-            addresses = {
-                name: player.connection and player.connection.address
-                for name, player in arena.gateway.players.items()
-            }
-            table = arena.open("ace_king_queen", "ann", "ben", hands=20)
-            await asyncio.gather(ann.play(), ben.play())
-            result, _ = await arena.result(table)
-
-            assert addresses == {"ann": ELSEWHERE, "ben": FARTHER}
-            assert result.termination.kind == "completed"
-
-    behind(scenario)
-
-
-def test_clients_are_counted_apart_whatever_they_claim(behind: Any) -> None:
-    async def scenario(arena: Proxied) -> None:
-        async with arena.stranger("ann") as ann, arena.stranger("too") as too:
-            await ann.hello()
-            await too.say(**too.a_hello())
-
-            assert (await too.hears("refused"))["code"] == "address"
-
-            async with arena.stranger("ben", near=FARTHER) as ben:
-                await ben.hello()
-
-    behind(scenario, None, requires_token=False, per_address=1)
-
-
-def test_strangers_are_counted_apart(behind: Any) -> None:
-    async def scenario(arena: Proxied) -> None:
-        async with (
-            arena.stranger() as first,
-            arena.stranger(near=FARTHER) as other,
-            arena.stranger(),
-            arena.stranger(),
-        ):
-            await first.closed()
-
-            near = arena.gateway.reception.strangers._near
-            assert near == {ELSEWHERE: 2, FARTHER: 1}
-            await other.say(**other.a_hello(token=ANN))
-            await other.hears("welcome")
-
-    behind(scenario, strangers=2)
-
-
-def test_who_guesses_through_it_waits_and_others_do_not(behind: Any) -> None:
-    async def scenario(arena: Proxied) -> None:
-        direct = GatewayArena(arena.gateway, arena.port)
-        async with direct.stranger("ann") as ann, direct.stranger("ben") as ben:
-            await ann.hello(token=ANN)
-            arena.open("blackjack", "ann", hands=1)
-            for _ in range(10):
-                async with arena.stranger() as bot:
-                    await bot.say(**bot.a_hello(token="guessed"))
-                    await bot.closed()
-            strangers = arena.gateway.reception.strangers
-            arena.gateway.reception.strangers.tick()
-
-            assert strangers._is_failing(ELSEWHERE)
-            assert not strangers._is_failing("127.0.0.1")
-            assert not strangers._is_failing(FARTHER)
-
-            async with arena.stranger(
-                "late"
-            ) as late:  # its request waits, and is heard
-                await late.hello(token=BEN)
-            await ben.websocket.close()
-
-    behind(scenario)
+        async with arena.stranger("late") as late:  # its request waits, and is heard
+            await late.hello(token=BEN)
+        await ben.websocket.close()
 
 
 # --- without nginx: what a request that waits must not lose ---
@@ -238,45 +226,39 @@ HELLO = {
 }
 
 
-def test_what_came_with_a_request_that_waits_is_heard() -> None:
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
-            strangers = arena.gateway.reception.strangers
-            strangers._credit_s = -0.005  # 100 ms of waiting
-            reader, writer = await connected(says(FARTHER, HELLO))
-            while not strangers._line:
-                await asyncio.sleep(0)
+async def test_what_came_with_a_request_that_waits_is_heard() -> None:
+    async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+        strangers = arena.gateway.reception.strangers
+        strangers._credit_s = -0.005  # 100 ms of waiting
+        reader, writer = await connected(says(FARTHER, HELLO))
+        while not strangers._line:
+            await asyncio.sleep(0)
 
-            assert "ben" not in arena.gateway.players
+        assert "ben" not in arena.gateway.players
 
-            assert b" 101 " in await reader.readuntil(b"\r\n")
-            await reader.readuntil(b'"welcome"')
-            writer.transport.abort()
-
-    asyncio.run(main())
+        assert b" 101 " in await reader.readuntil(b"\r\n")
+        await reader.readuntil(b'"welcome"')
+        writer.transport.abort()
 
 
-def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
-            strangers = arena.gateway.reception.strangers
-            strangers._credit_s = -0.005
-            _, writer = await connected(says(FARTHER))
-            while not strangers._line:
-                await asyncio.sleep(0)
-            writer.transport.abort()
-            while len(arena.gateway._connections) > 1:
-                await asyncio.sleep(0.01)
+async def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
+    async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
+        strangers = arena.gateway.reception.strangers
+        strangers._credit_s = -0.005
+        _, writer = await connected(says(FARTHER))
+        while not strangers._line:
+            await asyncio.sleep(0)
+        writer.transport.abort()
+        while len(arena.gateway._connections) > 1:
+            await asyncio.sleep(0.01)
 
-            assert (len(strangers), strangers._near) == (0, {})
-
-    asyncio.run(main())
+        assert (len(strangers), strangers._near) == (0, {})
 
 
 # --- `arena serve` ---
 
 
-def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None:
+async def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None:
     arena = start(
         *("arena", "serve", "--port", "0", "--trusted-proxy", "127.0.0.1"),
         *("--origin", "https://arena.example.org", "--db", str(tmp_path / "db")),
@@ -285,22 +267,19 @@ def test_a_page_comes_through_it(start: Any, nginx: Any, tmp_path: Path) -> None
     assert found
     port = nginx(int(found[1]))
 
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.0\r\nHost: arena.example.org\r\n\r\n")
-            assert (await reader.readline()).split()[1] == b"200"
-            writer.close()
-            async with connect(
-                f"ws://arena.example.org:{port}/watch",
-                host="127.0.0.1",
-                port=port,
-                origin=Origin("https://arena.example.org"),
-            ) as viewer:
-                await viewer.send('{"type":"watch","topic":"lobby"}')
-                assert '"lobby"' in str(await viewer.recv())
-
-    asyncio.run(main())
+    async with asyncio.timeout(TIMEOUT_S):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.0\r\nHost: arena.example.org\r\n\r\n")
+        assert (await reader.readline()).split()[1] == b"200"
+        writer.close()
+        async with connect(
+            f"ws://arena.example.org:{port}/watch",
+            host="127.0.0.1",
+            port=port,
+            origin=Origin("https://arena.example.org"),
+        ) as viewer:
+            await viewer.send('{"type":"watch","topic":"lobby"}')
+            assert '"lobby"' in str(await viewer.recv())
 
 
 def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
@@ -352,35 +331,34 @@ def test_below_a_path_with_tls_people_play_and_look_on_and_bots_come(
         look.close()
 
 
-def test_who_shares_the_proxys_connection_is_counted_apart(behind: Any) -> None:
+async def test_who_shares_the_proxys_connection_is_counted_apart(
+    arena: Proxied,
+) -> None:
     """What a client does is not charged to the next one whose request the proxy sends over the same connection."""
 
-    async def scenario(arena: Proxied) -> None:
-        seen: list[str] = []
-        entrance = arena.gateway.entrance
-        requested = entrance.requested
+    seen: list[str] = []
+    entrance = arena.gateway.entrance
+    requested = entrance.requested
 
-        def noting(caller: Any, request: Any) -> None:
-            seen.append(caller.address)
-            requested(caller, request)
+    def noting(caller: Any, request: Any) -> None:
+        seen.append(caller.address)
+        requested(caller, request)
 
-        entrance.requested = noting  # type: ignore[method-assign]
-        for near in (ELSEWHERE, FARTHER) * 10:
-            async with fetching(arena, near) as (reader, writer):
-                writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-                assert b" 200 " in await reader.read()
+    entrance.requested = noting  # type: ignore[method-assign]
+    for near in (ELSEWHERE, FARTHER) * 10:
+        async with fetching(arena, near) as (reader, writer):
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            assert b" 200 " in await reader.read()
 
-        assert seen == [ELSEWHERE, FARTHER] * 10
-        assert len(entrance.idle) == len(arena.gateway._connections) < 20
-        assert arena.gateway.reception.strangers._near == {}
+    assert seen == [ELSEWHERE, FARTHER] * 10
+    assert len(entrance.idle) == len(arena.gateway._connections) < 20
+    assert arena.gateway.reception.strangers._near == {}
 
-        async with arena.stranger("ann") as ann:  # perhaps over one of them, too
-            await ann.hello(token=ANN)
-            player = arena.gateway.players["ann"]
-            assert player.connection is not None
-            assert player.connection.address == ELSEWHERE
-
-    behind(scenario)
+    async with arena.stranger("ann") as ann:  # perhaps over one of them, too
+        await ann.hello(token=ANN)
+        player = arena.gateway.players["ann"]
+        assert player.connection is not None
+        assert player.connection.address == ELSEWHERE
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from tests.support.gateway_bots import Message, RawBot
 
 pytestmark = pytest.mark.e2e
 
-TIMEOUT_S = 60.0
 LIMITS = Limits(decision_ms=2_000, hard_ms=4_000, grace_ms=300)
 SHORT: dict[str, dict[str, Any]] = {
     "ace_king_queen": {"hands": 4},
@@ -105,198 +104,177 @@ def match_of(over: Message) -> str:
     return match
 
 
-def scene(
-    tmp_path: Path,
-    test: Callable[[Place], Awaitable[None]],
-    limits: Limits = LIMITS,
-    **options: Any,
-) -> None:
-    @asynccontextmanager
-    async def place() -> AsyncIterator[Place]:
-        places: list[Place] = []
-        with Store(tmp_path / "arena.db") as store:
-            async with (
-                asyncio.timeout(TIMEOUT_S),
-                Host(
-                    store,
-                    limits=limits,
-                    page=Web,
-                    on_verdict=lambda verdict: places[0].verdicts.append(verdict),
-                    **options,
-                ) as host,
-                AsyncExitStack() as stack,
-            ):
-                places.append(Place(host, store, stack))
-                yield places[0]
+@asynccontextmanager
+async def opened(
+    tmp_path: Path, limits: Limits = LIMITS, **options: Any
+) -> AsyncIterator[Place]:
+    places: list[Place] = []
+    with Store(tmp_path / "arena.db") as store:
+        async with (
+            Host(
+                store,
+                limits=limits,
+                page=Web,
+                on_verdict=lambda verdict: places[0].verdicts.append(verdict),
+                **options,
+            ) as host,
+            AsyncExitStack() as stack,
+        ):
+            places.append(Place(host, store, stack))
+            yield places[0]
 
-    async def main() -> None:
-        async with place() as here:
-            await test(here)
 
-    asyncio.run(main())
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    async with opened(tmp_path) as place:
+        yield place
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_a_person_plays_house_bots_in_every_game(tmp_path: Path, game: str) -> None:
-    async def test(place: Place) -> None:
-        bots = list(house_bots(game))
-        seats = GAMES[game].seats
-        against = [f"house:{bots[n % len(bots)]}" for n in range(seats - 1)]
-        _, person = await place.sits(game, *against)
-        match = await person.ready()
-        assert match["seats"] == ["Pat", *against]
-        assert match["limits"]["decision_ms"] == 600_000
-        assert {k: match["settings"][k] for k in SHORT[game]} == SHORT[game]
+async def test_a_person_plays_house_bots_in_every_game(place: Place, game: str) -> None:
+    bots = list(house_bots(game))
+    seats = GAMES[game].seats
+    against = [f"house:{bots[n % len(bots)]}" for n in range(seats - 1)]
+    _, person = await place.sits(game, *against)
+    match = await person.ready()
+    assert match["seats"] == ["Pat", *against]
+    assert match["limits"]["decision_ms"] == 600_000
+    assert {k: match["settings"][k] for k in SHORT[game]} == SHORT[game]
 
-        [over] = await person.play()
-        assert over["termination"]["kind"] == "completed"
-        code, _, closed = await person.refused()
-        assert (code, closed) == ("", 1000)
-        assert isinstance(place.host.web, Web)
-        kept = place.host.web.people.record(match_of(over))
-        assert kept is not None
-        assert replay(kept.record).scores == tuple(over["scores"])
-        assert place.store.competitions() == ()
-        assert place.host.presence.names(game) == ()
-
-    scene(tmp_path, test)
+    [over] = await person.play()
+    assert over["termination"]["kind"] == "completed"
+    code, _, closed = await person.refused()
+    assert (code, closed) == ("", 1000)
+    assert isinstance(place.host.web, Web)
+    kept = place.host.web.people.record(match_of(over))
+    assert kept is not None
+    assert replay(kept.record).scores == tuple(over["scores"])
+    assert place.store.competitions() == ()
+    assert place.host.presence.names(game) == ()
 
 
-def test_a_person_plays_a_connected_bot_and_again(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        bob = await place.bot("bob")
-        eye, person = await place.sits("akq", "bob")
-        assert "first" in (await ask(eye, "tcp"))["text"]
-        (over,), _ = await asyncio.gather(person.play(), bob.play())
-        assert over["termination"]["kind"] == "completed"
-        assert await person.closed() == 1000
+async def test_a_person_plays_a_connected_bot_and_again(place: Place) -> None:
+    bob = await place.bot("bob")
+    eye, person = await place.sits("akq", "bob")
+    assert "first" in (await ask(eye, "tcp"))["text"]
+    (over,), _ = await asyncio.gather(person.play(), bob.play())
+    assert over["termination"]["kind"] == "completed"
+    assert await person.closed() == 1000
 
-        seat = await ask(eye, "akq", "bob")
-        person = await place.arrives(seat, "akq")
-        await asyncio.gather(person.play(), bob.play())
-        assert bob.overs[0]["match"] != bob.overs[1]["match"]
-        assert place.host.presence.names("ace_king_queen") == ("bob",)
-
-    scene(tmp_path, test)
+    seat = await ask(eye, "akq", "bob")
+    person = await place.arrives(seat, "akq")
+    await asyncio.gather(person.play(), bob.play())
+    assert bob.overs[0]["match"] != bob.overs[1]["match"]
+    assert place.host.presence.names("ace_king_queen") == ("bob",)
 
 
-def test_a_competition_that_needs_the_bot_takes_it(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        bob, eve = await place.bot("bob"), await place.bot("eve")
-        _, person = await place.sits("akq", "bob")
-        await person.ready()
-        invited = await bob.ready()
-        assert invited["seats"] == ["Pat", "bob"]
-        await person.hears("ask")
-        competition = asyncio.create_task(place.league("ace_king_queen", "bob", "eve"))
-        over = await person.hears("over")
-        assert over["termination"]["kind"] == "void"
-        assert over["termination"]["text"] == "bob has to play in a competition"
-        await person.closed()
-        await bob.hears("over")
-        refused = await place.asks("akq", "bob")
-        assert (refused["code"], "got 'bob'" in refused["text"]) == ("sit", True)
+async def test_a_competition_that_needs_the_bot_takes_it(place: Place) -> None:
+    bob, eve = await place.bot("bob"), await place.bot("eve")
+    _, person = await place.sits("akq", "bob")
+    await person.ready()
+    invited = await bob.ready()
+    assert invited["seats"] == ["Pat", "bob"]
+    await person.hears("ask")
+    competition = asyncio.create_task(place.league("ace_king_queen", "bob", "eve"))
+    over = await person.hears("over")
+    assert over["termination"]["kind"] == "void"
+    assert over["termination"]["text"] == "bob has to play in a competition"
+    await person.closed()
+    await bob.hears("over")
+    refused = await place.asks("akq", "bob")
+    assert (refused["code"], "got 'bob'" in refused["text"]) == ("sit", True)
 
-        playing = [asyncio.create_task(one.play()) for one in (bob, eve)]
-        report = await competition
-        await asyncio.gather(*playing)
-        assert (report.played, report.verdicts) == (1, ())
-        assert (await place.asks("akq", "bob"))["type"] == "seat"
-
-    scene(tmp_path, test)
+    playing = [asyncio.create_task(one.play()) for one in (bob, eve)]
+    report = await competition
+    await asyncio.gather(*playing)
+    assert (report.played, report.verdicts) == (1, ())
+    assert (await place.asks("akq", "bob"))["type"] == "seat"
 
 
-def test_people_and_their_house_bots_are_on_no_ladder(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        bob, eve = await place.bot("bob"), await place.bot("eve")
-        bot = next(iter(house_bots("ace_king_queen")))
-        _, person = await place.sits("akq", f"house:{bot}")
-        await person.ready()
-        ladder = asyncio.create_task(
-            place.league("ace_king_queen", form=Form.LADDER, pause_s=0.0)
-        )
-        (_, over), _ = await asyncio.gather(bob.play(2), eve.play(2))
-        assert over["termination"]["kind"] == "completed"
-        [competition] = place.host.competitions
-        names = {name for row in competition.ledger.book.rows for name in (row.name,)}
-        assert names == {"bob", "eve"}
-        assert [player.name for player in competition.arbiter.plays()] == ["bob", "eve"]
-        await person.play()
+async def test_people_and_their_house_bots_are_on_no_ladder(place: Place) -> None:
+    bob, eve = await place.bot("bob"), await place.bot("eve")
+    bot = next(iter(house_bots("ace_king_queen")))
+    _, person = await place.sits("akq", f"house:{bot}")
+    await person.ready()
+    ladder = asyncio.create_task(
+        place.league("ace_king_queen", form=Form.LADDER, pause_s=0.0)
+    )
+    (_, over), _ = await asyncio.gather(bob.play(2), eve.play(2))
+    assert over["termination"]["kind"] == "completed"
+    [competition] = place.host.competitions
+    names = {name for row in competition.ledger.book.rows for name in (row.name,)}
+    assert names == {"bob", "eve"}
+    assert [player.name for player in competition.arbiter.plays()] == ["bob", "eve"]
+    await person.play()
 
-        ladder.cancel()
-        await asyncio.gather(ladder, return_exceptions=True)
-
-    scene(tmp_path, test)
+    ladder.cancel()
+    await asyncio.gather(ladder, return_exceptions=True)
 
 
 @pytest.mark.parametrize("offender", ["Pat", "bob"])
-def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
-    tmp_path: Path, offender: str
+async def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
+    place: Place, offender: str
 ) -> None:
-    async def test(place: Place) -> None:
-        bob = await place.bot("bob", tables=2)
-        _, person = await place.sits("akq", "bob")
-        await person.ready()
-        await bob.ready()
-        question = await person.hears("ask")
-        if offender == "Pat":
-            await person.answer(question, "all in")
-        else:
-            await person.answer(question, "bet")
-            await bob.answer(await bob.hears("ask"), "all in")
-        mine, other = await person.hears("over"), await bob.hears("over")
+    bob = await place.bot("bob", tables=2)
+    _, person = await place.sits("akq", "bob")
+    await person.ready()
+    await bob.ready()
+    question = await person.hears("ask")
+    if offender == "Pat":
+        await person.answer(question, "all in")
+    else:
+        await person.answer(question, "bet")
+        await bob.answer(await bob.hears("ask"), "all in")
+    mine, other = await person.hears("over"), await bob.hears("over")
 
-        seat = ["Pat", "bob"].index(offender)
-        for over in (mine, other):
-            assert over["termination"]["kind"] == "illegal"
-            assert over["termination"]["seat"] == seat
-        told = [one for one in (mine, other) if one.get("verdict")]
-        assert [one["verdict"]["bot"] for one in told] == [offender]
-        assert place.verdicts == []
-        assert isinstance(place.host.web, Web)
-        kept = place.host.web.people.record(match_of(mine))
-        assert kept is not None
-        assert kept.verdict is not None
-        assert place.store.verdicts() == ()
+    seat = ["Pat", "bob"].index(offender)
+    for over in (mine, other):
+        assert over["termination"]["kind"] == "illegal"
+        assert over["termination"]["seat"] == seat
+    told = [one for one in (mine, other) if one.get("verdict")]
+    assert [one["verdict"]["bot"] for one in told] == [offender]
+    assert place.verdicts == []
+    assert isinstance(place.host.web, Web)
+    kept = place.host.web.people.record(match_of(mine))
+    assert kept is not None
+    assert kept.verdict is not None
+    assert place.store.verdicts() == ()
 
-        await person.closed()
-        _, again = await place.sits("akq", "bob")
-        await asyncio.gather(again.play(), bob.play())
-
-    scene(tmp_path, test)
+    await person.closed()
+    _, again = await place.sits("akq", "bob")
+    await asyncio.gather(again.play(), bob.play())
 
 
 @pytest.mark.parametrize("how", ["stand", "goodbye", "lost"])
-def test_a_person_who_goes_has_lost_and_the_bot_is_free(
-    tmp_path: Path, how: str
+async def test_a_person_who_goes_has_lost_and_the_bot_is_free(
+    place: Place, how: str
 ) -> None:
-    async def test(place: Place) -> None:
-        bob = await place.bot("bob")
-        eye, person = await place.sits("akq", "bob")
-        await person.ready()
-        await bob.ready()
-        await person.hears("ask")
-        if how == "stand":
-            await eye.send('{"type":"stand"}')
-            over = await person.hears("over")
-            assert "stood up" in over["termination"]["text"]
-        elif how == "goodbye":
-            await person.say(type="goodbye")
-        else:
-            await person.vanish()
-        over = await bob.hears("over")
-        assert (over["termination"]["kind"], over["termination"]["seat"]) == (
-            *("disconnect", 0),
-        )
-        await place.until(lambda: not place.host.aside)
-        assert place.host.presence.names("ace_king_queen") == ("bob",)
-        assert place.verdicts == []
-
-    scene(tmp_path, test)
+    bob = await place.bot("bob")
+    eye, person = await place.sits("akq", "bob")
+    await person.ready()
+    await bob.ready()
+    await person.hears("ask")
+    if how == "stand":
+        await eye.send('{"type":"stand"}')
+        over = await person.hears("over")
+        assert "stood up" in over["termination"]["text"]
+    elif how == "goodbye":
+        await person.say(type="goodbye")
+    else:
+        await person.vanish()
+    over = await bob.hears("over")
+    assert (over["termination"]["kind"], over["termination"]["seat"]) == (
+        *("disconnect", 0),
+    )
+    await place.until(lambda: not place.host.aside)
+    assert place.host.presence.names("ace_king_queen") == ("bob",)
+    assert place.verdicts == []
 
 
-def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
+async def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> None:
+    async with opened(
+        tmp_path, msgspec.structs.replace(LIMITS, grace_ms=20_000)
+    ) as place:
         _, person = await place.sits("tcp")
         await person.ready()
         await person.hears("ask")
@@ -309,45 +287,35 @@ def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> None:
         [over] = await back.play()
         assert over["termination"]["kind"] == "completed"
 
-    scene(tmp_path, test, msgspec.structs.replace(LIMITS, grace_ms=20_000))
 
-
-def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
-    tmp_path: Path,
+async def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
+    place: Place,
 ) -> None:
-    async def test(place: Place) -> None:
-        eye = await place.opens("/watch")
-        seat = await ask(eye, "tcp")
-        await eye.close()
-        await place.until(lambda: not place.host.aside)
-        late = RawBot(await place.opens(), seat["name"])
-        await late.say(**late.a_hello(name="Late", token=seat["token"]))
-        refused = await late.hears("refused")
-        assert (refused["code"], refused["text"].count("sit down")) == ("token", 1)
-        assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
-
-    scene(tmp_path, test)
+    eye = await place.opens("/watch")
+    seat = await ask(eye, "tcp")
+    await eye.close()
+    await place.until(lambda: not place.host.aside)
+    late = RawBot(await place.opens(), seat["name"])
+    await late.say(**late.a_hello(name="Late", token=seat["token"]))
+    refused = await late.hears("refused")
+    assert (refused["code"], refused["text"].count("sit down")) == ("token", 1)
+    assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
 
 
-def test_so_many_for_one_person_and_more_from_one_address(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        answers = [await place.asks("tcp") for _ in range(5)]
-        assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
-        assert answers[-1]["code"] == "sit"
-        assert "at most 4 tables for one person" in answers[-1]["text"]
+async def test_so_many_for_one_person_and_more_from_one_address(place: Place) -> None:
+    answers = [await place.asks("tcp") for _ in range(5)]
+    assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
+    assert answers[-1]["code"] == "sit"
+    assert "at most 4 tables for one person" in answers[-1]["text"]
 
-        cookie = await fetched(place, "/", "Set-Cookie: ")
-        opened = connect(
-            place.host.url + "/watch", additional_headers={"Cookie": cookie}
-        )
-        assert cookie.startswith("arena-browser=")
-        async with opened as eye:
-            assert (await ask(eye, "tcp"))["name"] == "Pat 5", cookie
-
-    scene(tmp_path, test)
+    cookie = await fetched(place, "/", "Set-Cookie: ")
+    opened = connect(place.host.url + "/watch", additional_headers={"Cookie": cookie})
+    assert cookie.startswith("arena-browser=")
+    async with opened as eye:
+        assert (await ask(eye, "tcp"))["name"] == "Pat 5", cookie
 
 
-def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
+async def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rested: list[str] = []
@@ -361,7 +329,7 @@ def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
     monkeypatch.setattr("arena.web.play.tables._SAVED_EACH_S", 0.0)
     monkeypatch.setattr("arena.web.play.tables._SHARE_EACH", 0.5)
 
-    async def test(place: Place) -> None:
+    async with opened(tmp_path) as place:
         bob = await place.bot("bob")
         _, person = await place.sits("akq", "bob")
         peer = place.host.gateway.players["Pat"].connection
@@ -372,33 +340,28 @@ def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_not(
         assert len(rested) > 2, "at what it sent"
         assert set(rested) == {peer.peer}
 
-    scene(tmp_path, test)
+
+async def test_nobody_takes_the_chair_or_the_name_of_another(place: Place) -> None:
+    seat = await place.asks("tcp")
+    thief = RawBot(await place.opens(), "Pat")
+    await thief.say(**thief.a_hello())
+    assert (await thief.refused())[0] == "name"
+    assert (await place.asks("tcp"))["name"] == "Pat 2"
+
+    person = await place.arrives(seat, "three_card_poker")
+    again = RawBot(await place.opens(), "Pat")
+    await again.say(**again.a_hello(token=seat["token"]))
+    assert (await again.refused())[0] == "token"
+    await person.play()
 
 
-def test_nobody_takes_the_chair_or_the_name_of_another(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        seat = await place.asks("tcp")
-        thief = RawBot(await place.opens(), "Pat")
-        await thief.say(**thief.a_hello())
-        assert (await thief.refused())[0] == "name"
-        assert (await place.asks("tcp"))["name"] == "Pat 2"
-
-        person = await place.arrives(seat, "three_card_poker")
-        again = RawBot(await place.opens(), "Pat")
-        await again.say(**again.a_hello(token=seat["token"]))
-        assert (await again.refused())[0] == "token"
-        await person.play()
-
-    scene(tmp_path, test)
-
-
-def test_where_tokens_are_needed_people_need_one(tmp_path: Path) -> None:
+async def test_where_tokens_are_needed_people_need_one(tmp_path: Path) -> None:
     with Store(tmp_path / "arena.db") as store:
         roster = Roster(store.engine)
         [ann] = roster.take([Student(name="ann")]).new
         eva = roster.instructor("Eva")
 
-    async def test(place: Place) -> None:
+    async with opened(tmp_path, requires_token=True) as place:
         assert (await place.asks("tcp"))["code"] == "token"
         guessed = await place.opens("/watch")
         assert (await ask(guessed, "tcp", token="guessed"))["code"] == "token"
@@ -416,46 +379,38 @@ def test_where_tokens_are_needed_people_need_one(tmp_path: Path) -> None:
         await (await place.arrives(seat, "three_card_poker")).play()
         await eye.close()
 
-    scene(tmp_path, test, requires_token=True)
 
-
-def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
-    tmp_path: Path,
+async def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
+    place: Place,
 ) -> None:
-    async def test(place: Place) -> None:
-        bot = next(iter(house_bots("ace_king_queen")))
-        _, person = await place.sits("akq", f"house:{bot}")
-        await person.ready()
-        await person.hears("ask")
-        ours = place.host.crew._ours[f"house:{bot}"].launched
-        assert ours is not None
-        os.kill(ours.pid, signal.SIGKILL)
-        over = await person.hears("over")
-        assert (over["termination"]["kind"], over["termination"]["seat"]) == (
-            *("crash", 1),
-        )
-        await person.closed()
-        _, again = await place.sits("akq", f"house:{bot}")
-        [over] = await again.play()
-        assert over["termination"]["kind"] == "completed"
-
-    scene(tmp_path, test)
+    bot = next(iter(house_bots("ace_king_queen")))
+    _, person = await place.sits("akq", f"house:{bot}")
+    await person.ready()
+    await person.hears("ask")
+    ours = place.host.crew._ours[f"house:{bot}"].launched
+    assert ours is not None
+    os.kill(ours.pid, signal.SIGKILL)
+    over = await person.hears("over")
+    assert (over["termination"]["kind"], over["termination"]["seat"]) == (
+        *("crash", 1),
+    )
+    await person.closed()
+    _, again = await place.sits("akq", f"house:{bot}")
+    [over] = await again.play()
+    assert over["termination"]["kind"] == "completed"
 
 
-def test_what_people_played_can_be_stepped_through(tmp_path: Path) -> None:
-    async def test(place: Place) -> None:
-        _, person = await place.sits("tcp")
-        [over] = await person.play()
-        match = match_of(over)
-        document = await fetched(place, f"/api/matches/{match}.json")
+async def test_what_people_played_can_be_stepped_through(place: Place) -> None:
+    _, person = await place.sits("tcp")
+    [over] = await person.play()
+    match = match_of(over)
+    document = await fetched(place, f"/api/matches/{match}.json")
 
-        assert document["players"] == ["Pat"]
-        assert document["competition"] is None
-        assert document["view"]["kind"] == "all"
-        rounds = await fetched(place, f"/api/matches/{match}/rounds.json?from=1&to=3")
-        assert len(rounds["rounds"]) == 3
-
-    scene(tmp_path, test)
+    assert document["players"] == ["Pat"]
+    assert document["competition"] is None
+    assert document["view"]["kind"] == "all"
+    rounds = await fetched(place, f"/api/matches/{match}/rounds.json?from=1&to=3")
+    assert len(rounds["rounds"]) == 3
 
 
 async def fetched(place: Place, path: str, header: str = "") -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from arena.server.stdio import Pipe
+from tests.support.gateway_bots import in_arena
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena
@@ -84,49 +85,43 @@ async def present(arena: GatewayArena, *names: str) -> None:
     await arena.until(lambda: set(names) <= set(arena.gateway.players))
 
 
-def test_bots_on_pipes_play_each_other_to_the_end(in_arena: InArena) -> None:
+async def test_bots_on_pipes_play_each_other_to_the_end(arena: GatewayArena) -> None:
     python = (sys.executable, "-c", PYTHON)
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with (
-            program(arena, "ann", *python) as (_, one),
-            program(arena, "ben", *python) as (_, two),
-        ):
-            await present(arena, "ann", "ben")
-            table = arena.open("ace_king_queen", "ann", "ben", hands=100)
-            result, verdict = await arena.result(table)
-        assert (result.termination.kind.value, verdict) == ("completed", None)
-        assert (one.returncode, two.returncode) == (0, 0)
-
-    in_arena(scenario)
+    async with (
+        program(arena, "ann", *python) as (_, one),
+        program(arena, "ben", *python) as (_, two),
+    ):
+        await present(arena, "ann", "ben")
+        table = arena.open("ace_king_queen", "ann", "ben", hands=100)
+        result, verdict = await arena.result(table)
+    assert (result.termination.kind.value, verdict) == ("completed", None)
+    assert (one.returncode, two.returncode) == (0, 0)
 
 
-def test_a_shell_script_plays_a_bot_on_a_socket(in_arena: InArena) -> None:
+async def test_a_shell_script_plays_a_bot_on_a_socket(arena: GatewayArena) -> None:
     shell = shutil.which("sh")
     if shell is None or shutil.which("sed") is None:
         assert not os.environ.get("CI"), "there is no sh or sed"
         pytest.skip("there is no sh or sed")
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with (
-            program(arena, "sh", shell, "-c", SHELL, "bot") as (_, process),
-            arena.bot("ben") as ben,
-        ):
-            await present(arena, "sh")
-            table = arena.open("ace_king_queen", "sh", "ben", hands=4)
-            await ben.play()
-            result, verdict = await arena.result(table)
+    async with (
+        program(arena, "sh", shell, "-c", SHELL, "bot") as (_, process),
+        arena.bot("ben") as ben,
+    ):
+        await present(arena, "sh")
+        table = arena.open("ace_king_queen", "sh", "ben", hands=4)
+        await ben.play()
+        result, verdict = await arena.result(table)
 
-            assert (result.termination.kind.value, verdict) == ("completed", None)
-        assert process.returncode == 0
-
-    in_arena(scenario)
+        assert (result.termination.kind.value, verdict) == ("completed", None)
+    assert process.returncode == 0
 
 
-def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace(
-    in_arena: InArena,
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace() -> (
+    None
+):
+    async with in_arena(grace_ms=50) as arena:
         words = (sys.executable, "-c", CRASHES_IN_THE_MIDDLE)
         async with program(arena, "ann", *words), arena.bot("ben") as ben:
             await present(arena, "ann")
@@ -138,31 +133,23 @@ def test_a_bot_that_ends_in_the_middle_of_a_match_is_gone_after_its_grace(
         assert result.termination.seat == 0
         await arena.still_plays()
 
-    in_arena(scenario, grace_ms=50)
+
+async def test_what_is_printed_for_people_is_malformed(arena: GatewayArena) -> None:
+    words = (sys.executable, "-c", CHATTERS)
+    async with program(arena, "ann", *words) as (pipe, process):
+        await arena.until(lambda: not pipe.is_open)
+        await asyncio.to_thread(process.wait, 10)  # at the end of its input
+
+        assert process.returncode == 0
+    assert "ann" not in arena.gateway.players
+    await arena.still_plays()
 
 
-def test_what_is_printed_for_people_is_malformed(in_arena: InArena) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        words = (sys.executable, "-c", CHATTERS)
-        async with program(arena, "ann", *words) as (pipe, process):
-            await arena.until(lambda: not pipe.is_open)
-            await asyncio.to_thread(process.wait, 10)  # at the end of its input
+async def test_an_arena_that_closes_ends_its_bots(arena: GatewayArena) -> None:
+    words = (sys.executable, "-c", PYTHON)
+    async with program(arena, "ann", *words) as (pipe, process):
+        await present(arena, "ann")
+        await arena.gateway.close()
+        await asyncio.to_thread(process.wait, 10)
 
-            assert process.returncode == 0
-        assert "ann" not in arena.gateway.players
-        await arena.still_plays()
-
-    in_arena(scenario)
-
-
-def test_an_arena_that_closes_ends_its_bots(in_arena: InArena) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        words = (sys.executable, "-c", PYTHON)
-        async with program(arena, "ann", *words) as (pipe, process):
-            await present(arena, "ann")
-            await arena.gateway.close()
-            await asyncio.to_thread(process.wait, 10)
-
-            assert (process.returncode, pipe.is_open) == (0, False)
-
-    in_arena(scenario)
+        assert (process.returncode, pipe.is_open) == (0, False)

@@ -29,33 +29,27 @@ async def ended(process: PlainProcess) -> int | None:
         return await process.ended
 
 
-def test_its_status_and_its_last_words_are_known(tmp_path: Path) -> None:
+async def test_its_status_and_its_last_words_are_known(tmp_path: Path) -> None:
     source = (
         "import sys\nprint('x' * 9_000 + 'end', end='', file=sys.stderr)\nsys.exit(3)"
     )
 
-    async def play() -> None:
-        process = await runs(source, tmp_path)
+    process = await runs(source, tmp_path)
 
-        assert await ended(process) == 3
-        assert process.tail == "x" * 1_997 + "end"
-        await process.stop()  # it has ended: nothing happens
-
-    asyncio.run(play())
+    assert await ended(process) == 3
+    assert process.tail == "x" * 1_997 + "end"
+    await process.stop()  # it has ended: nothing happens
 
 
-def test_it_runs_in_its_directory(tmp_path: Path) -> None:
-    async def play() -> None:
-        process = await runs("open('mine', 'w')", tmp_path)
+async def test_it_runs_in_its_directory(tmp_path: Path) -> None:
+    process = await runs("open('mine', 'w')", tmp_path)
 
-        assert await ended(process) == 0
-        assert (tmp_path / "mine").exists()
-
-    asyncio.run(play())
+    assert await ended(process) == 0
+    assert (tmp_path / "mine").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is polite there")
-def test_it_is_asked_before_it_is_killed(tmp_path: Path) -> None:
+async def test_it_is_asked_before_it_is_killed(tmp_path: Path) -> None:
     source = """
 import pathlib, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(9))
@@ -63,19 +57,16 @@ pathlib.Path("up").touch()
 time.sleep(1000)
 """
 
-    async def play() -> None:
-        process = await runs(source, tmp_path)
-        async with asyncio.timeout(TIMEOUT_S):
-            while not (tmp_path / "up").exists():
-                await asyncio.sleep(0.01)
-        await process.stop()
+    process = await runs(source, tmp_path)
+    async with asyncio.timeout(TIMEOUT_S):
+        while not (tmp_path / "up").exists():
+            await asyncio.sleep(0.01)
+    await process.stop()
 
-        assert await ended(process) == 9
-
-    asyncio.run(play())
+    assert await ended(process) == 9
 
 
-def test_one_that_does_not_listen_and_its_child_that_holds_stderr_are_ended(
+async def test_one_that_does_not_listen_and_its_child_that_holds_stderr_are_ended(
     tmp_path: Path,
 ) -> None:
     source = """
@@ -86,29 +77,21 @@ pathlib.Path("up").touch()
 time.sleep(1000)
 """
 
-    async def play() -> None:
-        process = await runs(source, tmp_path)
-        async with asyncio.timeout(TIMEOUT_S):
-            while not (tmp_path / "up").exists():
-                await asyncio.sleep(0.01)
-        began_s = time.monotonic()
-        await process.stop()
+    process = await runs(source, tmp_path)
+    async with asyncio.timeout(TIMEOUT_S):
+        while not (tmp_path / "up").exists():
+            await asyncio.sleep(0.01)
+    began_s = time.monotonic()
+    await process.stop()
 
-        assert time.monotonic() - began_s < 4
-        assert await ended(process) != 0
-
-    asyncio.run(play())
+    assert time.monotonic() - began_s < 4
+    assert await ended(process) != 0
 
 
-def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
-    async def play() -> None:
-        with pytest.raises(ArenaError, match="cannot start no-such-program: No such"):
-            await PlainProcess.start(
-                ["no-such-program"], scratch=tmp_path, environment={}
-            )
-        with pytest.raises(UsageError, match="stdio needs Linux or macOS"):
-            await PlainProcess.start(
-                [sys.executable], scratch=tmp_path, environment={}, stdio=True
-            )
-
-    asyncio.run(play())
+async def test_what_cannot_be_started_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ArenaError, match="cannot start no-such-program: No such"):
+        await PlainProcess.start(["no-such-program"], scratch=tmp_path, environment={})
+    with pytest.raises(UsageError, match="stdio needs Linux or macOS"):
+        await PlainProcess.start(
+            [sys.executable], scratch=tmp_path, environment={}, stdio=True
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -61,14 +60,14 @@ def recorded(game: str, seed: int = 3) -> Record:
     return arena.play(game, bots, settings=SETTINGS[game], seed=seed).record
 
 
-def rehearsed(
+async def rehearsed(
     record: Record,
     start: Callable[[str, str], Program],
     seat: int = 0,
     limits: Limits = LIMITS,
 ) -> Rehearsed:
     names = ("ann", "ben", "cem", "dee")[: len(record.scores)]
-    return asyncio.run(rehearse(record, seat, names, start, limits))
+    return await rehearse(record, seat, names, start, limits)
 
 
 def piped(
@@ -85,36 +84,36 @@ def piped(
 
 
 @pytest.mark.parametrize("game", STEADY)
-def test_the_same_bot_answers_the_same(game: str) -> None:
+async def test_the_same_bot_answers_the_same(game: str) -> None:
     record = recorded(game)
     seat = len(record.scores) - 1
 
-    done = rehearsed(record, program_of(game, STEADY[game][0]), seat)
+    done = await rehearsed(record, program_of(game, STEADY[game][0]), seat)
 
     assert done.ended is None
     assert done.same > 5
 
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "blackjack"])
-def test_another_bot_differs_somewhere(game: str) -> None:
-    done = rehearsed(recorded(game), program_of(game, STEADY[game][1]))
+async def test_another_bot_differs_somewhere(game: str) -> None:
+    done = await rehearsed(recorded(game), program_of(game, STEADY[game][1]))
 
     assert isinstance(done.ended, Differs)
     assert done.ended.number == done.same + 1
     assert done.ended.recorded != done.ended.given
 
 
-def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
+async def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
     record = recorded("high_low")
     start = program_of("high_low", "random", "7")
 
-    one, other = (rehearsed(record, start) for _ in range(2))
+    one, other = [await rehearsed(record, start) for _ in range(2)]
 
     assert one == other
     assert isinstance(one.ended, Differs)
 
 
-def test_a_file_is_a_bot(tmp_path: Path) -> None:
+async def test_a_file_is_a_bot(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "class Mine:\n"
@@ -124,7 +123,7 @@ def test_a_file_is_a_bot(tmp_path: Path) -> None:
         "    def reset(self): pass\n"
     )
 
-    done = rehearsed(
+    done = await rehearsed(
         recorded("ace_king_queen"), program_of("ace_king_queen", str(file))
     )
 
@@ -132,14 +131,16 @@ def test_a_file_is_a_bot(tmp_path: Path) -> None:
     assert done.ended.given in ("bet", "call")
 
 
-def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
+async def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
     """It plays as `honest` does: bet and call with the ace; what it lacks, only news could tell."""
     value = "message['legal'][0 if message['card'] == 'A' else 1]"
     record = recorded("ace_king_queen")
 
-    done = rehearsed(record, piped(tmp_path, value), seat=1)
+    done = await rehearsed(record, piped(tmp_path, value), seat=1)
 
-    assert done == rehearsed(record, program_of("ace_king_queen", "honest"), seat=1)
+    assert done == await rehearsed(
+        record, program_of("ace_king_queen", "honest"), seat=1
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,27 +154,29 @@ def test_a_bot_that_speaks_lines(tmp_path: Path) -> None:
         ({"games": "['poker']"}, "its hello was refused: unknown game 'poker'"),
     ],
 )
-def test_a_bot_that_fails(tmp_path: Path, options: dict[str, str], text: str) -> None:
-    done = rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
+async def test_a_bot_that_fails(
+    tmp_path: Path, options: dict[str, str], text: str
+) -> None:
+    done = await rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
 
     assert isinstance(done.ended, Failed)
     assert done.ended.text.startswith(text)
     assert done.same == 0
 
 
-def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
+async def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
     program = Program((sys.executable, "-c", "raise SystemExit('no such book')"))
 
-    done = rehearsed(recorded("ace_king_queen"), lambda url, name: program)
+    done = await rehearsed(recorded("ace_king_queen"), lambda url, name: program)
 
     assert isinstance(done.ended, Failed)
     assert done.ended.text == "crashed: exit status 1; it said: no such book"
 
 
-def test_a_bot_that_never_answers(tmp_path: Path) -> None:
+async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
     start = piped(tmp_path, when_asked="sys.stdin.read()")
 
-    done = rehearsed(
+    done = await rehearsed(
         recorded("ace_king_queen"), start, limits=Limits(wall_ms=300, hello_ms=4_000)
     )
 
@@ -182,11 +185,11 @@ def test_a_bot_that_never_answers(tmp_path: Path) -> None:
     assert done.ended.number == 1
 
 
-def test_a_bot_that_never_says_hello() -> None:
+async def test_a_bot_that_never_says_hello() -> None:
     program = Program((sys.executable, "-c", "input()"), stdio=True)
     limits = Limits(start_ms=200, hello_ms=300)
 
-    done = rehearsed(
+    done = await rehearsed(
         recorded("ace_king_queen"), lambda url, name: program, limits=limits
     )
 

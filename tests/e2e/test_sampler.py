@@ -12,8 +12,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -235,24 +235,16 @@ class Referee:
         return self.sampler.cpu_ms("ann")
 
 
-def run(
-    scenario: Callable[[Kept, Referee], object],
-    bot: Kept,
-    processes: Processes | None = None,
-) -> None:
-    """Run a coroutine function with a referee that watches the bot from its first moment."""
-
-    async def main() -> None:
-        async with asyncio.timeout(TIMEOUT_S):
-            referee = Referee(bot, processes)
-            try:
-                result = scenario(bot, referee)
-                assert asyncio.iscoroutine(result)
-                await result
-            finally:
-                referee.sampler.close()
-
-    asyncio.run(main())
+@asynccontextmanager
+async def watched(
+    bot: Kept, processes: Processes | None = None
+) -> AsyncIterator[tuple[Kept, Referee]]:
+    """A bot, and a referee that watches it from its first moment."""
+    referee = Referee(bot, processes)
+    try:
+        yield bot, referee
+    finally:
+        referee.sampler.close()
 
 
 async def is_fine(bot: Kept, referee: Referee) -> None:
@@ -284,54 +276,62 @@ Keep = Callable[[list[str]], Kept]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_hello_world_is_within_256_mib(
+async def test_a_hello_world_is_within_256_mib(
     keep: Keep, tmp_path: Path, language: str
 ) -> None:
-    run(is_fine, keep(command(language, HELLO[language], tmp_path)))
+    async with watched(keep(command(language, HELLO[language], tmp_path))) as watching:
+        await is_fine(*watching)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_hog_is_found(keep: Keep, tmp_path: Path, language: str) -> None:
-    run(holds_too_much, keep(command(language, HOG[language], tmp_path)))
+async def test_a_hog_is_found(keep: Keep, tmp_path: Path, language: str) -> None:
+    async with watched(keep(command(language, HOG[language], tmp_path))) as watching:
+        await holds_too_much(*watching)
 
 
 @pytest.mark.parametrize("forks", [1, 2], ids=["child", "grandchild"])
-def test_a_hog_in_a_child_is_found(keep: Keep, forks: int) -> None:
+async def test_a_hog_in_a_child_is_found(keep: Keep, forks: int) -> None:
     fork = "os.fork() and (time.sleep(60), sys.exit())\n"
-    run(holds_too_much, keep(python(fork * forks + HOG["python"])))
+    async with watched(keep(python(fork * forks + HOG["python"]))) as watching:
+        await holds_too_much(*watching)
 
 
-def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
+async def test_a_hog_that_its_parents_have_left_is_found(keep: Keep) -> None:
     orphan = "os.fork() and os._exit(0)\nos.setsid()\nos.fork() and os._exit(0)\n"
-    run(holds_too_much, keep(python(orphan + HOG["python"])))
+    async with watched(keep(python(orphan + HOG["python"]))) as watching:
+        await holds_too_much(*watching)
 
 
-def test_a_hog_whose_main_thread_has_ended_is_found(keep: Keep, tmp_path: Path) -> None:
-    run(holds_too_much, keep(command("c++", HEADLESS, tmp_path)))
+async def test_a_hog_whose_main_thread_has_ended_is_found(
+    keep: Keep, tmp_path: Path
+) -> None:
+    async with watched(keep(command("c++", HEADLESS, tmp_path))) as watching:
+        await holds_too_much(*watching)
 
 
-def test_a_peak_is_found_though_the_memory_is_free_again(keep: Keep) -> None:
+async def test_a_peak_is_found_though_the_memory_is_free_again(keep: Keep) -> None:
     peak = "hoard = b'x' * (320 << 20); del hoard\n"
-    run(holds_too_much, keep(python(peak + SAY + "input()")))
+    async with watched(keep(python(peak + SAY + "input()"))) as watching:
+        await holds_too_much(*watching)
 
 
-def test_three_processes_that_hold_too_much_together_are_found(keep: Keep) -> None:
+async def test_three_processes_that_hold_too_much_together_are_found(
+    keep: Keep,
+) -> None:
     many = "os.fork(); os.fork() \nhoard = b'x' * (100 << 20)\ntime.sleep(60)"
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
-        await holds_too_much(bot, referee, 420)
-
-    run(scenario, keep(python(many)))
+    async with watched(keep(python(many))) as watching:
+        await holds_too_much(*watching, 420)
 
 
-def test_memory_that_children_share_counts_once(keep: Keep) -> None:
+async def test_memory_that_children_share_counts_once(keep: Keep) -> None:
     shared = (
         "hoard = b'x' * (120 << 20)\n"
         "if os.fork() and os.fork() and os.fork(): print('hello', flush=True)\n"
         "time.sleep(60)"
     )
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(shared))) as (bot, referee):
         await bot.says()
         await referee.samples(5)
         reader = LinuxProcesses()
@@ -341,8 +341,6 @@ def test_memory_that_children_share_counts_once(keep: Keep) -> None:
         assert len(held) == 4
         assert sum(held) > 400 * MIB
         assert referee.found == []
-
-    run(scenario, keep(python(shared)))
 
 
 # ---- Files in memory
@@ -356,16 +354,18 @@ def hoard(mib):
 HOARD = FORK + MEMFD + "hoard(150); hoard(170)\n" + SAY + "input()"
 
 
-def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
-    run(holds_too_much, keep([sys.executable, "-c", HOARD]))
+async def test_what_is_written_to_memfds_is_found(keep: Keep) -> None:
+    async with watched(keep([sys.executable, "-c", HOARD])) as watching:
+        await holds_too_much(*watching)
 
 
-def test_what_is_written_to_memfds_is_found_in_bubblewrap(
+async def test_what_is_written_to_memfds_is_found_in_bubblewrap(
     keep: Keep, tmp_path: Path
 ) -> None:
     need_bubblewrap()
     program = [sys.executable, "-c", HOARD]
-    run(holds_too_much, keep(bubblewrap.wrap(program, scratch=tmp_path)))
+    async with watched(keep(bubblewrap.wrap(program, scratch=tmp_path))) as watching:
+        await holds_too_much(*watching)
 
 
 LOOK = """
@@ -410,80 +410,77 @@ def test_memfds_are_seen_by_a_user_without_rights_unless_the_bot_hides(
     assert done.stdout.split() == ["65534", *seen], done.stderr
 
 
-def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(
+async def test_a_memfd_that_is_as_long_as_you_like_and_holds_nothing_is_nothing(
     keep: Keep,
 ) -> None:
     program = "file = os.memfd_create('sparse'); os.truncate(file, 1 << 40)\n"
-    run(is_fine, keep(python(program + SAY + "input()")))
+    async with watched(keep(python(program + SAY + "input()"))) as watching:
+        await is_fine(*watching)
 
 
-def test_a_memfd_that_is_mapped_counts_once(keep: Keep) -> None:
+async def test_a_memfd_that_is_mapped_counts_once(keep: Keep) -> None:
     program = (
         "import mmap\nfile = hoard(170)\nmapped = mmap.mmap(file, 170 << 20)\n"
         "sum(mapped[at] for at in range(0, len(mapped), 4096))\n"
         "os.fork() or time.sleep(60)\n"
     )
-    run(is_fine, keep(python(MEMFD + program + SAY + "input()")))
+    async with watched(keep(python(MEMFD + program + SAY + "input()"))) as watching:
+        await is_fine(*watching)
 
 
 # ---- Processes
 
 
-def test_processes_over_the_limit_are_found(keep: Keep) -> None:
+async def test_processes_over_the_limit_are_found(keep: Keep) -> None:
     program = "for _ in range(11):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(program))) as (_bot, referee):
         kind, text = await referee.finds()
         word, count, *rest = text.split()
 
         assert (kind, word, rest) == ("processes", "processes", [">", "8", "(sampled)"])
         assert 8 < int(count) <= 12
 
-    run(scenario, keep(python(program)))
 
-
-def test_threads_are_no_processes(keep: Keep) -> None:
+async def test_threads_are_no_processes(keep: Keep) -> None:
     program = (
         "import threading\n"
         "for _ in range(20): threading.Thread(target=input).start()\n" + SAY
     )
-    run(is_fine, keep(python(program)))
+    async with watched(keep(python(program))) as watching:
+        await is_fine(*watching)
 
 
-def test_zombies_are_no_processes(keep: Keep) -> None:
+async def test_zombies_are_no_processes(keep: Keep) -> None:
     program = "for _ in range(20): os.fork() or os._exit(0)\n" + SAY + "input()"
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(program))) as (bot, referee):
         await is_fine(bot, referee)
         tree, _ = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
 
         assert sum(entry.is_zombie for entry in tree) == 20
 
-    run(scenario, keep(python(program)))
 
-
-def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
+async def test_the_sandbox_is_no_process_of_the_bot(keep: Keep) -> None:
     need_bubblewrap()
     frame = "--dev-bind / / --proc /proc --unshare-user --unshare-pid --die-with-parent"
     program = "for _ in range(7): os.fork() or time.sleep(60)\n" + SAY + "input()"
     bot = keep([tool("bwrap"), *frame.split(), "--", *python(program)])
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(bot) as (bot, referee):
         await is_fine(bot, referee)
         tree, structure = tree_of(bot.keeper.pid, LinuxProcesses().table().values())
 
         assert (len(tree), len(structure)) == (10, 2)
 
-    run(scenario, bot)
-
 
 # ---- CPU time
 
 
-def test_a_spinner_in_a_child_is_charged_and_a_sleeper_is_not(keep: Keep) -> None:
+async def test_a_spinner_in_a_child_is_charged_and_a_sleeper_is_not(keep: Keep) -> None:
     program = SAY + "input()\n" + SAY + "os.fork() or spin(20)\ntime.sleep(60)"
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(program))) as (bot, referee):
         await bot.says()
         await referee.samples(2)  # it gets from its print to its input
         began_ms = referee.cpu_ms
@@ -496,8 +493,6 @@ def test_a_spinner_in_a_child_is_charged_and_a_sleeper_is_not(keep: Keep) -> Non
         while (spun_ms := referee.cpu_ms - began_ms) < 200:
             await referee.samples(1)
         assert spun_ms < 1000 * TIMEOUT_S
-
-    run(scenario, keep(python(program)))
 
 
 ENDED = {
@@ -518,10 +513,10 @@ ENDED = {
 
 
 @pytest.mark.parametrize("how", sorted(ENDED))
-def test_a_child_that_has_ended_is_still_charged(keep: Keep, how: str) -> None:
+async def test_a_child_that_has_ended_is_still_charged(keep: Keep, how: str) -> None:
     program = "ready = os.pipe()\n" + ENDED[how] + SAY + "input()"
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(program))) as (bot, referee):
         await bot.says()
         await referee.samples(4)
         charged_ms = referee.cpu_ms
@@ -530,11 +525,9 @@ def test_a_child_that_has_ended_is_still_charged(keep: Keep, how: str) -> None:
         await referee.samples(4)
         assert charged_ms <= referee.cpu_ms < charged_ms + 1
 
-    run(scenario, keep(python(program)))
 
-
-def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> None:
-    async def scenario(bot: Kept, referee: Referee) -> None:
+async def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> None:
+    async with watched(keep(python("spin(.3)\n" + SAY + "input()"))) as (bot, referee):
         await bot.says()
         charged_ms = referee.cpu_ms
         bot.go_on()
@@ -543,8 +536,6 @@ def test_nothing_is_forgotten_when_the_whole_bot_has_ended(keep: Keep) -> None:
 
         assert 300 <= charged_ms <= referee.cpu_ms < charged_ms + 100
         assert referee.found == []
-
-    run(scenario, keep(python("spin(.3)\n" + SAY + "input()")))
 
 
 # ---- psutil
@@ -556,28 +547,27 @@ def need_psutil() -> None:
         pytest.skip("psutil is not installed")
 
 
-def test_psutil_finds_the_same(keep: Keep) -> None:
+async def test_psutil_finds_the_same(keep: Keep) -> None:
     need_psutil()
     hog = "os.fork() and time.sleep(60)\n" + HOG["python"]
 
-    async def scenario(bot: Kept, referee: Referee) -> None:
+    async with watched(keep(python(hog)), PsutilProcesses()) as (bot, referee):
         await holds_too_much(bot, referee)
 
         assert referee.cpu_ms > 1
 
-    run(scenario, keep(python(hog)), PsutilProcesses())
 
-
-def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
+async def test_psutil_finds_nothing_in_a_hello_world(keep: Keep) -> None:
     need_psutil()
-    run(is_fine, keep(python(HELLO["python"])), PsutilProcesses())
+    async with watched(keep(python(HELLO["python"])), PsutilProcesses()) as watching:
+        await is_fine(*watching)
 
 
 # ---- What it costs
 
 
-def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
-    async def scenario(bot: Kept, referee: Referee) -> None:
+async def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
+    async with watched(keep(python(SAY + "input()"))) as (bot, referee):
         await bot.says()
         await referee.samples(2)
         costs_us = []
@@ -587,5 +577,3 @@ def test_cpu_time_can_be_asked_for_with_every_answer(keep: Keep) -> None:
             costs_us.append((time.perf_counter_ns() - began_ns) / 1000)
 
         assert min(costs_us) < 100
-
-    run(scenario, keep(python(SAY + "input()")))

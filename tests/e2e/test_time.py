@@ -20,15 +20,13 @@ from websockets.uri import parse_uri
 from arena.referee.bot_session import Player
 from arena.referee.clock import Lag, Link
 from protocol.messages import Ending, Limits, Verdict
-from tests.support.gateway_bots import RawBot
+from tests.support.gateway_bots import RawBot, in_arena
 from tests.support.proxy import SlowProxy
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import GatewayArena, StartedProgram
 
 pytestmark = pytest.mark.e2e
-
-Run = Callable[..., None]
 Start = Callable[..., "StartedProgram"]
 
 MOST_CREDIT_MS = 150.0  # design §5
@@ -85,57 +83,51 @@ async def far_away(arena: GatewayArena) -> tuple[Ending, Verdict | None, float]:
             return result.termination.kind, verdict, player.link.floor_ms
 
 
-def test_J7_who_is_far_away_does_not_lose_to_the_network(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_J7_who_is_far_away_does_not_lose_to_the_network() -> None:
+    async with in_arena(**short(CAP_MS)) as arena:
         ended, verdict, floor_ms = await far_away(arena)
 
         assert (ended, verdict) == ("completed", None)
         assert 120 <= floor_ms <= MOST_CREDIT_MS
 
-    in_arena(scenario, **short(CAP_MS))
 
-
-def test_without_the_credit_for_its_link_it_would(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_without_the_credit_for_its_link_it_would(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Link, "floor_ms", 0.0)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(**short(CAP_MS)) as arena:
         ended, verdict, _ = await far_away(arena)
 
         assert ended == "timeout"
         assert (the(verdict).taken_ms or 0) > CAP_MS
 
-    in_arena(scenario, **short(CAP_MS))
 
+async def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link() -> None:
+    async with (
+        in_arena(decision_ms=CAP_MS, hard_ms=3_000, bank_ms=2_000) as arena,
+        SlowProxy(arena.port, delay_ms=60, jitter_ms=15) as proxy,
+    ):
+        arena.url = proxy.url
+        async with arena.bot() as ann:
+            await is_measured(arena, "ann")
+            arena.open("three_card_poker", "ann", rounds=2)
+            await ann.ready()
+            await ann.hears("ask")
+            await ann.vanish()
+        async with arena.stranger() as back:
+            await back.hello(resume=ann.session)
+            await back.ready()
+            await back.answer(await back.hears("ask"))
+            banks = []
+            while (message := await back.hear())["type"] == "ask":
+                banks.append(message["bank_ms"])
+                await asyncio.sleep(0.9 * CAP_MS / 1000)
+                await back.answer(message)
 
-def test_J7_who_comes_back_from_far_away_keeps_the_credit_for_its_link(
-    in_arena: Run,
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with SlowProxy(arena.port, delay_ms=60, jitter_ms=15) as proxy:
-            arena.url = proxy.url
-            async with arena.bot() as ann:
-                await is_measured(arena, "ann")
-                arena.open("three_card_poker", "ann", rounds=2)
-                await ann.ready()
-                await ann.hears("ask")
-                await ann.vanish()
-            async with arena.stranger() as back:
-                await back.hello(resume=ann.session)
-                await back.ready()
-                await back.answer(await back.hears("ask"))
-                banks = []
-                while (message := await back.hear())["type"] == "ask":
-                    banks.append(message["bank_ms"])
-                    await asyncio.sleep(0.9 * CAP_MS / 1000)
-                    await back.answer(message)
-
-            assert message["termination"]["kind"] == "completed"
-            assert len(banks) >= 2
-            assert len(set(banks)) == 1  # it was asked at once, and has never been idle
-
-    in_arena(scenario, decision_ms=CAP_MS, hard_ms=3_000, bank_ms=2_000)
+        assert message["termination"]["kind"] == "completed"
+        assert len(banks) >= 2
+        assert len(set(banks)) == 1  # it was asked at once, and has never been idle
 
 
 # ---- Pongs by hand
@@ -215,60 +207,51 @@ def late(hand: ByHand, payload: bytes) -> None:
     asyncio.get_running_loop().call_later(0.4, hand.send_pong, payload)
 
 
-def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with by_hand(arena, late) as ann:
-            player = await is_measured(arena, "ann")
-            table = arena.open("three_card_poker", "ann", rounds=1)
-            await thinks(ann, 300 + 100)
-            result, _ = await arena.result(table)
+async def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move() -> None:
+    async with in_arena(**short(300)) as arena, by_hand(arena, late) as ann:
+        player = await is_measured(arena, "ann")
+        table = arena.open("three_card_poker", "ann", rounds=1)
+        await thinks(ann, 300 + 100)
+        result, _ = await arena.result(table)
 
-            assert player.link.floor_ms == MOST_CREDIT_MS
-            assert result.termination.kind == "completed"
-
-    in_arena(scenario, **short(300))
+        assert player.link.floor_ms == MOST_CREDIT_MS
+        assert result.termination.kind == "completed"
 
 
-def test_J7_and_not_a_millisecond_more(in_arena: Run) -> None:
-    async def scenario(arena: GatewayArena) -> None:
-        async with by_hand(arena, late) as ann:
-            await is_measured(arena, "ann")
-            lag = arena.gateway.conduct.lag
-            before_s = lag.total_s(time.monotonic())
-            table = arena.open("three_card_poker", "ann", rounds=1)
-            await ann.ready()
-            await ann.hears("ask")
-            _, found = await arena.result(table)
-            verdict = the(found)
-            lag_ms = (lag.total_s(time.monotonic()) - before_s) * 1000
-            credit_ms, waited_ms = verdict.credit_ms or 0, verdict.waited_ms or 0
+async def test_J7_and_not_a_millisecond_more() -> None:
+    async with in_arena(**short(300)) as arena, by_hand(arena, late) as ann:
+        await is_measured(arena, "ann")
+        lag = arena.gateway.conduct.lag
+        before_s = lag.total_s(time.monotonic())
+        table = arena.open("three_card_poker", "ann", rounds=1)
+        await ann.ready()
+        await ann.hears("ask")
+        _, found = await arena.result(table)
+        verdict = the(found)
+        lag_ms = (lag.total_s(time.monotonic()) - before_s) * 1000
+        credit_ms, waited_ms = verdict.credit_ms or 0, verdict.waited_ms or 0
 
-            assert (verdict.kind, verdict.bank_ms) == ("timeout", 0)
-            assert MOST_CREDIT_MS <= credit_ms <= MOST_CREDIT_MS + lag_ms + 0.1
-            assert 300 < waited_ms - credit_ms <= 300 + RESOLUTION_MS
-
-    in_arena(scenario, **short(300))
+        assert (verdict.kind, verdict.bank_ms) == ("timeout", 0)
+        assert MOST_CREDIT_MS <= credit_ms <= MOST_CREDIT_MS + lag_ms + 0.1
+        assert 300 < waited_ms - credit_ms <= 300 + RESOLUTION_MS
 
 
-def test_a_forged_pong_counts_for_nothing(in_arena: Run) -> None:
+async def test_a_forged_pong_counts_for_nothing(arena: GatewayArena) -> None:
     def forge(hand: ByHand, payload: bytes) -> None:
         for _ in range(10):
             hand.send_pong(os.urandom(len(payload)))
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with by_hand(arena, forge):
-            player = arena.gateway.players["ann"]
-            wire = player.connection
-            assert wire is not None
-            await until(lambda: wire.useless >= 10)  # all of them have been looked at
+    async with by_hand(arena, forge):
+        player = arena.gateway.players["ann"]
+        wire = player.connection
+        assert wire is not None
+        await until(lambda: wire.useless >= 10)  # all of them have been looked at
 
-            assert not player.link.is_known
-            assert player.link.floor_ms == 0
-
-    in_arena(scenario)
+        assert not player.link.is_known
+        assert player.link.floor_ms == 0
 
 
-def test_a_pong_counts_once_and_for_its_own_ping(in_arena: Run) -> None:
+async def test_a_pong_counts_once_and_for_its_own_ping(arena: GatewayArena) -> None:
     pings: list[bytes] = []
 
     def answer_old_ones_first(hand: ByHand, payload: bytes) -> None:
@@ -277,15 +260,12 @@ def test_a_pong_counts_once_and_for_its_own_ping(in_arena: Run) -> None:
         pings.append(payload)
         asyncio.get_running_loop().call_later(0.1, hand.send_pong, payload)
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with by_hand(arena, answer_old_ones_first):
-            player = await is_measured(arena, "ann")
+    async with by_hand(arena, answer_old_ones_first):
+        player = await is_measured(arena, "ann")
 
-            assert len(pings) >= 3
-            assert len(set(pings)) == len(pings)
-            assert 99 <= player.link.floor_ms <= MOST_CREDIT_MS
-
-    in_arena(scenario)
+        assert len(pings) >= 3
+        assert len(set(pings)) == len(pings)
+        assert 99 <= player.link.floor_ms <= MOST_CREDIT_MS
 
 
 # ---- The arena is held up
@@ -315,28 +295,22 @@ async def held_up(arena: GatewayArena, start: Start, times: int = 8) -> Verdict 
     return verdict
 
 
-def test_J7_nobody_loses_on_time_when_the_arena_is_held_up(
-    in_arena: Run, start: Start
-) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+async def test_J7_nobody_loses_on_time_when_the_arena_is_held_up(start: Start) -> None:
+    async with in_arena(**short(HELD_UP_CAP_MS)) as arena:
         assert await held_up(arena, start) is None
         assert arena.gateway.conduct.decisions > 8
 
-    in_arena(scenario, **short(HELD_UP_CAP_MS))
 
-
-def test_without_the_credit_for_that_they_would(
-    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+async def test_without_the_credit_for_that_they_would(
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Lag, "total_s", lambda lag, now: 0.0)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(**short(HELD_UP_CAP_MS)) as arena:
         verdict = the(await held_up(arena, start))
 
         assert verdict.kind == "timeout"
         assert (verdict.taken_ms or 0) >= BLOCK_S * 1000
-
-    in_arena(scenario, **short(HELD_UP_CAP_MS))
 
 
 # ---- Processes that stand still
@@ -366,10 +340,10 @@ async def a_process(arena: GatewayArena, start: Start, name: str) -> StartedProg
 
 
 @needs_signals
-def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
-    in_arena: Run, start: Start
+async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
+    start: Start,
 ) -> None:
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(decision_ms=300, bank_ms=200, hard_ms=1_000) as arena:
         conduct = arena.gateway.conduct
         ann = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben, arena.bot("cid") as cid:
@@ -399,17 +373,15 @@ def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
             result, verdict_now = await arena.result(again)
             assert (result.termination.kind, verdict_now) == ("completed", None)
 
-    in_arena(scenario, decision_ms=300, bank_ms=200, hard_ms=1_000)
-
 
 @needs_signals
-def test_who_vanishes_while_another_thinks_is_missed(
-    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
+async def test_who_vanishes_while_another_thinks_is_missed(
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.pings._PING_S", 0.1)
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.5)
 
-    async def scenario(arena: GatewayArena) -> None:
+    async with in_arena(grace_ms=300) as arena:
         program = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben:
             table = arena.open("ace_king_queen", "ben", "ann", hands=50)
@@ -432,37 +404,36 @@ def test_who_vanishes_while_another_thinks_is_missed(
             assert over["termination"]["kind"] == "disconnect"
             await arena.still_plays()
 
-    in_arena(scenario, grace_ms=300)
 
-
-def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
-    in_arena: Run, monkeypatch: pytest.MonkeyPatch
+async def test_a_ping_that_waits_behind_a_long_thought_is_no_silence(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
     monkeypatch.setattr("arena.referee.pings._SILENCE_S", 0.4)
     held: list[bytes] = []
 
-    async def scenario(arena: GatewayArena) -> None:
-        async with by_hand(arena, ByHand.send_pong) as ann, arena.bot("ben") as ben:
-            player = await is_measured(arena, "ann")
-            hand: ByHand = ann.websocket  # type: ignore[assignment]
-            hand.pong = held.append  # one thread reads, thinks and answers
-            await until(lambda: bool(held))
-            arena.open("ace_king_queen", "ann", "ben", hands=1)
-            await asyncio.gather(ann.ready(), ben.ready())
-            ask = await ann.hears("ask")
-            await asyncio.sleep(0.8)
-            await ann.answer(ask, "bet")
-            await asyncio.sleep(0.2)  # it is looked at, and ben is the one who thinks
-            assert player.connection is not None
-            for payload in held:
-                hand.send_pong(payload)
-            hand.pong = hand.send_pong
-            await ben.answer(await ben.hears("ask"))
-            assert player.connection is not None
-            await ann.hears("over")
-
-    in_arena(scenario)
+    async with (
+        in_arena() as arena,
+        by_hand(arena, ByHand.send_pong) as ann,
+        arena.bot("ben") as ben,
+    ):
+        player = await is_measured(arena, "ann")
+        hand: ByHand = ann.websocket  # type: ignore[assignment]
+        hand.pong = held.append  # one thread reads, thinks and answers
+        await until(lambda: bool(held))
+        arena.open("ace_king_queen", "ann", "ben", hands=1)
+        await asyncio.gather(ann.ready(), ben.ready())
+        ask = await ann.hears("ask")
+        await asyncio.sleep(0.8)
+        await ann.answer(ask, "bet")
+        await asyncio.sleep(0.2)  # it is looked at, and ben is the one who thinks
+        assert player.connection is not None
+        for payload in held:
+            hand.send_pong(payload)
+        hand.pong = hand.send_pong
+        await ben.answer(await ben.hears("ask"))
+        assert player.connection is not None
+        await ann.hears("over")
 
 
 # ---- A crowd
@@ -485,12 +456,8 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("many_files")
-def test_five_hundred_bots_play_and_none_is_out(
-    in_arena: Run, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tests.support.gateway_bots.TIMEOUT_S", 60.0)
-
-    async def scenario(arena: GatewayArena) -> None:
+async def test_five_hundred_bots_play_and_none_is_out(start: Start) -> None:
+    async with in_arena(**DEFAULTS) as arena:
         for name in ("left", "right"):
             start(
                 *("tests.support.crowd", "--url", arena.url, "--count", str(EACH)),
@@ -507,5 +474,3 @@ def test_five_hundred_bots_play_and_none_is_out(
             result, verdict = arena.over[table.id]
             assert (result.termination.kind, verdict) == ("completed", None)
             assert len(result.record.answers) >= HANDS
-
-    in_arena(scenario, **DEFAULTS)

@@ -10,7 +10,12 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -55,6 +60,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     return make(tmp_path_factory.mktemp("tls"), "arena")
 
 
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """All that was logged in a test, and since."""
+    records = [*caplog.get_records("call"), *caplog.get_records("teardown")]
+    return [record.getMessage() for record in records]
+
+
 class Secure(GatewayArena):
     """An arena whose port is encrypted; `plain` is a second one that is not."""
 
@@ -86,184 +97,166 @@ class Secure(GatewayArena):
 @pytest.fixture
 def in_arena(
     files: Files, caplog: pytest.LogCaptureFixture
-) -> Callable[[Callable[[Secure], Any]], None]:
-    """Run a scenario in an arena of its own; nothing is logged, and nothing is left."""
+) -> Callable[..., AbstractAsyncContextManager[Secure]]:
+    """An arena of its own; nothing is logged, and nothing is left."""
 
-    def run(scenario: Callable[[Secure], Any], limits: Limits = LIMITS) -> None:
-        async def main() -> None:
-            loop = asyncio.get_running_loop()
-            arenas: list[Secure] = []
-            gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
-            port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
-            plain = await gateway.open("127.0.0.1", 0)
-            arenas.append(Secure(gateway, port, plain, files[0]))
+    @asynccontextmanager
+    async def opened(limits: Limits = LIMITS) -> AsyncIterator[Secure]:
+        loop = asyncio.get_running_loop()
+        arenas: list[Secure] = []
+        gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
+        port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
+        plain = await gateway.open("127.0.0.1", 0)
+        arenas.append(Secure(gateway, port, plain, files[0]))
+        with caplog.at_level(logging.WARNING):
             try:
-                async with asyncio.timeout(TIMEOUT_S):
-                    await scenario(arenas[0])
+                yield arenas[0]
             finally:
                 await gateway.close()
                 await asyncio.sleep(0)
+        assert logged(caplog) == []
 
-        with caplog.at_level(logging.WARNING):
-            asyncio.run(main())
-        assert [record.getMessage() for record in caplog.records] == []
+    return opened
 
-    return run
+
+@pytest.fixture
+async def arena(
+    in_arena: Callable[..., AbstractAsyncContextManager[Secure]],
+) -> AsyncIterator[Secure]:
+    """One with the usual limits."""
+    async with in_arena() as arena:
+        yield arena
 
 
 # --- playing ---
 
 
 @pytest.mark.parametrize("encoding", ["json", "msgpack"])
-def test_bots_play_over_tls_and_beside_it(in_arena: Any, encoding: str) -> None:
-    async def scenario(arena: Secure) -> None:
-        beside = GatewayArena(arena.gateway, arena.plain)
-        async with (
-            arena.bot("ann", encoding=encoding) as ann,
-            beside.bot("ben", encoding=encoding) as ben,
-        ):
-            table = arena.open("ace_king_queen", "ann", "ben", hands=50)
-            await asyncio.gather(ann.play(), ben.play())
-            result, _ = await arena.result(table)
-
-            assert result.termination.kind == "completed"
-
-    in_arena(scenario)
-
-
-def test_our_own_client_connects(in_arena: Any, files: Files, start: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        environment = {**os.environ, "SSL_CERT_FILE": str(files[0])}
-        words = ("bots", "ace_king_queen", "honest", "--url", arena.url)
-        programs = [
-            start(*words, "--no-session", "--name", name, env=environment)
-            for name in ("ann", "ben")
-        ]
-        await arena.until(lambda: len(arena.gateway.players) == 2)
+async def test_bots_play_over_tls_and_beside_it(arena: Secure, encoding: str) -> None:
+    beside = GatewayArena(arena.gateway, arena.plain)
+    async with (
+        arena.bot("ann", encoding=encoding) as ann,
+        beside.bot("ben", encoding=encoding) as ben,
+    ):
         table = arena.open("ace_king_queen", "ann", "ben", hands=50)
+        await asyncio.gather(ann.play(), ben.play())
         result, _ = await arena.result(table)
 
         assert result.termination.kind == "completed"
-        await arena.gateway.close()
-        for program in programs:
-            status, _, said = await asyncio.to_thread(program.ends)
-            assert (status, "connected as" in said) == (0, True), said
-
-    in_arena(scenario)
 
 
-def test_who_does_not_encrypt_is_told_that_it_may_have_to(
-    in_arena: Any, start: Any
+async def test_our_own_client_connects(arena: Secure, files: Files, start: Any) -> None:
+    environment = {**os.environ, "SSL_CERT_FILE": str(files[0])}
+    words = ("bots", "ace_king_queen", "honest", "--url", arena.url)
+    programs = [
+        start(*words, "--no-session", "--name", name, env=environment)
+        for name in ("ann", "ben")
+    ]
+    await arena.until(lambda: len(arena.gateway.players) == 2)
+    table = arena.open("ace_king_queen", "ann", "ben", hands=50)
+    result, _ = await arena.result(table)
+
+    assert result.termination.kind == "completed"
+    await arena.gateway.close()
+    for program in programs:
+        status, _, said = await asyncio.to_thread(program.ends)
+        assert (status, "connected as" in said) == (0, True), said
+
+
+async def test_who_does_not_encrypt_is_told_that_it_may_have_to(
+    arena: Secure, start: Any
 ) -> None:
-    async def scenario(arena: Secure) -> None:
-        url = f"ws://127.0.0.1:{arena.port}"
-        for words in (
-            ("arena", "connect", "akq", "honest", "--wait", "0"),
-            ("arena", "status", "--token", "secret"),
-        ):
-            program = start(*words, "--url", url)
-            status, _, said = await asyncio.to_thread(program.ends)
+    url = f"ws://127.0.0.1:{arena.port}"
+    for words in (
+        ("arena", "connect", "akq", "honest", "--wait", "0"),
+        ("arena", "status", "--token", "secret"),
+    ):
+        program = start(*words, "--url", url)
+        status, _, said = await asyncio.to_thread(program.ends)
 
-            assert status == 1
-            assert said.startswith(f"arena: no arena answers at {url}: ")
-            assert said.endswith("; it may be a wss:// address\n")
-
-    in_arena(scenario)
+        assert status == 1
+        assert said.startswith(f"arena: no arena answers at {url}: ")
+        assert said.endswith("; it may be a wss:// address\n")
 
 
-def test_a_request_is_known_to_have_come_over_tls(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        page = Mock()
-        page.answer.side_effect = lambda visitor, _: visitor.cut()
-        arena.gateway.entrance.page = page
-        for port, trust in ((arena.port, arena.trust), (arena.plain, None)):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
-            writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            with suppress(OSError):
-                await reader.read()
-            writer.close()
-        said = [call.args[0].is_secure for call in page.answer.call_args_list]
+async def test_a_request_is_known_to_have_come_over_tls(arena: Secure) -> None:
+    page = Mock()
+    page.answer.side_effect = lambda visitor, _: visitor.cut()
+    arena.gateway.entrance.page = page
+    for port, trust in ((arena.port, arena.trust), (arena.plain, None)):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
+        writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        with suppress(OSError):
+            await reader.read()
+        writer.close()
+    said = [call.args[0].is_secure for call in page.answer.call_args_list]
 
-        assert said == [True, False]
-
-    in_arena(scenario)
+    assert said == [True, False]
 
 
-def test_who_does_not_trust_the_certificate_is_gone(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        with pytest.raises(ssl.SSLCertVerificationError):
-            async with connect(arena.url):
-                pass
-        await arena.emptied()
-        await arena.still_plays()
-
-    in_arena(scenario)
+async def test_who_does_not_trust_the_certificate_is_gone(arena: Secure) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        async with connect(arena.url):
+            pass
+    await arena.emptied()
+    await arena.still_plays()
 
 
-def test_a_lost_connection_comes_back(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        async with arena.bot("ann") as ann, arena.bot("ben") as ben:
-            table = arena.open("ace_king_queen", "ann", "ben", hands=20)
-            await asyncio.gather(ann.ready(), ben.ready())
-            await ann.vanish()  # without TLS's own farewell
-            playing = asyncio.create_task(ben.play())
-            async with arena.stranger("ann") as back:
-                await back.hello(resume=ann.session)
-                await asyncio.gather(back.play(), playing)
-            result, _ = await arena.result(table)
+async def test_a_lost_connection_comes_back(arena: Secure) -> None:
+    async with arena.bot("ann") as ann, arena.bot("ben") as ben:
+        table = arena.open("ace_king_queen", "ann", "ben", hands=20)
+        await asyncio.gather(ann.ready(), ben.ready())
+        await ann.vanish()  # without TLS's own farewell
+        playing = asyncio.create_task(ben.play())
+        async with arena.stranger("ann") as back:
+            await back.hello(resume=ann.session)
+            await asyncio.gather(back.play(), playing)
+        result, _ = await arena.result(table)
 
-            assert result.termination.kind == "completed"
-
-    in_arena(scenario)
+        assert result.termination.kind == "completed"
 
 
 @pytest.mark.skipif(
     not hasattr(socket, "TCP_INFO"), reason="this system has no TCP_INFO"
 )
-def test_J4_the_link_is_measured_as_without(
+async def test_J4_the_link_is_measured_as_without(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.pings._PING_S", 0.0)
     monkeypatch.setattr("arena.server.gateway._PROBE_S", 0.0)
 
-    async def scenario(arena: Secure) -> None:
-        async with arena.bot("ann") as ann:
-            player = arena.gateway.players["ann"]
-            reading = asyncio.create_task(ann.hear())  # answers pings
-            while not player.link.is_known:
-                await asyncio.sleep(0.01)
-            reading.cancel()
-            assert player.connection is not None
-            least_ms = player.connection.min_rtt_ms
+    async with in_arena() as arena, arena.bot("ann") as ann:
+        player = arena.gateway.players["ann"]
+        reading = asyncio.create_task(ann.hear())  # answers pings
+        while not player.link.is_known:
+            await asyncio.sleep(0.01)
+        reading.cancel()
+        assert player.connection is not None
+        least_ms = player.connection.min_rtt_ms
 
-            assert least_ms is not None
-            assert 0 < least_ms < 100
-            assert player.link.floor_ms < 100
-
-    in_arena(scenario)
+        assert least_ms is not None
+        assert 0 < least_ms < 100
+        assert player.link.floor_ms < 100
 
 
 # --- accidents and attacks ---
 
 
-def test_J2_a_frame_beyond_the_limit_is_oversize(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        async with arena.bot("ann") as ann:
-            await ann.websocket.send("x" * (LIMITS.frame_bytes + 1))
+async def test_J2_a_frame_beyond_the_limit_is_oversize(arena: Secure) -> None:
+    async with arena.bot("ann") as ann:
+        await ann.websocket.send("x" * (LIMITS.frame_bytes + 1))
 
-            assert (await ann.refused())[::2] == ("oversize", 1009)
-        await arena.still_plays()
-
-    in_arena(scenario)
+        assert (await ann.refused())[::2] == ("oversize", 1009)
+    await arena.still_plays()
 
 
-def test_a_flood_of_what_means_nothing_is_malformed(
+async def test_a_flood_of_what_means_nothing_is_malformed(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.websocket.CLOSE_S", 0.2)
     monkeypatch.setattr("arena.referee.budget.ON_END", 1)
 
-    async def scenario(arena: Secure) -> None:
+    async with in_arena(msgspec.structs.replace(LIMITS, unanswered=10)) as arena:
         async with arena.bot("ann") as ann:
             with suppress(Exception):
                 for _ in range(200):
@@ -272,11 +265,11 @@ def test_a_flood_of_what_means_nothing_is_malformed(
             assert (await ann.refused())[::2] == ("malformed", 1002)
         await arena.still_plays()
 
-    in_arena(scenario, msgspec.structs.replace(LIMITS, unanswered=10))
 
-
-def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
+async def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
+    async with in_arena(
+        msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024)
+    ) as arena:
         async with arena.bot("ann") as ann:
             player = arena.gateway.players["ann"]
             ann.websocket.transport.pause_reading()
@@ -288,8 +281,6 @@ def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
             await arena.emptied()
             ann.websocket.transport.abort()
         await arena.still_plays()
-
-    in_arena(scenario, msgspec.structs.replace(LIMITS, buffer_bytes=64 * 1024))
 
 
 @pytest.mark.parametrize(
@@ -304,8 +295,10 @@ def test_J2_a_reader_that_never_reads_is_cut(in_arena: Any) -> None:
     ids=["nothing", "plain text", "half a handshake", "a bad one", "anything"],
 )
 @pytest.mark.parametrize("ends", ["waits", "closes", "resets"])
-def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str) -> None:
-    async def scenario(arena: Secure) -> None:
+async def test_who_cannot_speak_tls_is_cut(
+    in_arena: Any, said: bytes, ends: str
+) -> None:
+    async with in_arena(msgspec.structs.replace(LIMITS, hello_ms=200)) as arena:
         reader, writer = await arena.raw()
         writer.write(said)
         with suppress(ConnectionError):
@@ -323,35 +316,27 @@ def test_who_cannot_speak_tls_is_cut(in_arena: Any, said: bytes, ends: str) -> N
         assert len(arena.gateway.reception.strangers) == 0
         await arena.still_plays()
 
-    in_arena(scenario, msgspec.structs.replace(LIMITS, hello_ms=200))
+
+async def test_an_end_without_farewell_is_a_lost_connection(arena: Secure) -> None:
+    async with arena.bot("ann") as ann:
+        tcp = ann.websocket.transport.get_extra_info("socket")
+        with socket.socket(fileno=os.dup(tcp.fileno())) as same:
+            same.shutdown(socket.SHUT_WR)
+        await arena.until(lambda: arena.gateway.players["ann"].connection is None)
+    await arena.still_plays()
 
 
-def test_an_end_without_farewell_is_a_lost_connection(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        async with arena.bot("ann") as ann:
-            tcp = ann.websocket.transport.get_extra_info("socket")
-            with socket.socket(fileno=os.dup(tcp.fileno())) as same:
-                same.shutdown(socket.SHUT_WR)
-            await arena.until(lambda: arena.gateway.players["ann"].connection is None)
-        await arena.still_plays()
+async def test_an_arena_closes_while_somebody_shakes_hands(arena: Secure) -> None:
+    reader, writer = await arena.raw()
+    writer.write(b"\x16\x03\x01\x02\x00\x01")
+    while not arena.gateway._connections:
+        await asyncio.sleep(0.01)
+    await arena.gateway.close()
 
-    in_arena(scenario)
-
-
-def test_an_arena_closes_while_somebody_shakes_hands(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        reader, writer = await arena.raw()
-        writer.write(b"\x16\x03\x01\x02\x00\x01")
-        while not arena.gateway._connections:
-            await asyncio.sleep(0.01)
-        await arena.gateway.close()
-
-        assert not arena.gateway._connections
-        with suppress(ConnectionError):
-            assert await reader.read() == b""
-        writer.close()
-
-    in_arena(scenario)
+    assert not arena.gateway._connections
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
 
 
 # --- what is offered ---
@@ -445,68 +430,61 @@ def s_client(arena: Secure, *options: str) -> str:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_only_cheap_key_exchange_is_offered(
-    in_arena: Any, options: tuple[str, ...], is_offered: bool
+async def test_only_cheap_key_exchange_is_offered(
+    arena: Secure, options: tuple[str, ...], is_offered: bool
 ) -> None:
-    async def scenario(arena: Secure) -> None:
-        said = await asyncio.to_thread(s_client, arena, *options)
+    said = await asyncio.to_thread(s_client, arena, *options)
 
-        assert ("Cipher is (NONE)" not in said) is is_offered, said
-        await arena.emptied()
-
-    in_arena(scenario)
+    assert ("Cipher is (NONE)" not in said) is is_offered, said
+    await arena.emptied()
 
 
-def test_a_recorded_hello_with_a_finite_field_alone_is_refused(in_arena: Any) -> None:
+async def test_a_recorded_hello_with_a_finite_field_alone_is_refused(
+    arena: Secure,
+) -> None:
     hello = recorded_hello()
 
-    async def scenario(arena: Secure) -> None:
-        for _ in range(30):
-            reader, writer = await arena.raw()
-            writer.write(hello)
-            with suppress(ConnectionError):
-                assert await reader.read() == b"", "an alert at most, no key of ours"
-            writer.close()
-        await arena.emptied()
-        await arena.still_plays()
-
-    in_arena(scenario)
+    for _ in range(30):
+        reader, writer = await arena.raw()
+        writer.write(hello)
+        with suppress(ConnectionError):
+            assert await reader.read() == b"", "an alert at most, no key of ours"
+        writer.close()
+    await arena.emptied()
+    await arena.still_plays()
 
 
-def test_a_handshake_that_comes_byte_by_byte_ends_well(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        async def through(
-            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-        ) -> None:
-            there, away = await asyncio.open_connection("127.0.0.1", arena.port)
+async def test_a_handshake_that_comes_byte_by_byte_ends_well(arena: Secure) -> None:
+    async def through(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        there, away = await asyncio.open_connection("127.0.0.1", arena.port)
 
-            async def back() -> None:
-                while data := await there.read(4096):
-                    writer.write(data)
+        async def back() -> None:
+            while data := await there.read(4096):
+                writer.write(data)
 
-            answering = asyncio.create_task(back())
-            while data := await reader.read(1):
-                away.write(data)
-                await asyncio.sleep(0)
-            away.close()
-            await answering
-            writer.close()
+        answering = asyncio.create_task(back())
+        while data := await reader.read(1):
+            away.write(data)
+            await asyncio.sleep(0)
+        away.close()
+        await answering
+        writer.close()
 
-        server = await asyncio.start_server(through, "127.0.0.1", 0)
-        near = server.sockets[0].getsockname()[1]
-        async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
-            await RawBot(websocket, "ann").hello()
-        server.close()
-
-    in_arena(scenario)
+    server = await asyncio.start_server(through, "127.0.0.1", 0)
+    near = server.sockets[0].getsockname()[1]
+    async with connect(f"wss://127.0.0.1:{near}", ssl=arena.trust) as websocket:
+        await RawBot(websocket, "ann").hello()
+    server.close()
 
 
-def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
+async def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
     in_arena: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._STEPS", 1)
 
-    async def scenario(arena: Secure) -> None:
+    async with in_arena() as arena:
         async with AsyncExitStack() as stack:
             bots = [arena.bot(f"bot {number}") for number in range(30)]
             await asyncio.gather(*map(stack.enter_async_context, bots))
@@ -514,29 +492,27 @@ def test_a_class_comes_in_one_step_of_a_handshake_at_a_time(
             assert len(arena.gateway.players) == 30
         await arena.still_plays()
 
-    in_arena(scenario)
 
-
-def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
-    async def scenario(arena: Secure) -> None:
-        async with arena.bot("ann") as ann:
-            arena.open("blackjack", "ann", hands=1)
-            for _ in range(20):
-                _, writer = await arena.raw()
-                writer.write(b"GET / HTTP/1.1\r\n\r\n")
-                writer.write_eof()
-                await writer.wait_closed() if writer.is_closing() else writer.close()
-            while arena.gateway.reception.strangers:
-                await asyncio.sleep(0.01)
-            waiting = [await arena.raw() for _ in range(30)]
-            async with arena.bot("ben"):
-                assert "ben" in arena.gateway.players
-            for _, writer in waiting:
-                writer.transport.abort()
-            await ann.play()
-
+async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> None:
     # In the line hello may take as long as on the busiest machine.
-    in_arena(scenario, msgspec.structs.replace(LIMITS, hello_ms=60_000))
+    async with (
+        in_arena(msgspec.structs.replace(LIMITS, hello_ms=60_000)) as arena,
+        arena.bot("ann") as ann,
+    ):
+        arena.open("blackjack", "ann", hands=1)
+        for _ in range(20):
+            _, writer = await arena.raw()
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            writer.write_eof()
+            await writer.wait_closed() if writer.is_closing() else writer.close()
+        while arena.gateway.reception.strangers:
+            await asyncio.sleep(0.01)
+        waiting = [await arena.raw() for _ in range(30)]
+        async with arena.bot("ben"):
+            assert "ben" in arena.gateway.players
+        for _, writer in waiting:
+            writer.transport.abort()
+        await ann.play()
 
 
 # --- the files ---

@@ -118,10 +118,12 @@ async def competition(file: Path, game: str, bots: list[Logged]) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_what_is_made_of_a_record_is_what_was_said(game: str, tmp_path: Path) -> None:
+async def test_what_is_made_of_a_record_is_what_was_said(
+    game: str, tmp_path: Path
+) -> None:
     file = tmp_path / "arena.db"
     bots = [Logged(name) for name in ("ann", "ben", "cem", "Zoë")]
-    asyncio.run(competition(file, game, bots))
+    await competition(file, game, bots)
     compared = 0
 
     with Store(file, create=False) as store:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -125,28 +125,15 @@ class Theatre:
         return await asyncio.to_thread(fetch)
 
 
-Scenario = Callable[[Theatre], Coroutine[Any, Any, None]]
-Run = Callable[[Scenario], None]
-
-
 @pytest.fixture
-def in_theatre(tmp_path: Path) -> Run:
-    def run(scenario: Scenario) -> None:
-        async def main() -> None:
-            with Store(tmp_path / "arena.db") as store:
-                roster = Roster(store.engine)
-                new = roster.take([Student(name="ann"), Student(name="eva")]).new
-                tokens = {issued.name: issued.token for issued in new}
-                instructor = roster.instructor()
-                async with (
-                    asyncio.timeout(TIMEOUT_S),
-                    Host(store, limits=LIMITS, page=Web) as host,
-                ):
-                    await scenario(Theatre(host, tokens, instructor))
-
-        asyncio.run(main())
-
-    return run
+async def theatre(tmp_path: Path) -> AsyncIterator[Theatre]:
+    with Store(tmp_path / "arena.db") as store:
+        roster = Roster(store.engine)
+        new = roster.take([Student(name="ann"), Student(name="eva")]).new
+        tokens = {issued.name: issued.token for issued in new}
+        instructor = roster.instructor()
+        async with Host(store, limits=LIMITS, page=Web) as host:
+            yield Theatre(host, tokens, instructor)
 
 
 # ---- What is known, by the rules alone
@@ -220,44 +207,41 @@ def of_type(frames: list[Message], kind: str) -> list[Message]:
 
 
 @EACH_GAME
-def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(
-    in_theatre: Run, game: str
+async def test_J8_no_frame_has_a_card_that_its_viewer_may_not_know_yet(
+    theatre: Theatre, game: str
 ) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots(game)
-        async with (
-            theatre.looker() as public,
-            theatre.looker() as stranger,
-            theatre.looker() as owner,
-            theatre.looker() as instructor,
-        ):
-            table = theatre.open(game)
-            await public.watch(table.id)
-            await stranger.watch(table.id, theatre.tokens["eva"])
-            await owner.watch(table.id, theatre.tokens["ann"])
-            await instructor.watch(table.id, theatre.instructor)
-            of_public, of_stranger, of_owner, of_all = await asyncio.gather(
-                *(one.reads() for one in (public, stranger, owner, instructor))
-            )
+    await theatre.bots(game)
+    async with (
+        theatre.looker() as public,
+        theatre.looker() as stranger,
+        theatre.looker() as owner,
+        theatre.looker() as instructor,
+    ):
+        table = theatre.open(game)
+        await public.watch(table.id)
+        await stranger.watch(table.id, theatre.tokens["eva"])
+        await owner.watch(table.id, theatre.tokens["ann"])
+        await instructor.watch(table.id, theatre.instructor)
+        of_public, of_stranger, of_owner, of_all = await asyncio.gather(
+            *(one.reads() for one in (public, stranger, owner, instructor))
+        )
 
-        seats = len(BOTS[game])
-        views = [f[0]["view"]["kind"] for f in (of_public, of_stranger, of_owner)]
-        assert views == ["public", "public", "seat"]
-        assert of_all[0]["view"] == {"kind": "all", "seats": []}
-        assert of_owner[0]["view"]["seats"] == [0]
-        record = theatre.results[table.id].record
-        known = Known(record)
-        for frames in (of_public, of_stranger):
-            checked = _check(known, frames, range(seats))
-            assert checked > 2
-            for told in frames:
-                for event in told.get("events", ()):
-                    _check_public(event, seats)
-        _check(known, of_owner, [0])
-        assert any('"deal":' in frame for frame in instructor.frames)
-        assert not any('"deal":' in frame for frame in (*public.frames, *owner.frames))
-
-    in_theatre(scenario)
+    seats = len(BOTS[game])
+    views = [f[0]["view"]["kind"] for f in (of_public, of_stranger, of_owner)]
+    assert views == ["public", "public", "seat"]
+    assert of_all[0]["view"] == {"kind": "all", "seats": []}
+    assert of_owner[0]["view"]["seats"] == [0]
+    record = theatre.results[table.id].record
+    known = Known(record)
+    for frames in (of_public, of_stranger):
+        checked = _check(known, frames, range(seats))
+        assert checked > 2
+        for told in frames:
+            for event in told.get("events", ()):
+                _check_public(event, seats)
+    _check(known, of_owner, [0])
+    assert any('"deal":' in frame for frame in instructor.frames)
+    assert not any('"deal":' in frame for frame in (*public.frames, *owner.frames))
 
 
 def _check(known: Known, frames: list[Message], seats: Any) -> int:
@@ -280,108 +264,96 @@ def _check_public(event: Message, seats: int) -> None:
         assert event["event"] != "told" or event["seat"] is None
 
 
-def test_J8_when_a_competition_is_over_everybody_sees_all_of_it(
-    in_theatre: Run,
+async def test_J8_when_a_competition_is_over_everybody_sees_all_of_it(
+    theatre: Theatre,
 ) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots("ace_king_queen")
-        rules = GAMES["ace_king_queen"]
-        settings = rules.vocabulary.read_settings({"hands": 100})
-        host, names = theatre.host, NAMES[:2]
-        plan = plan_of(rules, settings, names, matches=150, limits=LIMITS)
-        competition = host.compete(plan)
-        playing = asyncio.create_task(host.play(competition))
-        path = f"/api/competitions/{competition.id}/matches.json"
-        while not (matches := (await theatre.get(path))["matches"]):
-            await asyncio.sleep(0)
-        path = f"/api/matches/{matches[-1]['id']}/rounds.json"
-        tokens = (None, theatre.tokens["eva"], theatre.tokens["ann"])
-        wanted = {"from": "1", "to": "50"}
+    await theatre.bots("ace_king_queen")
+    rules = GAMES["ace_king_queen"]
+    settings = rules.vocabulary.read_settings({"hands": 100})
+    host, names = theatre.host, NAMES[:2]
+    plan = plan_of(rules, settings, names, matches=150, limits=LIMITS)
+    competition = host.compete(plan)
+    playing = asyncio.create_task(host.play(competition))
+    path = f"/api/competitions/{competition.id}/matches.json"
+    while not (matches := (await theatre.get(path))["matches"]):
+        await asyncio.sleep(0)
+    path = f"/api/matches/{matches[-1]['id']}/rounds.json"
+    tokens = (None, theatre.tokens["eva"], theatre.tokens["ann"])
+    wanted = {"from": "1", "to": "50"}
 
-        def cards(document: Message) -> str:
-            return json.dumps(document["rounds"])
+    def cards(document: Message) -> str:
+        return json.dumps(document["rounds"])
 
-        *others, own = [await theatre.get(path, token, **wanted) for token in tokens]
-        whole = await theatre.get(path, theatre.instructor, **wanted)
-        assert not playing.done()
-        for document in (*others, own):
-            assert '"deal"' not in cards(document)
-        assert '"card"' not in cards(others[0])
-        assert others[0] == others[1]
-        assert '"card"' in cards(own)
-        assert '"deal"' in cards(whole)
-        await playing
-        for token in tokens:  # a document may be a second old
-            while cards(await theatre.get(path, token, **wanted)) != cards(whole):
-                pass
-
-    in_theatre(scenario)
+    *others, own = [await theatre.get(path, token, **wanted) for token in tokens]
+    whole = await theatre.get(path, theatre.instructor, **wanted)
+    assert not playing.done()
+    for document in (*others, own):
+        assert '"deal"' not in cards(document)
+    assert '"card"' not in cards(others[0])
+    assert others[0] == others[1]
+    assert '"card"' in cards(own)
+    assert '"deal"' in cards(whole)
+    await playing
+    for token in tokens:  # a document may be a second old
+        while cards(await theatre.get(path, token, **wanted)) != cards(whole):
+            pass
 
 
-def test_J8_a_token_that_is_nobodys_shows_nothing(in_theatre: Run) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots("blackjack")
-        async with theatre.looker() as looker:
-            table = theatre.open("blackjack")
-            await looker.watch(table.id, "guessed")
-            [refused] = await looker.reads("refused")
+async def test_J8_a_token_that_is_nobodys_shows_nothing(theatre: Theatre) -> None:
+    await theatre.bots("blackjack")
+    async with theatre.looker() as looker:
+        table = theatre.open("blackjack")
+        await looker.watch(table.id, "guessed")
+        [refused] = await looker.reads("refused")
 
-        assert refused["code"] == "token"
-
-    in_theatre(scenario)
+    assert refused["code"] == "token"
 
 
 # ---- Coming late, and the end
 
 
-def test_whoever_comes_late_sees_the_rest(in_theatre: Run) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots("gin_rummy")
-        async with theatre.looker() as early, theatre.looker() as late:
-            table = theatre.open("gin_rummy")
-            await early.watch(table.id)
-            await early.reads("events")
-            while len(table.match.answers if table.match else ()) < 300:
-                await asyncio.sleep(0)
-            await late.watch(table.id)
-            of_early, of_late = await asyncio.gather(early.reads(), late.reads())
+async def test_whoever_comes_late_sees_the_rest(theatre: Theatre) -> None:
+    await theatre.bots("gin_rummy")
+    async with theatre.looker() as early, theatre.looker() as late:
+        table = theatre.open("gin_rummy")
+        await early.watch(table.id)
+        await early.reads("events")
+        while len(table.match.answers if table.match else ()) < 300:
+            await asyncio.sleep(0)
+        await late.watch(table.id)
+        of_early, of_late = await asyncio.gather(early.reads(), late.reads())
 
-        result = theatre.results[table.id]
-        first = of_type(of_late, "events")[0]
-        assert first["reset"]
-        assert first["decisions"] >= 300
-        for frames in (of_early, of_late):
-            last = of_type(frames, "events")[-1]
-            assert last["events"][-1]["event"] == "over"
-            assert last["scores"] == list(result.scores)
-            assert last["decisions"] == len(result.record.answers)
-            assert last["turn"] is None
-
-    in_theatre(scenario)
+    result = theatre.results[table.id]
+    first = of_type(of_late, "events")[0]
+    assert first["reset"]
+    assert first["decisions"] >= 300
+    for frames in (of_early, of_late):
+        last = of_type(frames, "events")[-1]
+        assert last["events"][-1]["event"] == "over"
+        assert last["scores"] == list(result.scores)
+        assert last["decisions"] == len(result.record.answers)
+        assert last["turn"] is None
 
 
-def test_a_fast_match_is_shown_in_parts_and_its_scores_are_right(
-    in_theatre: Run,
+async def test_a_fast_match_is_shown_in_parts_and_its_scores_are_right(
+    theatre: Theatre,
 ) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots("ace_king_queen")
-        async with theatre.looker() as looker:
-            table = theatre.open("ace_king_queen")
-            await looker.watch(table.id)
-            frames = of_type(await looker.reads(), "events")
+    await theatre.bots("ace_king_queen")
+    async with theatre.looker() as looker:
+        table = theatre.open("ace_king_queen")
+        await looker.watch(table.id)
+        frames = of_type(await looker.reads(), "events")
 
-        record = theatre.results[table.id].record
-        scores = _scores_by_round(record)
-        for frame in frames:
-            for number, event in _ends(frame):
-                assert event["news"]["scores"] == scores[number]
-        told = sum(1 for frame in frames for _ in _ends(frame))
-        assert told < 3_000
-        skipped = sum(frame["skipped"] for frame in frames)
-        assert told + skipped >= 3_000 - frames[0]["round"] + 1
-        assert frames[-1]["scores"] == list(record.scores)
-
-    in_theatre(scenario)
+    record = theatre.results[table.id].record
+    scores = _scores_by_round(record)
+    for frame in frames:
+        for number, event in _ends(frame):
+            assert event["news"]["scores"] == scores[number]
+    told = sum(1 for frame in frames for _ in _ends(frame))
+    assert told < 3_000
+    skipped = sum(frame["skipped"] for frame in frames)
+    assert told + skipped >= 3_000 - frames[0]["round"] + 1
+    assert frames[-1]["scores"] == list(record.scores)
 
 
 def _ends(frame: Message) -> Iterator[tuple[int, Message]]:
@@ -409,24 +381,23 @@ def _scores_by_round(record: Record) -> dict[int, list[int]]:
     return scores
 
 
-def test_a_match_that_is_void_ends_for_those_who_look_on(in_theatre: Run) -> None:
-    async def scenario(theatre: Theatre) -> None:
-        await theatre.bots("high_low")
-        async with theatre.looker() as looker:
-            table = theatre.open("high_low", max_shuffles=5_000, gap=10**6)
-            await looker.watch(table.id)
-            await looker.reads("events")
-            theatre.host.conduct.void(table, "the instructor says so")
-            *_, last, gone = await looker.reads()
-            assert gone == {"type": "gone", "match": table.id}
-            await looker.watch(table.id)
-            await looker.reads("gone")
+async def test_a_match_that_is_void_ends_for_those_who_look_on(
+    theatre: Theatre,
+) -> None:
+    await theatre.bots("high_low")
+    async with theatre.looker() as looker:
+        table = theatre.open("high_low", max_shuffles=5_000, gap=10**6)
+        await looker.watch(table.id)
+        await looker.reads("events")
+        theatre.host.conduct.void(table, "the instructor says so")
+        *_, last, gone = await looker.reads()
+        assert gone == {"type": "gone", "match": table.id}
+        await looker.watch(table.id)
+        await looker.reads("gone")
 
-        over = last["events"][-1]
-        assert over["termination"] == {
-            "kind": "void",
-            "seat": None,
-            "text": "the instructor says so",
-        }
-
-    in_theatre(scenario)
+    over = last["events"][-1]
+    assert over["termination"] == {
+        "kind": "void",
+        "seat": None,
+        "text": "the instructor says so",
+    }

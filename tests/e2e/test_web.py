@@ -9,7 +9,12 @@ import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -29,7 +34,7 @@ from arena.storage.tokens import Access, hashed
 from arena.web.web import Web
 from protocol.errors import StoreFailed
 from protocol.messages import Limits
-from tests.e2e.test_tls import make
+from tests.e2e.test_tls import logged, make
 from tests.support.gateway_bots import LIMITS, GatewayArena, RawBot
 
 if TYPE_CHECKING:
@@ -37,7 +42,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.e2e
 
-TIMEOUT_S = 60.0
 BIG = 100  # connections at once
 
 
@@ -131,35 +135,34 @@ class House(GatewayArena):
             await asyncio.sleep(0.01)
 
 
-Scenario = Callable[[House], Coroutine[Any, Any, None]]
-Run = Callable[..., None]
+Run = Callable[..., AbstractAsyncContextManager[House]]
 
 
 @pytest.fixture
 def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
-    """Run a scenario in an arena with a page; nothing is logged."""
+    """An arena with a page; nothing is logged."""
 
-    def run(
-        scenario: Scenario, *, tls: tuple[Path, Path] | None = None, **options: Any
-    ) -> None:
-        async def main() -> None:
-            options.setdefault("limits", LIMITS)
-            options.setdefault("page", Web)
-            encrypted = None if tls is None else Certificate(*tls).current
-            trust = tls and ssl.create_default_context(cafile=tls[0])
-            with Store(tmp_path / "arena.db") as store:
-                async with (
-                    asyncio.timeout(TIMEOUT_S),
-                    Host(store, tls=encrypted, **options) as host,
-                ):
-                    house = House(host, trust or None)
-                    await scenario(house)
+    @asynccontextmanager
+    async def opened(
+        *, tls: tuple[Path, Path] | None = None, **options: Any
+    ) -> AsyncIterator[House]:
+        options.setdefault("limits", LIMITS)
+        options.setdefault("page", Web)
+        encrypted = None if tls is None else Certificate(*tls).current
+        trust = tls and ssl.create_default_context(cafile=tls[0])
+        with caplog.at_level(logging.WARNING), Store(tmp_path / "arena.db") as store:
+            async with Host(store, tls=encrypted, **options) as host:
+                yield House(host, trust or None)
+        assert logged(caplog) == []
 
-        with caplog.at_level(logging.WARNING):
-            asyncio.run(main())
-        assert [record.getMessage() for record in caplog.records] == []
+    return opened
 
-    return run
+
+@pytest.fixture
+async def house(in_house: Run) -> AsyncIterator[House]:
+    """One as it is set up without options."""
+    async with in_house() as house:
+        yield house
 
 
 @pytest.fixture
@@ -187,10 +190,11 @@ async def ended(viewer: ClientConnection) -> int | None:
 
 
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
-def test_the_page_loads_with_all_that_it_names(
+async def test_the_page_loads_with_all_that_it_names(
     in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
 ) -> None:
-    async def scenario(house: House) -> None:
+    tls = request.getfixturevalue("files") if is_encrypted else None
+    async with in_house(tls=tls) as house:
         page = await house.get("/")
         named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
         wanted = sorted(f"/{address}" for address in {*named})
@@ -204,72 +208,62 @@ def test_the_page_loads_with_all_that_it_names(
             is_static = path.startswith("/static/")
             assert ("immutable" in answer.headers["Cache-Control"]) is is_static
 
-    tls = request.getfixturevalue("files") if is_encrypted else None
-    in_house(scenario, tls=tls)
 
-
-def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        page = await house.get("/")
-        packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
-        again = await house.get("/", If_None_Match=page.headers["ETag"])
-
-        assert gzip.decompress(packed.body) == page.body
-        assert packed.headers["ETag"] == page.headers["ETag"]
-        assert (again.status, again.body) == (304, b"")
-
-    in_house(scenario)
-
-
-def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
-    in_house: Run,
+async def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(
+    house: House,
 ) -> None:
-    async def scenario(house: House) -> None:
-        paths = (
-            "/",
-            "/favicon.svg",
-            "/static/0123456789abcdef/app.js",
-            "/static/../../../etc/passwd",
-            "/api/lobby.json",
-            "/api/nothing.json",
-            "/api/lobby.json?a=%ff",
-            "/healthz",
-            "/metrics",
-            "/nothing",
-            "/docs/",
-            "/docs/?q=bank",
-            "/docs/nothing",
-        )
-        for path in paths:
-            answer = await house.get(path)
+    page = await house.get("/")
+    packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
+    again = await house.get("/", If_None_Match=page.headers["ETag"])
 
-            assert answer.headers["Connection"] == "close", path
-            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-            assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        assert [(await house.get(path)).status for path in paths] == (
-            [200, 200, 404, 404, 200, 404, 400, 200, 200, 404, 200, 200, 404]
-        )
-
-    in_house(scenario)
+    assert gzip.decompress(packed.body) == page.body
+    assert packed.headers["ETag"] == page.headers["ETag"]
+    assert (again.status, again.body) == (304, b"")
 
 
-def test_documents_figures_and_health(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with house.bot("ann"):
-            lobby = json.loads((await house.get("/api/lobby.json")).body)
-            listed = json.loads((await house.get("/api/competitions.json")).body)
-            metrics = (await house.get("/metrics")).body.decode()
+async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
+    house: House,
+) -> None:
+    paths = (
+        "/",
+        "/favicon.svg",
+        "/static/0123456789abcdef/app.js",
+        "/static/../../../etc/passwd",
+        "/api/lobby.json",
+        "/api/nothing.json",
+        "/api/lobby.json?a=%ff",
+        "/healthz",
+        "/metrics",
+        "/nothing",
+        "/docs/",
+        "/docs/?q=bank",
+        "/docs/nothing",
+    )
+    for path in paths:
+        answer = await house.get(path)
 
-            assert [bot["name"] for bot in lobby["bots"]] == ["ann"]
-            assert listed == {"competitions": []}
-            assert (await house.get("/healthz")).body == b"ok\n"
-            assert 'arena_bots{state="here"} 1' in metrics
-            assert 'arena_http_requests_total{code="200"} 2' in metrics
+        assert answer.headers["Connection"] == "close", path
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert [(await house.get(path)).status for path in paths] == (
+        [200, 200, 404, 404, 200, 404, 400, 200, 200, 404, 200, 200, 404]
+    )
 
-    in_house(scenario)
+
+async def test_documents_figures_and_health(house: House) -> None:
+    async with house.bot("ann"):
+        lobby = json.loads((await house.get("/api/lobby.json")).body)
+        listed = json.loads((await house.get("/api/competitions.json")).body)
+        metrics = (await house.get("/metrics")).body.decode()
+
+        assert [bot["name"] for bot in lobby["bots"]] == ["ann"]
+        assert listed == {"competitions": []}
+        assert (await house.get("/healthz")).body == b"ok\n"
+        assert 'arena_bots{state="here"} 1' in metrics
+        assert 'arena_http_requests_total{code="200"} 2' in metrics
 
 
-def test_the_lobby_is_packed_once_until_it_changes(
+async def test_the_lobby_is_packed_once_until_it_changes(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed: list[bytes] = []
@@ -282,7 +276,7 @@ def test_the_lobby_is_packed_once_until_it_changes(
     monkeypatch.setattr("arena.server.reply._TINY_BYTES", 100)
     monkeypatch.setattr("arena.web.web._LOBBY_S", 0.0)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         plain = await house.get("/api/lobby.json")
         for _ in range(5):
             answer = await house.get("/api/lobby.json", Accept_Encoding="gzip")
@@ -296,10 +290,8 @@ def test_the_lobby_is_packed_once_until_it_changes(
             await house.get("/api/lobby.json", Accept_Encoding="gzip")
         assert len(packed) == 2
 
-    in_house(scenario)
 
-
-def test_where_the_database_is_that_fails_strangers_need_not_know(
+async def test_where_the_database_is_that_fails_strangers_need_not_know(
     tmp_path: Path, in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(store: Store, within_s: float | None = None) -> None:
@@ -307,187 +299,156 @@ def test_where_the_database_is_that_fails_strangers_need_not_know(
 
     monkeypatch.setattr(Store, "flush", fails)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         answer = await house.get("/healthz")
 
         assert answer.status == 503
         assert answer.body.count(b"\n") == 1
         assert str(tmp_path).encode() not in answer.body
 
-    in_house(scenario)
+
+async def test_a_token_that_is_wrong_is_told_in_one_line(house: House) -> None:
+    answer = await house.get("/api/lobby.json", Authorization="Bearer guessed")
+
+    assert answer.status == 401
+    assert list(json.loads(answer.body)) == ["error"]
 
 
-def test_a_token_that_is_wrong_is_told_in_one_line(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        answer = await house.get("/api/lobby.json", Authorization="Bearer guessed")
+async def test_only_get_and_head_are_answered(house: House) -> None:
+    for method in ("POST", "PUT", "DELETE"):
+        request = f"{method} /api/lobby.json HTTP/1.0\r\nHost: localhost\r\n\r\n"
+        answer = await house.sends(request.encode())
 
-        assert answer.status == 401
-        assert list(json.loads(answer.body)) == ["error"]
-
-    in_house(scenario)
+        assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_only_get_and_head_are_answered(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        for method in ("POST", "PUT", "DELETE"):
-            request = f"{method} /api/lobby.json HTTP/1.0\r\nHost: localhost\r\n\r\n"
-            answer = await house.sends(request.encode())
+async def test_a_program_that_offers_another_protocol_is_answered(house: House) -> None:
+    answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
 
-            assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
-
-    in_house(scenario)
-
-
-def test_a_program_that_offers_another_protocol_is_answered(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
-
-        assert (answer.status, answer.body) == (200, b"ok\n")
-
-    in_house(scenario)
+    assert (answer.status, answer.body) == (200, b"ok\n")
 
 
 # --- browsers ---
 
 
-def test_our_own_page_may_watch_and_play(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        for name in ("127.0.0.1", "localhost"):
-            here = {"origin": f"http://{name}:{house.port}"}
-            host = {"Host": f"{name}:{house.port}"}
-            for path in ("/watch", "/"):
-                request = (
-                    f"GET {path} HTTP/1.1\r\nHost: {host['Host']}\r\n"
-                    f"Origin: {here['origin']}\r\nUpgrade: websocket\r\n"
-                    "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-                )
-                answer = await house.sends(request.encode(), ends=True)
+async def test_our_own_page_may_watch_and_play(house: House) -> None:
+    for name in ("127.0.0.1", "localhost"):
+        here = {"origin": f"http://{name}:{house.port}"}
+        host = {"Host": f"{name}:{house.port}"}
+        for path in ("/watch", "/"):
+            request = (
+                f"GET {path} HTTP/1.1\r\nHost: {host['Host']}\r\n"
+                f"Origin: {here['origin']}\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            )
+            answer = await house.sends(request.encode(), ends=True)
 
-                assert answer.status == 101
-
-    in_house(scenario)
+            assert answer.status == 101
 
 
 @pytest.mark.parametrize("path", ["/watch", "/"])
-def test_other_pages_may_not(in_house: Run, path: str) -> None:
-    async def scenario(house: House) -> None:
-        for origin in ("http://evil.example", "null", "http://localhost:1"):
-            status, said = await house.refusal(path, Origin=origin)
+async def test_other_pages_may_not(house: House, path: str) -> None:
+    for origin in ("http://evil.example", "null", "http://localhost:1"):
+        status, said = await house.refusal(path, Origin=origin)
 
-            assert status == 403
-            assert said.startswith("expected an Origin that is this arena's own")
-            assert said.count("\n") == 1
-        assert house.viewers == 0
-        await house.still_plays()
-
-    in_house(scenario)
+        assert status == 403
+        assert said.startswith("expected an Origin that is this arena's own")
+        assert said.count("\n") == 1
+    assert house.viewers == 0
+    await house.still_plays()
 
 
-def test_a_name_that_was_made_to_point_here_is_found_out(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        evil = f"evil.example:{house.port}"
-        request = (
-            f"GET /watch HTTP/1.1\r\nHost: {evil}\r\nOrigin: http://{evil}\r\n"
-            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        )
+async def test_a_name_that_was_made_to_point_here_is_found_out(house: House) -> None:
+    evil = f"evil.example:{house.port}"
+    request = (
+        f"GET /watch HTTP/1.1\r\nHost: {evil}\r\nOrigin: http://{evil}\r\n"
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
 
-        assert (await house.sends(request.encode())).status == 403
-        assert (await house.get("/api/lobby.json", Host=evil)).status == 403
-
-    in_house(scenario)
+    assert (await house.sends(request.encode())).status == 403
+    assert (await house.get("/api/lobby.json", Host=evil)).status == 403
 
 
-def test_a_proxy_that_was_named_may(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with house.viewer(origin="https://arena.example.org") as viewer:
-            await viewer.send('{"type":"watch","topic":"lobby"}')
+async def test_a_proxy_that_was_named_may(in_house: Run) -> None:
+    async with (
+        in_house(origins=("https://arena.example.org",)) as house,
+        house.viewer(origin="https://arena.example.org") as viewer,
+    ):
+        await viewer.send('{"type":"watch","topic":"lobby"}')
 
-            assert (await heard(viewer))["type"] == "lobby"
-
-    in_house(scenario, origins=("https://arena.example.org",))
+        assert (await heard(viewer))["type"] == "lobby"
 
 
 # --- viewers ---
 
 
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
-def test_a_viewer_sees_the_lobby_and_matches_and_is_told_when_the_arena_closes(
+async def test_a_viewer_sees_the_lobby_and_matches_and_is_told_when_the_arena_closes(
     in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
 ) -> None:
-    async def scenario(house: House) -> None:
-        async with (
-            house.bot("ann") as ann,
-            house.bot("ben") as ben,
-            house.viewer() as viewer,
-        ):
-            await viewer.send('{"type":"watch","topic":"lobby"}')
-            lobby = await heard(viewer)
-            table = house.open("ace_king_queen", "ann", "ben", hands=4)
-            watch = {"type": "watch", "topic": "match", "match": table.id}
-            await viewer.send(json.dumps(watch))
-            await asyncio.gather(ann.play(), ben.play())
-            seen = []
-            while "gone" not in seen:
-                kind = (await heard(viewer))["type"]
-                if kind != "lobby":  # another one may have been on its way
-                    seen.append(kind)
-            await house.gateway.close()
-
-            assert lobby["type"] == "lobby"
-            assert {bot["name"] for bot in lobby["bots"]} == {"ann", "ben"}
-            assert seen[0] == "scene"
-            assert await ended(viewer) == 1000
-
     tls = request.getfixturevalue("files") if is_encrypted else None
-    in_house(scenario, tls=tls)
+    async with (
+        in_house(tls=tls) as house,
+        house.bot("ann") as ann,
+        house.bot("ben") as ben,
+        house.viewer() as viewer,
+    ):
+        await viewer.send('{"type":"watch","topic":"lobby"}')
+        lobby = await heard(viewer)
+        table = house.open("ace_king_queen", "ann", "ben", hands=4)
+        watch = {"type": "watch", "topic": "match", "match": table.id}
+        await viewer.send(json.dumps(watch))
+        await asyncio.gather(ann.play(), ben.play())
+        seen = []
+        while "gone" not in seen:
+            kind = (await heard(viewer))["type"]
+            if kind != "lobby":  # another one may have been on its way
+                seen.append(kind)
+        await house.gateway.close()
+
+        assert lobby["type"] == "lobby"
+        assert {bot["name"] for bot in lobby["bots"]} == {"ann", "ben"}
+        assert seen[0] == "scene"
+        assert await ended(viewer) == 1000
 
 
-def test_a_viewer_is_no_bot_and_a_bot_no_viewer(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
+async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: House) -> None:
+    async with house.viewer() as viewer:
+        await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
+
+        assert (await heard(viewer))["code"] == "malformed"
+        assert await ended(viewer) == 1002
+    async with house.viewer("/") as bot:
+        await bot.send('{"type":"watch","topic":"lobby"}')
+
+        assert (await heard(bot))["type"] == "refused"
+
+
+async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(house: House) -> None:
+    for word in (
+        '{"type":"watch","topic":"lobby","token":"guessed"}',
+        '{"type":"instruct","action":"stop","token":"guessed","protocol":1}',
+    ):
         async with house.viewer() as viewer:
-            await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
+            await viewer.send(word)
 
-            assert (await heard(viewer))["code"] == "malformed"
-            assert await ended(viewer) == 1002
-        async with house.viewer("/") as bot:
-            await bot.send('{"type":"watch","topic":"lobby"}')
-
-            assert (await heard(bot))["type"] == "refused"
-
-    in_house(scenario)
+            assert (await heard(viewer))["code"] == "token"
+            assert await ended(viewer) == 4001
 
 
-def test_a_viewer_with_a_wrong_token_is_refused_and_closed(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        for word in (
-            '{"type":"watch","topic":"lobby","token":"guessed"}',
-            '{"type":"instruct","action":"stop","token":"guessed","protocol":1}',
-        ):
-            async with house.viewer() as viewer:
-                await viewer.send(word)
+async def test_a_token_that_is_revoked_shows_nothing_more(house: House) -> None:
+    access = Access(revision=1, instructors={hashed("hers"): "Eva"})
+    house.gateway.roster_changed(access)
+    async with house.viewer() as hers, house.viewer() as anybody:
+        await hers.send('{"type":"watch","topic":"lobby","token":"hers"}')
+        await anybody.send('{"type":"watch","topic":"lobby"}')
+        await asyncio.gather(heard(hers), heard(anybody))
+        house.gateway.roster_changed(Access(revision=2))
 
-                assert (await heard(viewer))["code"] == "token"
-                assert await ended(viewer) == 4001
-
-    in_house(scenario)
-
-
-def test_a_token_that_is_revoked_shows_nothing_more(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        access = Access(revision=1, instructors={hashed("hers"): "Eva"})
-        house.gateway.roster_changed(access)
-        async with house.viewer() as hers, house.viewer() as anybody:
-            await hers.send('{"type":"watch","topic":"lobby","token":"hers"}')
-            await anybody.send('{"type":"watch","topic":"lobby"}')
-            await asyncio.gather(heard(hers), heard(anybody))
-            house.gateway.roster_changed(Access(revision=2))
-
-            assert await ended(hers) == 4001
-            assert anybody.close_code is None
-
-    in_house(scenario)
+        assert await ended(hers) == 4001
+        assert anybody.close_code is None
 
 
 @pytest.mark.parametrize(
@@ -495,35 +456,29 @@ def test_a_token_that_is_revoked_shows_nothing_more(in_house: Run) -> None:
     ["nonsense", b"\x80", '{"type":"watch"}', "x" * 70_000, '{"type":"unwatch"}' * 2],
     ids=["text", "binary", "half", "large", "two"],
 )
-def test_nonsense_is_the_end_of_a_viewer_only(
-    in_house: Run, frame: str | bytes
+async def test_nonsense_is_the_end_of_a_viewer_only(
+    house: House, frame: str | bytes
 ) -> None:
-    async def scenario(house: House) -> None:
-        async with house.viewer() as viewer:
-            await viewer.send(frame)
+    async with house.viewer() as viewer:
+        await viewer.send(frame)
 
-            assert await ended(viewer) in (1002, 1009)
-        await house.still_plays()
-
-    in_house(scenario)
+        assert await ended(viewer) in (1002, 1009)
+    await house.still_plays()
 
 
-def test_a_viewer_that_floods_is_closed(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with house.viewer() as viewer:
-            with suppress(ConnectionClosed):
-                for _ in range(1000):
-                    await viewer.send('{"type":"unwatch"}')
+async def test_a_viewer_that_floods_is_closed(house: House) -> None:
+    async with house.viewer() as viewer:
+        with suppress(ConnectionClosed):
+            for _ in range(1000):
+                await viewer.send('{"type":"unwatch"}')
 
-            assert await ended(viewer) == 1002
-        await house.still_plays()
-
-    in_house(scenario)
+        assert await ended(viewer) == 1002
+    await house.still_plays()
 
 
 @pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
-def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
-    in_house: Run, monkeypatch: pytest.MonkeyPatch, frame: bytes
+async def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
+    house: House, monkeypatch: pytest.MonkeyPatch, frame: bytes
 ) -> None:
     read: list[int] = []
     reads = Connection.buffer_updated
@@ -532,25 +487,22 @@ def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
         read.append(nbytes)
         reads(connection, nbytes)
 
-    async def scenario(house: House) -> None:
-        _, writer = await opened(house)
-        monkeypatch.setattr(Connection, "buffer_updated", counting)
-        with suppress(ConnectionError):
-            while house.viewers:
-                writer.write(frame * 1000)
-                await writer.drain()
-        writer.transport.abort()
+    _, writer = await opened(house)
+    monkeypatch.setattr(Connection, "buffer_updated", counting)
+    with suppress(ConnectionError):
+        while house.viewers:
+            writer.write(frame * 1000)
+            await writer.drain()
+    writer.transport.abort()
 
-        assert sum(read) <= 64 * 1024
-        await house.still_plays()
-
-    in_house(scenario)
+    assert sum(read) <= 64 * 1024
+    await house.still_plays()
 
 
-def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
+async def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
     limits = msgspec.structs.replace(LIMITS, strangers=2)
 
-    async def scenario(house: House) -> None:
+    async with in_house(limits=limits) as house:
         async with AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(house.viewer())
@@ -558,8 +510,6 @@ def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
             assert len(house.gateway.reception.strangers) == 0
             assert house.viewers == 5
         await house.still_plays()
-
-    in_house(scenario, limits=limits)
 
 
 async def opened(
@@ -583,35 +533,32 @@ async def deaf(house: House) -> asyncio.StreamWriter:
     return writer
 
 
-def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
-    in_house: Run,
+async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
+    house: House,
 ) -> None:
-    async def scenario(house: House) -> None:
-        writer = await deaf(house)
-        assert isinstance(house.host.web, Web)
-        [watcher] = house.host.web._viewers._watchers.values()
-        most = 0
-        while house.viewers:
-            watcher.send(b'"' + b"x" * 100_000 + b'"')
-            transport = watcher.connection._transport  # type: ignore[attr-defined]
-            if transport is not None:
-                most = max(most, transport.get_write_buffer_size())
-            await asyncio.sleep(0)
+    writer = await deaf(house)
+    assert isinstance(house.host.web, Web)
+    [watcher] = house.host.web._viewers._watchers.values()
+    most = 0
+    while house.viewers:
+        watcher.send(b'"' + b"x" * 100_000 + b'"')
+        transport = watcher.connection._transport  # type: ignore[attr-defined]
+        if transport is not None:
+            most = max(most, transport.get_write_buffer_size())
+        await asyncio.sleep(0)
 
-        assert most <= 512 * 1024
-        await house.still_plays()
-        writer.transport.abort()
-
-    in_house(scenario)
+    assert most <= 512 * 1024
+    await house.still_plays()
+    writer.transport.abort()
 
 
-def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
+async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arena.web.viewer_socket, "_BEHIND_S", 0.1)
     monkeypatch.setattr(arena.web.viewer_socket, "_LOOK_S", 0.05)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         writer = await deaf(house)
         assert isinstance(house.host.web, Web)
         [watcher] = house.host.web._viewers._watchers.values()
@@ -623,60 +570,49 @@ def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
         await house.still_plays()
         writer.transport.abort()
 
-    in_house(scenario)
-
 
 # --- rogues ---
 
 
 @pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
-def test_what_follows_the_last_request_means_nothing(
-    in_house: Run, more: bytes
+async def test_what_follows_the_last_request_means_nothing(
+    house: House, more: bytes
 ) -> None:
-    async def scenario(house: House) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
-        writer.write(b"GET /api/competitions.json HTTP/1.0\r\nHost: localhost\r\n\r\n")
-        while not house.visitors:
-            await asyncio.sleep(0)
-        writer.write(more)
-        said = b""
-        with suppress(ConnectionError):
-            said = await reader.read(100)
-        writer.close()
+    reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
+    writer.write(b"GET /api/competitions.json HTTP/1.0\r\nHost: localhost\r\n\r\n")
+    while not house.visitors:
+        await asyncio.sleep(0)
+    writer.write(more)
+    said = b""
+    with suppress(ConnectionError):
+        said = await reader.read(100)
+    writer.close()
 
-        assert said[:12] in ({b"HTTP/1.1 200"} if not more else {b"", b"HTTP/1.1 200"})
-        await house.emptied()
-
-    in_house(scenario)
+    assert said[:12] in ({b"HTTP/1.1 200"} if not more else {b"", b"HTTP/1.1 200"})
+    await house.emptied()
 
 
 @pytest.mark.parametrize("path", ["/", "/api/competitions.json"])
-def test_who_says_that_it_will_say_no_more_gets_its_answer(
-    in_house: Run, path: str
+async def test_who_says_that_it_will_say_no_more_gets_its_answer(
+    house: House, path: str
 ) -> None:
-    async def scenario(house: House) -> None:
-        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        answer = await house.sends(request, ends=True)
+    request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    answer = await house.sends(request, ends=True)
 
-        assert answer.status == 200
-        assert len(answer.body) == int(answer.headers["Content-Length"])
-        await house.emptied()
-
-    in_house(scenario)
+    assert answer.status == 200
+    assert len(answer.body) == int(answer.headers["Content-Length"])
+    await house.emptied()
 
 
-def test_who_is_gone_before_its_answer_harms_nothing(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        for _ in range(BIG):
-            _, writer = await asyncio.open_connection("127.0.0.1", house.port)
-            writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: x\r\n\r\n")
-            await asyncio.sleep(0)
-            writer.transport.abort()
-        await house.emptied()
+async def test_who_is_gone_before_its_answer_harms_nothing(house: House) -> None:
+    for _ in range(BIG):
+        _, writer = await asyncio.open_connection("127.0.0.1", house.port)
+        writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0)
+        writer.transport.abort()
+    await house.emptied()
 
-        assert (await house.get("/api/competitions.json")).status == 200
-
-    in_house(scenario)
+    assert (await house.get("/api/competitions.json")).status == 200
 
 
 def completed(house: House) -> set[str]:
@@ -707,61 +643,50 @@ async def floods(house: House, asks: Callable[[], Coroutine[Any, Any, object]]) 
 @pytest.mark.parametrize(
     "path", ["/", "/api/lobby.json", "/api/competitions.json", "/docs/?q=card"]
 )
-def test_a_flood_of_requests_harms_no_match(in_house: Run, path: str) -> None:
-    async def scenario(house: House) -> None:
-        await floods(house, lambda: house.get(path))
-
-    in_house(scenario)
+async def test_a_flood_of_requests_harms_no_match(house: House, path: str) -> None:
+    await floods(house, lambda: house.get(path))
 
 
-def test_whoever_asks_without_end_is_put_off_and_others_play(
+async def test_whoever_asks_without_end_is_put_off_and_others_play(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._ASKS", 100)
     monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         await floods(house, lambda: house.get("/"))
 
         assert house.gateway.reception.strangers._is_failing("127.0.0.1")
 
-    in_house(scenario)
+
+async def test_a_flood_of_viewers_harms_no_match(house: House) -> None:
+    async def watches() -> None:
+        async with house.viewer() as viewer:
+            for _ in range(5):
+                await viewer.send('{"type":"watch","topic":"lobby"}')
+                await heard(viewer)
+
+    await floods(house, watches)
 
 
-def test_a_flood_of_viewers_harms_no_match(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async def watches() -> None:
-            async with house.viewer() as viewer:
-                for _ in range(5):
-                    await viewer.send('{"type":"watch","topic":"lobby"}')
-                    await heard(viewer)
-
-        await floods(house, watches)
-
-    in_house(scenario)
-
-
-def test_those_who_guess_tokens_stand_in_line_and_good_ones_get_in(
-    in_house: Run,
+async def test_those_who_guess_tokens_stand_in_line_and_good_ones_get_in(
+    house: House,
 ) -> None:
-    async def scenario(house: House) -> None:
-        async def guesses() -> None:
-            await house.get("/api/lobby.json", Authorization="Bearer guessed")
+    async def guesses() -> None:
+        await house.get("/api/lobby.json", Authorization="Bearer guessed")
 
-        await floods(house, guesses)
-        strangers = house.gateway.reception.strangers
+    await floods(house, guesses)
+    strangers = house.gateway.reception.strangers
 
-        assert strangers._is_failing("127.0.0.1")
-
-    in_house(scenario)
+    assert strangers._is_failing("127.0.0.1")
 
 
-def test_there_is_an_end_to_visitors_that_do_not_read(
+async def test_there_is_an_end_to_visitors_that_do_not_read(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.visitors._MOST", 10)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         writers = []
         for _ in range(30):
             _, writer = await asyncio.open_connection("127.0.0.1", house.port)
@@ -774,8 +699,6 @@ def test_there_is_an_end_to_visitors_that_do_not_read(
         assert (await house.get("/")).status == 200
         for writer in writers:
             writer.transport.abort()
-
-    in_house(scenario)
 
 
 # --- one connection for many requests ---
@@ -827,10 +750,11 @@ def idle(house: House) -> int:
 
 
 @pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "tls"])
-def test_many_requests_come_over_one_connection(
+async def test_many_requests_come_over_one_connection(
     in_house: Run, is_encrypted: bool, request: pytest.FixtureRequest
 ) -> None:
-    async def scenario(house: House) -> None:
+    tls = request.getfixturevalue("files") if is_encrypted else None
+    async with in_house(tls=tls) as house:
         async with peer(house) as one:
             page = await one.gets("/")
             wanted = re.findall(r'"([^"]*static/[^"]+)"', page.body.decode())
@@ -851,114 +775,98 @@ def test_many_requests_come_over_one_connection(
 
         assert idle(house) == 0
 
-    tls = request.getfixturevalue("files") if is_encrypted else None
-    in_house(scenario, tls=tls)
-
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_requests_that_come_at_once_are_answered_in_order(
-    in_house: Run, ends: bool
+async def test_requests_that_come_at_once_are_answered_in_order(
+    house: House, ends: bool
 ) -> None:
-    async def scenario(house: House) -> None:
-        async with peer(house) as one:
-            paths = ["/api/competitions.json", "/healthz", "/nothing", "/metrics"] * 50
-            for path in paths:
-                one.asks(path)
-            if ends:
-                one.writer.write_eof()
-            kinds = {"/nothing": 404}
-            for path in paths:
-                answer = await one.hears()
-                assert answer.status == kinds.get(path, 200)
-                assert (answer.body == b"ok\n") is (path == "/healthz")
-            if ends:
-                assert await one.reader.read() == b""
-        await house.emptied()
-        await house.still_plays()
-
-    in_house(scenario)
-
-
-def test_head_is_answered_like_get_without_the_body(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with peer(house) as one:
-            for path in (
-                *("/", "/api/lobby.json", "/api/competitions.json", "/healthz"),
-                *("/docs/", "/docs/?q=bank"),
-            ):
-                head = await one.gets(path, "HEAD")
-                got = await one.gets(path)
-                head.headers.pop("Date")
-                got.headers.pop("Date")
-                # The lobby's document has a clock in it.
-                assert (head.status, head.headers.keys()) == (200, got.headers.keys())
-                assert (
-                    head.headers["ETag"] == got.headers["ETag"]
-                    if ("ETag" in got.headers)
-                    else True
-                )
-                assert int(head.headers["Content-Length"]) > 0
-
-    in_house(scenario)
-
-
-def test_a_request_with_a_body_is_refused_in_one_line(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with peer(house) as one:
-            await one.gets("/healthz")
-            one.asks("/healthz", "POST", Content_Length="5")
-            one.writer.write(b"hello")
+    async with peer(house) as one:
+        paths = ["/api/competitions.json", "/healthz", "/nothing", "/metrics"] * 50
+        for path in paths:
+            one.asks(path)
+        if ends:
+            one.writer.write_eof()
+        kinds = {"/nothing": 404}
+        for path in paths:
             answer = await one.hears()
-
-            assert (answer.status, answer.body.count(b"\n")) == (400, 1)
-            assert b"without a body" in answer.body
-            assert answer.headers["Connection"] == "close"
+            assert answer.status == kinds.get(path, 200)
+            assert (answer.body == b"ok\n") is (path == "/healthz")
+        if ends:
             assert await one.reader.read() == b""
-
-    in_house(scenario)
-
-
-def test_a_request_in_pieces_after_another_is_answered(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with peer(house) as one:
-            whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            one.writer.write(whole + whole[:10])
-            await one.hears()
-            for byte in whole[10:]:
-                one.writer.write(bytes([byte]))
-                await asyncio.sleep(0)
-
-            assert (await one.hears()).body == b"ok\n"
-
-    in_house(scenario)
+    await house.emptied()
+    await house.still_plays()
 
 
-def test_a_connection_that_has_fetched_may_become_a_websocket(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async with peer(house) as one:
-            await one.gets("/healthz")
-            one.writer.write(
-                b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-                b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-                b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-                b"\x81\xa0\0\0\0\0" + b'{"type":"watch","topic":"lobby"}'
+async def test_head_is_answered_like_get_without_the_body(house: House) -> None:
+    async with peer(house) as one:
+        for path in (
+            *("/", "/api/lobby.json", "/api/competitions.json", "/healthz"),
+            *("/docs/", "/docs/?q=bank"),
+        ):
+            head = await one.gets(path, "HEAD")
+            got = await one.gets(path)
+            head.headers.pop("Date")
+            got.headers.pop("Date")
+            # The lobby's document has a clock in it.
+            assert (head.status, head.headers.keys()) == (200, got.headers.keys())
+            assert (
+                head.headers["ETag"] == got.headers["ETag"]
+                if ("ETag" in got.headers)
+                else True
             )
-            answer = await one.hears()
-            frame = await one.reader.readuntil(b'"type":"lobby"')
-
-            assert (answer.status, frame[0]) == (101, 0x81)
-            assert (house.viewers, idle(house)) == (1, 0)
-
-    in_house(scenario)
+            assert int(head.headers["Content-Length"]) > 0
 
 
-def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
+async def test_a_request_with_a_body_is_refused_in_one_line(house: House) -> None:
+    async with peer(house) as one:
+        await one.gets("/healthz")
+        one.asks("/healthz", "POST", Content_Length="5")
+        one.writer.write(b"hello")
+        answer = await one.hears()
+
+        assert (answer.status, answer.body.count(b"\n")) == (400, 1)
+        assert b"without a body" in answer.body
+        assert answer.headers["Connection"] == "close"
+        assert await one.reader.read() == b""
+
+
+async def test_a_request_in_pieces_after_another_is_answered(house: House) -> None:
+    async with peer(house) as one:
+        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        one.writer.write(whole + whole[:10])
+        await one.hears()
+        for byte in whole[10:]:
+            one.writer.write(bytes([byte]))
+            await asyncio.sleep(0)
+
+        assert (await one.hears()).body == b"ok\n"
+
+
+async def test_a_connection_that_has_fetched_may_become_a_websocket(
+    house: House,
+) -> None:
+    async with peer(house) as one:
+        await one.gets("/healthz")
+        one.writer.write(
+            b"GET /watch HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            b"\x81\xa0\0\0\0\0" + b'{"type":"watch","topic":"lobby"}'
+        )
+        answer = await one.hears()
+        frame = await one.reader.readuntil(b'"type":"lobby"')
+
+        assert (answer.status, frame[0]) == (101, 0x81)
+        assert (house.viewers, idle(house)) == (1, 0)
+
+
+async def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
     in_house: Run, files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.01)
     size = 16_000_000
 
-    async def scenario(house: House) -> None:
+    async with in_house(tls=files) as house:
         async with peer(house) as one:
             assert isinstance(house.host.web, Web)
             monkeypatch.setattr(
@@ -977,37 +885,35 @@ def test_an_encrypted_answer_that_is_not_read_is_not_forgotten(
             assert await one.reader.read() == b""  # now it was idle
         await house.emptied()
 
-    in_house(scenario, tls=files)
 
-
-def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
+async def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.visitors._MOST_IDLE_NEAR", 5)
 
-    async def scenario(house: House) -> None:
-        async with AsyncExitStack() as stack:
-            there = []
-            for _ in range(8):
-                one = await stack.enter_async_context(peer(house))
-                await one.gets("/healthz")
-                there.append(one)
-            gone = [await one.reader.read() for one in there[:3]]
+    async with (
+        in_house(limits=msgspec.structs.replace(LIMITS, strangers=2)) as house,
+        AsyncExitStack() as stack,
+    ):
+        there = []
+        for _ in range(8):
+            one = await stack.enter_async_context(peer(house))
+            await one.gets("/healthz")
+            there.append(one)
+        gone = [await one.reader.read() for one in there[:3]]
 
-            assert gone == [b""] * 3, "those who were idle for longest"
-            assert (idle(house), len(house.gateway.reception.strangers)) == (5, 0)
-            assert (await there[3].gets("/healthz")).status == 200
-            await house.still_plays()
-
-    in_house(scenario, limits=msgspec.structs.replace(LIMITS, strangers=2))
+        assert gone == [b""] * 3, "those who were idle for longest"
+        assert (idle(house), len(house.gateway.reception.strangers)) == (5, 0)
+        assert (await there[3].gets("/healthz")).status == 200
+        await house.still_plays()
 
 
-def test_who_is_idle_for_long_is_closed(
+async def test_who_is_idle_for_long_is_closed(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.http_connection._IDLE_S", 0.05)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         async with peer(house) as one:
             await one.gets("/healthz")
 
@@ -1015,16 +921,14 @@ def test_who_is_idle_for_long_is_closed(
         await house.emptied()
         assert not house.gateway.reception.strangers._failures, "it was no failure"
 
-    in_house(scenario)
 
-
-def test_who_asks_without_end_over_one_connection_stands_in_line(
+async def test_who_asks_without_end_over_one_connection_stands_in_line(
     in_house: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._ASKS", 100)
     monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
 
-    async def scenario(house: House) -> None:
+    async with in_house() as house:
         strangers = house.gateway.reception.strangers
         async with house.bot("ann") as ann, peer(house) as one:
             for _ in range(111):
@@ -1040,52 +944,44 @@ def test_who_asks_without_end_over_one_connection_stands_in_line(
             await one.hears()  # in its turn
             await ann.play()
 
-    in_house(scenario)
 
-
-def test_pipelined_floods_harm_no_match(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
-        async def asks() -> None:
-            async with peer(house) as one:
-                for _ in range(200):
-                    one.asks("/api/lobby.json")
-                for _ in range(200):
-                    await one.hears()
-
-        await floods(house, asks)
-
-    in_house(scenario)
-
-
-def test_who_asks_on_and_reads_nothing_is_not_answered_on(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
+async def test_pipelined_floods_harm_no_match(house: House) -> None:
+    async def asks() -> None:
         async with peer(house) as one:
-            one.writer.transport.pause_reading()  # type: ignore[attr-defined]
-            page = await house.get("/")
-            script = re.findall(r'"([^"]*lib/preact.js)"', page.body.decode())[0]
-            for _ in range(1000):
-                one.asks("/" + script.removeprefix("/"))
-            assert isinstance(house.host.web, Web)
-            before, served = -1, house.host.web._site.served
-            while served[200] > before:
-                before = served[200]
-                await asyncio.sleep(0.2)
+            for _ in range(200):
+                one.asks("/api/lobby.json")
+            for _ in range(200):
+                await one.hears()
 
-            assert before < 900
-            waiting = (
-                connection._transport.get_write_buffer_size()  # type: ignore[attr-defined]
-                for connection in house.gateway._connections
-            )
-            assert sum(waiting) < 200_000
+    await floods(house, asks)
 
-    in_house(scenario)
+
+async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: House) -> None:
+    async with peer(house) as one:
+        one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        page = await house.get("/")
+        script = re.findall(r'"([^"]*lib/preact.js)"', page.body.decode())[0]
+        for _ in range(1000):
+            one.asks("/" + script.removeprefix("/"))
+        assert isinstance(house.host.web, Web)
+        before, served = -1, house.host.web._site.served
+        while served[200] > before:
+            before = served[200]
+            await asyncio.sleep(0.2)
+
+        assert before < 900
+        waiting = (
+            connection._transport.get_write_buffer_size()  # type: ignore[attr-defined]
+            for connection in house.gateway._connections
+        )
+        assert sum(waiting) < 200_000
 
 
 # --- below a path ---
 
 
-def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
+async def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None:
+    async with in_house(base_path="/arena/") as house:
         page = await house.get("/arena/")
         named = re.findall(r'(?:href|src)="([^"]+)"', page.body.decode())
         documents = ("docs/", "docs/bots/README.md", "docs/?q=bank")
@@ -1107,11 +1003,13 @@ def test_all_is_below_the_base_path_and_nothing_beside_it(in_house: Run) -> None
         moved = await house.get("/arena/docs")
         assert (moved.status, moved.headers["Location"]) == (307, "docs/")
 
-    in_house(scenario, base_path="/arena/")
 
-
-def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
+async def test_viewers_watch_below_the_base_path_and_bots_play_at_any(
+    in_house: Run,
+) -> None:
+    async with in_house(
+        base_path="/arena/", limits=msgspec.structs.replace(LIMITS, grace_ms=1)
+    ) as house:
         async with house.viewer("watch") as viewer:
             await viewer.send('{"type":"watch","topic":"lobby"}')
             assert (await heard(viewer))["type"] == "lobby"
@@ -1123,12 +1021,6 @@ def test_viewers_watch_below_the_base_path_and_bots_play_at_any(in_house: Run) -
                 await asyncio.sleep(0.01)
         house.url = house.url.removesuffix("/arena/")
         await house.still_plays()
-
-    in_house(
-        scenario,
-        base_path="/arena/",
-        limits=msgspec.structs.replace(LIMITS, grace_ms=1),
-    )
 
 
 @pytest.mark.parametrize("word", ["arena", "/a b/", "//", "/arena", ""])
@@ -1146,7 +1038,7 @@ def test_what_is_no_base_path_is_refused_at_once(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_arena_serve_prints_has_the_base_path_of_its_file(
+async def test_what_arena_serve_prints_has_the_base_path_of_its_file(
     start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     (tmp_path / "class.toml").write_text('[serve]\nport = 0\nbase_path = "/arena/"\n')
@@ -1156,14 +1048,14 @@ def test_what_arena_serve_prints_has_the_base_path_of_its_file(
 
     assert found
     assert page.split()[-1] == f"http://127.0.0.1:{found[1]}/arena/"
-    assert b"<html" in asyncio.run(fetched(int(found[1]), "/arena/"))
+    assert b"<html" in await fetched(int(found[1]), "/arena/")
 
 
 # --- without a page, and from the command line ---
 
 
-def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: Run) -> None:
-    async def scenario(house: House) -> None:
+async def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: Run) -> None:
+    async with in_house(page=None) as house:
         for path in ("/", "/healthz", "/api/lobby.json"):
             answer = await house.get(path)
 
@@ -1174,8 +1066,6 @@ def test_without_a_page_there_is_a_greeting_and_bots_play(in_house: Run) -> None
             await bot.send('{"type":"watch","topic":"lobby"}')
             assert (await heard(bot))["type"] == "refused"
         await house.still_plays()
-
-    in_house(scenario, page=None)
 
 
 def at(line: str) -> int:
@@ -1193,17 +1083,17 @@ async def fetched(port: int, path: str) -> bytes:
 
 
 @pytest.mark.parametrize("words", [(), ("--no-page",)])
-def test_arena_serve_has_a_page_unless_it_is_told_not_to(
+async def test_arena_serve_has_a_page_unless_it_is_told_not_to(
     start: Callable[..., StartedProgram], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     program = start("arena", "serve", "--port", "0", *words, cwd=tmp_path)
-    said = asyncio.run(fetched(at(program.until("arena at")), "/"))
+    said = await fetched(at(program.until("arena at")), "/")
 
     assert (b"<html" in said) == (not words)
     assert (b"Card Arena is running here" in said) == bool(words)
 
 
-def test_the_file_of_settings_says_so_too(
+async def test_the_file_of_settings_says_so_too(
     start: Callable[..., StartedProgram], tmp_path: Path
 ) -> None:
     file = tmp_path / "class.toml"
@@ -1211,7 +1101,7 @@ def test_the_file_of_settings_says_so_too(
         '[serve]\nport = 0\npage = false\norigin = ["https://a.example"]\ntrusted_proxy = ["127.0.0.1"]\n'
     )
     program = start("arena", "serve", "--config", "class.toml", cwd=tmp_path)
-    said = asyncio.run(fetched(at(program.until("arena at")), "/"))
+    said = await fetched(at(program.until("arena at")), "/")
 
     assert b"Card Arena is running here" in said
 
@@ -1273,15 +1163,13 @@ def test_who_says_what_the_proxy_means_is_served(
     program.until("arena at")
 
 
-def test_limits_of_bots_are_not_those_of_the_page(in_house: Run) -> None:
+async def test_limits_of_bots_are_not_those_of_the_page(in_house: Run) -> None:
     """An answer may be longer than what may wait for a bot that reads slowly."""
 
-    async def scenario(house: House) -> None:
+    async with in_house(limits=Limits(buffer_bytes=1024)) as house:
         page = await house.get("/")
         [script] = re.findall(r'"(static/[^"]+/lib/preact.js)"', page.body.decode())[:1]
         answer = await house.get(f"/{script}")
 
         assert answer.status == 200
         assert len(answer.body) == int(answer.headers["Content-Length"]) > 10_000
-
-    in_house(scenario, limits=Limits(buffer_bytes=1024))

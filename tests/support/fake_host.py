@@ -1,6 +1,6 @@
-"""Competitions without sockets or processes: the bots of a hall answer in this process, one turn of the event loop later.
+"""Competitions without sockets or processes: the bots of a host answer in this process, one turn of the event loop later.
 
-`FakeStore` stands in for the store and keeps what it is given, so that a competition can be gone on with from any row of it. `FakeHost` stands
+`FakeStore` keeps what it is given, so that a competition can be gone on with from any row of it. `FakeHost` stands
 in for the host: it passes on who comes and goes, and who is free again.
 """
 
@@ -46,7 +46,6 @@ __all__ = [
     "first_legal",
     "illegal",
     "in_time",
-    "run",
     "silent",
     "turns",
 ]
@@ -208,28 +207,28 @@ class FakeStore:
 class _RecordingListener(Listener):
     """Keeps what a competition tells, and has the others told who is free."""
 
-    def __init__(self, hall: FakeHost) -> None:
-        self._hall = hall
+    def __init__(self, host: FakeHost) -> None:
+        self._host = host
 
     def freed(self, names: Sequence[str]) -> None:
-        asyncio.get_running_loop().call_soon(self._hall.seat, names)
+        asyncio.get_running_loop().call_soon(self._host.seat, names)
 
     def ruled(self, verdict: Verdict) -> None:
-        self._hall.told.append(verdict)
+        self._host.told.append(verdict)
 
     def matched(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
-        self._hall.matched.append((ledger.id, Outcome(pairing, result)))
+        self._host.matched.append((ledger.id, Outcome(pairing, result)))
 
     def told(self, text: str) -> None:
-        self._hall.lines.append(text)
+        self._host.lines.append(text)
 
     def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
-        return (self._hall.guests | self._hall.people) - set(fillers)
+        return (self._host.guests | self._host.people) - set(fillers)
 
     def is_aside(self, name: str) -> bool:
-        return name in self._hall.people
+        return name in self._host.people
 
 
 class FakeHost:
@@ -393,15 +392,6 @@ class FakeHost:
 
     def _answer(self, bot: FakeBot, ask: Ask, value: object) -> None:
         self.house.say(bot, Answer(ask.match, ask.ask, cast(Any, value)))
-
-
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    """A test's scenario, in an event loop of its own."""
-
-    async def main() -> None:
-        await in_time(scenario())
-
-    asyncio.run(main())
 
 
 def failing(times: int) -> Any:

@@ -7,11 +7,12 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgpack  # type: ignore[import-untyped]
+import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -24,13 +25,12 @@ from protocol.messages import Limits, Verdict
 
 __all__ = [
     "LIMITS",
-    "LIMITS_NOW",
     "TIMEOUT_S",
     "GatewayArena",
     "Message",
     "RawBot",
-    "Scenario",
     "StartedProgram",
+    "in_arena",
 ]
 
 TIMEOUT_S = 20.0  # nothing here takes more than a second or two
@@ -242,12 +242,11 @@ class GatewayArena:
         self.changed()
 
 
-Scenario = Callable[[GatewayArena], Awaitable[None]]
-
-
 @asynccontextmanager
-async def _arena(limits: Limits) -> AsyncIterator[GatewayArena]:
+async def in_arena(**changed: int) -> AsyncIterator[GatewayArena]:
+    """An arena with these limits beside the usual ones."""
     loop = asyncio.get_running_loop()
+    limits = msgspec.structs.replace(LIMITS, **changed)
     arenas: list[GatewayArena] = []
     gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
     port = await gateway.open("127.0.0.1", 0)
@@ -257,9 +256,6 @@ async def _arena(limits: Limits) -> AsyncIterator[GatewayArena]:
     finally:
         await gateway.close()
         await asyncio.sleep(0)  # what the last connections have set off
-
-
-LIMITS_NOW = {name: getattr(LIMITS, name) for name in LIMITS.__struct_fields__}
 
 
 class StartedProgram:

@@ -150,7 +150,7 @@ class InMemoryBot:
         return self.random.randint(legal["min"], legal["max"])
 
 
-def check(
+async def check(
     memory: InMemoryBot,
     *,
     rounds: int = 20,
@@ -190,4 +190,4 @@ def check(
             on_progress=on_progress,
         )
 
-    return asyncio.run(main()), told
+    return await main(), told

@@ -23,7 +23,7 @@ from arena.storage.store import Competition as Written
 from arena.storage.store import Played, State, Store
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
-from tests.support.fake_host import FakeHost, first_legal, in_time, run, silent, turns
+from tests.support.fake_host import FakeHost, first_legal, in_time, silent, turns
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Arena:
-    """A host with a hall's competitions, and a store with a hall's book."""
+    """A host with the competitions of a fake one, and its store."""
 
-    def __init__(self, hall: FakeHost) -> None:
-        self.hall = hall
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
         self.written: dict[str, Written] = {}
         self.restored: list[str] = []
         self.reopened: list[Competition] = []
@@ -59,7 +59,7 @@ class Arena:
         return self
 
     def spelled(self, name: str) -> str:
-        return self.hall.players.spellings.of(name)
+        return self.host.players.spellings.of(name)
 
     def says(self, action: Action, **about: Any) -> Done:
         """Eva says it."""
@@ -84,23 +84,23 @@ class Arena:
 
     def state(self) -> object:
         return (
-            len(self.hall.book.acts),
-            len(self.hall.book.rows),
-            [row.counts for row in self.hall.book.rows],
-            [(one.id, one.progress.state) for one in self.hall.competitions],
+            len(self.host.book.acts),
+            len(self.host.book.rows),
+            [row.counts for row in self.host.book.rows],
+            [(one.id, one.progress.state) for one in self.host.competitions],
         )
 
     # --- as a host ---
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
-        return tuple(one for one in self.hall.competitions if not one.is_over)
+        return tuple(one for one in self.host.competitions if not one.is_over)
 
     async def start(self, name: str, **about: Any) -> Competition:
-        if not self.hall.competitions:
+        if not self.host.competitions:
             raise UsageError("expected at least 2 connected bots")
         self.started.append((name, about))
-        return self.hall.competition
+        return self.host.competition
 
     def awaiting(self, name: str) -> str | None:
         return None
@@ -120,13 +120,13 @@ class Arena:
         )
 
     def acted(self, act: Any) -> None:
-        self.hall.book.acted(act)
+        self.host.book.acted(act)
 
     def restore(self, competition: Competition) -> None:
         self.restored.append(competition.id)
 
     def ledger_of(self, written: Written) -> Ledger:
-        book = self.hall.book
+        book = self.host.book
         return Ledger(
             written.id,
             written.plan,
@@ -139,7 +139,7 @@ class Arena:
     @property
     def taken(self) -> set[str]:
         """Names that are somebody's."""
-        return set(self.hall.players)
+        return set(self.host.players)
 
     def competition(self, which: Ledger | str, is_paused: bool = False) -> Any:
         """One that is to be played, as a host makes it; or what a store has of one."""
@@ -150,7 +150,7 @@ class Arena:
     # --- as a store ---
 
     def flush(self, within_s: float | None = None) -> None:
-        for one in self.hall.competitions:
+        for one in self.host.competitions:
             self.written[one.id] = Written(
                 id=one.id,
                 plan=one.plan,
@@ -165,18 +165,18 @@ class Arena:
         raise UsageError(f"expected the id of a competition, got {text!r}")
 
     def played(self, match: str) -> Played:
-        for row in self.hall.book.rows:
+        for row in self.host.book.rows:
             if row.id == match:
                 return row
         raise UsageError(f"expected the id of a match in x.db, got {match!r}")
 
 
-async def two(hall: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
+async def two(host: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
     """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
-    hall.come("ann", "ben", plays=silent, tables=2)
+    host.come("ann", "ben", plays=silent, tables=2)
     tasks = []
     for name, run_name in (("cup-1", "cup"), ("two", "")):
-        _, task = await hall.begin(
+        _, task = await host.begin(
             *("ann", "ben"),
             competition=name,
             run=run_name,
@@ -184,11 +184,11 @@ async def two(hall: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
             is_attended=True,
         )
         tasks.append(task)
-    return Arena(hall), tasks
+    return Arena(host), tasks
 
 
 def states(arena: Arena) -> list[State]:
-    return [one.state for one in arena.hall.competitions]
+    return [one.state for one in arena.host.competitions]
 
 
 async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
@@ -198,251 +198,212 @@ async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
         await in_time(task)
 
 
-def test_status_says_how_far_they_are_and_changes_nothing(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        done = arena.says(Action.STATUS)
+async def test_status_says_how_far_they_are_and_changes_nothing(
+    house: FakeArena,
+) -> None:
+    arena, tasks = await two(FakeHost(house))
+    done = arena.says(Action.STATUS)
 
-        assert done.text == "2 on"
-        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
-        assert arena.hall.book.acts == []
+    assert done.text == "2 on"
+    assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+    assert arena.host.book.acts == []
 
-        await end(arena, tasks)
-        assert arena.says(Action.STATUS) == Done("0 on", ())
-        arena.waiting = ("cup waits: 1 of 2 here",)
-        assert arena.says(Action.STATUS).lines == arena.waiting
-
-    run(scenario)
+    await end(arena, tasks)
+    assert arena.says(Action.STATUS) == Done("0 on", ())
+    arena.waiting = ("cup waits: 1 of 2 here",)
+    assert arena.says(Action.STATUS).lines == arena.waiting
 
 
 @pytest.mark.parametrize("meant", ["cup-1", "cup"])
-def test_one_is_meant_by_its_id_or_the_name_of_its_run(
+async def test_one_is_meant_by_its_id_or_the_name_of_its_run(
     house: FakeArena, meant: str
 ) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        done = arena.says(Action.PAUSE, competition=meant)
+    arena, tasks = await two(FakeHost(house))
+    done = arena.says(Action.PAUSE, competition=meant)
 
-        assert done.text == "paused: cup-1"
-        assert [one.state for one in done.competitions] == ["paused", "running"]
-        assert states(arena) == [State.PAUSED, State.RUNNING]
+    assert done.text == "paused: cup-1"
+    assert [one.state for one in done.competitions] == ["paused", "running"]
+    assert states(arena) == [State.PAUSED, State.RUNNING]
 
-        done = arena.says(Action.RESUME, competition=meant)
-        assert done.text == "resumed: cup-1"
-        assert states(arena) == [State.RUNNING, State.RUNNING]
-        assert [
-            (one.competition, one.who, one.what, one.at, one.text)
-            for one in arena.hall.book.acts
-        ] == [
-            ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
-            ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
-        ]
-        await end(arena, tasks)
-
-    run(scenario)
+    done = arena.says(Action.RESUME, competition=meant)
+    assert done.text == "resumed: cup-1"
+    assert states(arena) == [State.RUNNING, State.RUNNING]
+    assert [
+        (one.competition, one.who, one.what, one.at, one.text)
+        for one in arena.host.book.acts
+    ] == [
+        ("cup-1", "Eva", "pause", 1234.5, "paused by Eva"),
+        ("cup-1", "Eva", "resume", 1234.5, "resumed by Eva"),
+    ]
+    await end(arena, tasks)
 
 
-def test_without_a_name_all_are_meant(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        arena.says(Action.PAUSE, competition="two")
+async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
+    arena, tasks = await two(FakeHost(house))
+    arena.says(Action.PAUSE, competition="two")
 
-        assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
-        assert "expected a competition to be paused, none is on" in arena.refuses(
-            Action.PAUSE
-        )
-        arena.says(Action.RESUME, competition="two")
-        assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
-        assert arena.says(Action.STOP).text == "stopped: cup-1, two"
-        for task in tasks:
-            assert (await in_time(task)).state is State.STOPPED
-        stops = [one for one in arena.hall.book.acts if one.what == "stop"]
-        assert [one.competition for one in stops] == ["cup-1", "two"]
-        for action, done in (
-            (Action.PAUSE, "paused"),
-            (Action.RESUME, "resumed"),
-            (Action.STOP, "stopped"),
-        ):
-            said = arena.refuses(action)
-            assert said == f"expected a competition to be {done}, none is on"
-
-    run(scenario)
+    assert arena.says(Action.PAUSE).text == "paused: cup-1", "the other one is"
+    assert "expected a competition to be paused, none is on" in arena.refuses(
+        Action.PAUSE
+    )
+    arena.says(Action.RESUME, competition="two")
+    assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
+    assert arena.says(Action.STOP).text == "stopped: cup-1, two"
+    for task in tasks:
+        assert (await in_time(task)).state is State.STOPPED
+    stops = [one for one in arena.host.book.acts if one.what == "stop"]
+    assert [one.competition for one in stops] == ["cup-1", "two"]
+    for action, done in (
+        (Action.PAUSE, "paused"),
+        (Action.RESUME, "resumed"),
+        (Action.STOP, "stopped"),
+    ):
+        said = arena.refuses(action)
+        assert said == f"expected a competition to be {done}, none is on"
 
 
 @pytest.mark.parametrize("action", [Action.PAUSE, Action.RESUME, Action.STOP])
-def test_no_such_competition(house: FakeArena, action: Action) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
+async def test_no_such_competition(house: FakeArena, action: Action) -> None:
+    arena, tasks = await two(FakeHost(house))
 
-        said = arena.refuses(action, competition="tow")
-        assert said == "expected a competition that is on (cup-1, two), got 'tow'"
+    said = arena.refuses(action, competition="tow")
+    assert said == "expected a competition that is on (cup-1, two), got 'tow'"
 
-        await end(arena, tasks)
-        said = arena.refuses(action, competition="two")
-        assert said == "expected a competition that is on (none), got 'two'"
-
-    run(scenario)
+    await end(arena, tasks)
+    said = arena.refuses(action, competition="two")
+    assert said == "expected a competition that is on (none), got 'two'"
 
 
-def test_what_is_paused_is_not_paused_again(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        arena.says(Action.PAUSE, competition="two")
+async def test_what_is_paused_is_not_paused_again(house: FakeArena) -> None:
+    arena, tasks = await two(FakeHost(house))
+    arena.says(Action.PAUSE, competition="two")
 
-        assert "goes on, two is paused" in arena.refuses(
-            Action.PAUSE, competition="two"
-        )
-        await end(arena, tasks)
-
-    run(scenario)
+    assert "goes on, two is paused" in arena.refuses(Action.PAUSE, competition="two")
+    await end(arena, tasks)
 
 
-def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
+async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
     house: FakeArena,
 ) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
+    arena, tasks = await two(FakeHost(house))
+    why = "expected a competition that is paused, or has a match that waits after too many voids; going on: "
 
-        assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
-        assert arena.refuses(Action.RESUME, competition="two") == f"{why}two"
+    assert arena.refuses(Action.RESUME) == f"{why}cup-1, two"
+    assert arena.refuses(Action.RESUME, competition="two") == f"{why}two"
 
-        stuck, _ = arena.competitions
-        for _ in range(MOST_VOIDS):  # of an arena that fails
-            [table] = [one for one in house.conduct.tables if stuck.table(one.id)]
-            house.conduct.void(table, FAULT)
-            await turns()
-        assert not stuck.is_paused
-        assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
-        assert not stuck.is_stuck
-        await end(arena, tasks)
-
-    run(scenario)
-
-
-def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
-    house: FakeArena,
-) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        table = house.conduct.tables[1]
-        done = arena.says(Action.VOID, match=table.id)
-
-        assert done.text == f"{table.id} is void and played again in two"
-        assert arena.restored == ["two"]
-        [noted] = arena.hall.book.acts
-        assert (noted.what, noted.match, noted.text) == (
-            "void",
-            table.id,
-            "made void by Eva",
-        )
-        [row] = arena.hall.book.rows
-        assert row.result.termination.text == "made void by Eva"
-        await end(arena, tasks)
-
-    run(scenario)
-
-
-def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
-    house: FakeArena,
-) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        for name in ("ann", "ben"):
-            arena.hall.plays(name, first_legal)
-        for task in tasks:
-            await in_time(task)
-        row = arena.hall.book.rows[0]
-        done = arena.says(Action.VOID, match=row.id)
-
-        assert done.text == f"{row.id} is void; {row.competition} goes on for it"
-        [again] = arena.reopened
-        assert again.ledger.played == 0
-        assert again.ledger.id == row.competition
-        assert [one.counts for one in arena.hall.book.rows] == [False, True]
-        assert [(one.what, one.text) for one in arena.hall.book.acts] == [
-            ("void", "made void by Eva"),
-            ("void", f"goes on for {row.id}"),
-        ]
-        said = f"expected a match that counts, {row.id} is void already"
-        assert arena.refuses(Action.VOID, match=row.id) == said
-
-    run(scenario)
-
-
-def test_a_match_of_a_stopped_competition_stays(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent)
-        _, task = await hall.begin("ann", "ben", "cem")
-        arena = Arena(hall)
-        [row] = [row for row in hall.book.rows if set(row.players) == {"ann", "ben"}]
-        arena.says(Action.STOP)
-        await in_time(task)
-
-        assert arena.refuses(Action.VOID, match=row.id) == (
-            "expected a match of a competition that goes on or is finished, c is stopped"
-        )
-        assert arena.reopened == []
-
-    run(scenario)
-
-
-def test_no_such_match_and_none_at_all(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-
-        assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
-        assert arena.refuses(Action.VOID) == (
-            "expected the id of a match to be void, got none"
-        )
-        await end(arena, tasks)
-
-    run(scenario)
-
-
-def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        done = arena.says(Action.REMOVE, bot="ben", competition="cup")
-
-        assert done.text == "ben is removed from cup-1"
-        assert arena.hall.competition.is_in("ben"), "in the other"
-
-        assert arena.says(Action.REMOVE, bot="BEN").text == "ben is removed from two"
-        assert "is in a competition, got 'ben'" in arena.refuses(
-            Action.REMOVE, bot="ben"
-        )
-        for task in tasks:
-            report = await in_time(task)
-            assert [one.kind for one in report.verdicts] == [Ending.REMOVED]
-        assert [
-            (one.competition, one.bot, one.text) for one in arena.hall.book.acts
-        ] == [
-            ("cup-1", "ben", "removed by Eva"),
-            ("two", "ben", "removed by Eva"),
-        ]
-
-    run(scenario)
-
-
-def test_who_cannot_be_removed(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-
-        said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
-        assert arena.refuses(Action.REMOVE, bot="nobody") == said
-        assert arena.refuses(Action.REMOVE) == (
-            "expected the name of a bot to be removed, got none"
-        )
-        assert "(cup-1, two), got 'no'" in arena.refuses(
-            Action.REMOVE, bot="ann", competition="no"
-        )
+    stuck, _ = arena.competitions
+    for _ in range(MOST_VOIDS):  # of an arena that fails
+        [table] = [one for one in house.conduct.tables if stuck.table(one.id)]
+        house.conduct.void(table, FAULT)
         await turns()
-        await end(arena, tasks)
+    assert not stuck.is_paused
+    assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
+    assert not stuck.is_stuck
+    await end(arena, tasks)
 
-    run(scenario)
+
+async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
+    house: FakeArena,
+) -> None:
+    arena, tasks = await two(FakeHost(house))
+    table = house.conduct.tables[1]
+    done = arena.says(Action.VOID, match=table.id)
+
+    assert done.text == f"{table.id} is void and played again in two"
+    assert arena.restored == ["two"]
+    [noted] = arena.host.book.acts
+    assert (noted.what, noted.match, noted.text) == (
+        "void",
+        table.id,
+        "made void by Eva",
+    )
+    [row] = arena.host.book.rows
+    assert row.result.termination.text == "made void by Eva"
+    await end(arena, tasks)
+
+
+async def test_a_match_of_a_competition_that_is_over_is_void_and_that_goes_on(
+    house: FakeArena,
+) -> None:
+    arena, tasks = await two(FakeHost(house))
+    for name in ("ann", "ben"):
+        arena.host.plays(name, first_legal)
+    for task in tasks:
+        await in_time(task)
+    row = arena.host.book.rows[0]
+    done = arena.says(Action.VOID, match=row.id)
+
+    assert done.text == f"{row.id} is void; {row.competition} goes on for it"
+    [again] = arena.reopened
+    assert again.ledger.played == 0
+    assert again.ledger.id == row.competition
+    assert [one.counts for one in arena.host.book.rows] == [False, True]
+    assert [(one.what, one.text) for one in arena.host.book.acts] == [
+        ("void", "made void by Eva"),
+        ("void", f"goes on for {row.id}"),
+    ]
+    said = f"expected a match that counts, {row.id} is void already"
+    assert arena.refuses(Action.VOID, match=row.id) == said
+
+
+async def test_a_match_of_a_stopped_competition_stays(host: FakeHost) -> None:
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent)
+    _, task = await host.begin("ann", "ben", "cem")
+    arena = Arena(host)
+    [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
+    arena.says(Action.STOP)
+    await in_time(task)
+
+    assert arena.refuses(Action.VOID, match=row.id) == (
+        "expected a match of a competition that goes on or is finished, c is stopped"
+    )
+    assert arena.reopened == []
+
+
+async def test_no_such_match_and_none_at_all(house: FakeArena) -> None:
+    arena, tasks = await two(FakeHost(house))
+
+    assert "got 'nonsense'" in arena.refuses(Action.VOID, match="nonsense")
+    assert arena.refuses(Action.VOID) == (
+        "expected the id of a match to be void, got none"
+    )
+    await end(arena, tasks)
+
+
+async def test_a_bot_is_removed_from_all_that_it_is_in_or_from_one(
+    house: FakeArena,
+) -> None:
+    arena, tasks = await two(FakeHost(house))
+    done = arena.says(Action.REMOVE, bot="ben", competition="cup")
+
+    assert done.text == "ben is removed from cup-1"
+    assert arena.host.competition.is_in("ben"), "in the other"
+
+    assert arena.says(Action.REMOVE, bot="BEN").text == "ben is removed from two"
+    assert "is in a competition, got 'ben'" in arena.refuses(Action.REMOVE, bot="ben")
+    for task in tasks:
+        report = await in_time(task)
+        assert [one.kind for one in report.verdicts] == [Ending.REMOVED]
+    assert [(one.competition, one.bot, one.text) for one in arena.host.book.acts] == [
+        ("cup-1", "ben", "removed by Eva"),
+        ("two", "ben", "removed by Eva"),
+    ]
+
+
+async def test_who_cannot_be_removed(house: FakeArena) -> None:
+    arena, tasks = await two(FakeHost(house))
+
+    said = "expected a bot that is in a competition, got 'nobody'; one that is over has to be named"
+    assert arena.refuses(Action.REMOVE, bot="nobody") == said
+    assert arena.refuses(Action.REMOVE) == (
+        "expected the name of a bot to be removed, got none"
+    )
+    assert "(cup-1, two), got 'no'" in arena.refuses(
+        Action.REMOVE, bot="ann", competition="no"
+    )
+    await turns()
+    await end(arena, tasks)
 
 
 class Office:
@@ -477,19 +438,16 @@ class Office:
     def awaiting(self, name: str) -> str | None:
         return self.named.get(name)
 
-    def says(self, action: Action, **about: Any) -> str:
-        async def scenario() -> str:
-            done = self.instructor(Instruct(VERSION, "", action, **about), "Eva")
-            assert not isinstance(done, Done)
-            text: str = (await in_time(done)).text
-            return text
+    async def says(self, action: Action, **about: Any) -> str:
+        done = self.instructor(Instruct(VERSION, "", action, **about), "Eva")
+        assert not isinstance(done, Done)
+        text: str = (await in_time(done)).text
+        return text
 
-        return asyncio.run(scenario())
-
-    def refuses(self, action: Action, **about: Any) -> str:
+    async def refuses(self, action: Action, **about: Any) -> str:
         before = self.store.actions(), self.roster.members()
         with pytest.raises(UsageError) as caught:
-            self.says(action, **about)
+            await self.says(action, **about)
         self.store.flush()
         assert (self.store.actions(), self.roster.members()) == before
         return str(caught.value)
@@ -502,7 +460,7 @@ def office(database: str) -> Iterator[Office]:
 
 
 @pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
-def test_a_bot_is_removed_from_a_competition_that_is_over(
+async def test_a_bot_is_removed_from_a_competition_that_is_over(
     office: Office, state: State
 ) -> None:
     course = WrittenCompetition(
@@ -511,25 +469,25 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
     course.plays(1, ("ann", "ben"), (5, -5))
     course.ends(state)
 
-    said = office.says(Action.REMOVE, bot="ANN", competition="cup")
+    said = await office.says(Action.REMOVE, bot="ANN", competition="cup")
 
     assert said == f"ann is removed from {course.id}, which is over"
     office.store.flush()
     [act] = office.store.actions(course.id)
     assert (act.who, act.what, act.bot, act.at) == ("Eva", "remove", "ann", 5000.0)
     assert Results(office.store, course.id).standings[-1].name == "ann"
-    assert office.refuses(Action.REMOVE, bot="ann", competition="cup") == (
+    assert await office.refuses(Action.REMOVE, bot="ann", competition="cup") == (
         f"expected a bot that is in {course.id}, got 'ann', which is out by removed"
     )
 
 
-def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
+async def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
     office: Office,
 ) -> None:
     course = WrittenCompetition(office.store, plan(Form.LADDER, ()))
     course.plays(1, ("ann/gin", "ben"), (1, 0))
     course.ends(State.STOPPED)
-    office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
+    await office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
     office.store.flush()
 
     ben, ann = Results(office.store, course.id).standings
@@ -537,7 +495,7 @@ def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
     assert (ann.name, ann.rank) == ("ann/gin", None)
 
 
-def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
+async def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
     course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.ends()
@@ -545,105 +503,104 @@ def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
     drawn.ends()
     where = {"competition": course.id}
 
-    assert office.refuses(Action.REMOVE, bot="zoe", **where) == (
+    assert await office.refuses(Action.REMOVE, bot="zoe", **where) == (
         f"expected a bot that is in {course.id}, got 'zoe'"
     )
-    assert office.refuses(Action.REMOVE, bot="ann", **where) == (
+    assert await office.refuses(Action.REMOVE, bot="ann", **where) == (
         f"expected a bot that is in {course.id}, got 'ann', which is out by illegal"
     )
-    assert office.refuses(Action.REMOVE, bot="bot-1", competition="drawn") == (
+    assert await office.refuses(Action.REMOVE, bot="bot-1", competition="drawn") == (
         "expected a round robin, a league or a ladder, drawn is an elimination that is over: "
         "its tables were drawn by its results, so nobody can be taken out of it"
     )
 
 
-def test_somebody_gets_another_name_or_is_taken_off_the_roster(office: Office) -> None:
+async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
+    office: Office,
+) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
 
-    assert office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
-    assert office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
+    assert (
+        await office.says(Action.RENAME, bot="ANN", text=" anna ") == "ann is anna now"
+    )
+    assert (
+        await office.says(Action.UNLIST, bot="ben") == "ben is on the roster no longer"
+    )
     assert [one.name for one in office.roster.members()] == ["anna"]
     assert [
         (act.who, act.what, act.bot, act.text) for act in office.store.actions()
     ] == [("Eva", "rename", "ann", "anna"), ("Eva", "unlist", "ben", "")]
 
 
-def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
+async def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
     office.here["ann"] = "ann/gin is connected"
     office.named["ben"] = "cup"
 
     for word in ({"action": Action.UNLIST}, {"action": Action.RENAME, "text": "cem"}):
-        assert office.refuses(**word, bot="ann") == (
+        assert await office.refuses(**word, bot="ann") == (
             "expected a name that is not in use: ann/gin is connected"
         )
-        assert office.refuses(**word, bot="ben") == (
+        assert await office.refuses(**word, bot="ben") == (
             "expected a name that is not in use: it is among the players of the run cup, which is still to be played"
         )
     del office.named["ben"]
-    assert office.refuses(Action.RENAME, bot="ben", text="ann") == (
+    assert await office.refuses(Action.RENAME, bot="ben", text="ann") == (
         "expected a name that nobody has: ann/gin is connected"
     )
-    assert "on the roster, got none" in office.refuses(Action.UNLIST)
-    assert "the new name, got none" in office.refuses(Action.RENAME, bot="ben")
-    assert "on the roster, got 'zoe'" in office.refuses(Action.UNLIST, bot="zoe")
+    assert "on the roster, got none" in await office.refuses(Action.UNLIST)
+    assert "the new name, got none" in await office.refuses(Action.RENAME, bot="ben")
+    assert "on the roster, got 'zoe'" in await office.refuses(Action.UNLIST, bot="zoe")
 
 
-def test_a_competition_is_started_and_that_is_written_down(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena, tasks = await two(FakeHost(house))
-        chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
-        done = await arena.has(
-            Action.START, competition="akq", form="ladder", settings={"hands": 2}
-        )
+async def test_a_competition_is_started_and_that_is_written_down(
+    house: FakeArena,
+) -> None:
+    arena, tasks = await two(FakeHost(house))
+    chosen = {"form": "ladder", "matches": None, "settings": {"hands": 2}}
+    done = await arena.has(
+        Action.START, competition="akq", form="ladder", settings={"hands": 2}
+    )
 
-        assert done.text == "started: two"
-        assert [one.competition for one in done.competitions] == ["cup-1", "two"]
-        assert arena.started == [("akq", chosen)]
-        [noted] = arena.hall.book.acts
-        assert (noted.competition, noted.who, noted.what, noted.text) == (
-            *("two", "Eva", "start"),
-            "started by Eva",
-        )
-        await end(arena, tasks)
-
-    run(scenario)
-
-
-def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena = Arena(FakeHost(house))
-
-        assert arena.refuses(Action.START) == (
-            "expected the name of a run or of a game, got none"
-        )
-        with pytest.raises(UsageError, match="at least 2 connected bots"):
-            await arena.has(Action.START, competition="akq")
-        assert arena.hall.book.acts == []
-
-    run(scenario)
+    assert done.text == "started: two"
+    assert [one.competition for one in done.competitions] == ["cup-1", "two"]
+    assert arena.started == [("akq", chosen)]
+    [noted] = arena.host.book.acts
+    assert (noted.competition, noted.who, noted.what, noted.text) == (
+        *("two", "Eva", "start"),
+        "started by Eva",
+    )
+    await end(arena, tasks)
 
 
-def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena = Arena(FakeHost(house))
-        done = await arena.has(
-            Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
-        )
+async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
+    arena = Arena(FakeHost(house))
 
-        assert done.text == "2 new; 1 known, 1 of them changed"
-        assert done.tokens == (("Ben", "t-Ben"), ("Cem", "t-Cem"))
-        [students] = arena.imports
-        assert students[0] == Student(name="Ann", team="red")
-        assert arena.threads.isdisjoint({threading.get_ident()})
-        [noted] = arena.hall.book.acts
-        assert (noted.competition, noted.what, noted.text) == (
-            *(None, "import"),
-            "2 new; 1 known, 1 of them changed, by Eva",
-        )
-        assert "t-Ben" not in noted.text
+    assert arena.refuses(Action.START) == (
+        "expected the name of a run or of a game, got none"
+    )
+    with pytest.raises(UsageError, match="at least 2 connected bots"):
+        await arena.has(Action.START, competition="akq")
+    assert arena.host.book.acts == []
 
-    run(scenario)
+
+async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
+    arena = Arena(FakeHost(house))
+    done = await arena.has(
+        Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
+    )
+
+    assert done.text == "2 new; 1 known, 1 of them changed"
+    assert done.tokens == (("Ben", "t-Ben"), ("Cem", "t-Cem"))
+    [students] = arena.imports
+    assert students[0] == Student(name="Ann", team="red")
+    assert arena.threads.isdisjoint({threading.get_ident()})
+    [noted] = arena.host.book.acts
+    assert (noted.competition, noted.what, noted.text) == (
+        *(None, "import"),
+        "2 new; 1 known, 1 of them changed, by Eva",
+    )
+    assert "t-Ben" not in noted.text
 
 
 @pytest.mark.parametrize(
@@ -655,38 +612,27 @@ def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
         ("name\na/b\n", "roster:2: expected a name without '/'"),
     ],
 )
-def test_a_line_of_a_class_that_is_wrong_is_named(
+async def test_a_line_of_a_class_that_is_wrong_is_named(
     house: FakeArena, text: str, said: str
 ) -> None:
-    async def scenario() -> None:
-        arena = Arena(FakeHost(house))
-        with pytest.raises(UsageError) as caught:
-            await arena.has(Action.IMPORT, text=text)
+    arena = Arena(FakeHost(house))
+    with pytest.raises(UsageError) as caught:
+        await arena.has(Action.IMPORT, text=text)
 
-        assert str(caught.value).startswith(said)
-        assert (arena.imports, arena.hall.book.acts) == ([], [])
-
-    run(scenario)
+    assert str(caught.value).startswith(said)
+    assert (arena.imports, arena.host.book.acts) == ([], [])
 
 
-def test_an_import_needs_a_text(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena = Arena(FakeHost(house))
+async def test_an_import_needs_a_text(house: FakeArena) -> None:
+    arena = Arena(FakeHost(house))
 
-        assert arena.refuses(Action.IMPORT) == (
-            "expected the text of a roster, got none"
-        )
-
-    run(scenario)
+    assert arena.refuses(Action.IMPORT) == ("expected the text of a roster, got none")
 
 
-def test_the_log_is_what_was_told_lately(house: FakeArena) -> None:
-    async def scenario() -> None:
-        arena = Arena(FakeHost(house))
-        arena.told += ["one", "two"]
+async def test_the_log_is_what_was_told_lately(house: FakeArena) -> None:
+    arena = Arena(FakeHost(house))
+    arena.told += ["one", "two"]
 
-        done = arena.says(Action.LOG)
-        assert (done.lines, done.tokens) == (("one", "two"), ())
-        assert arena.hall.book.acts == []
-
-    run(scenario)
+    done = arena.says(Action.LOG)
+    assert (done.lines, done.tokens) == (("one", "two"), ())
+    assert arena.host.book.acts == []

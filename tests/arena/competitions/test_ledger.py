@@ -25,7 +25,6 @@ from tests.support.fake_host import (
     act,
     illegal,
     in_time,
-    run,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ FORMS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
 }
 
 
-def come(hall: FakeHost, names: tuple[str, ...], seed: int = 4) -> None:
+def come(host: FakeHost, names: tuple[str, ...], seed: int = 4) -> None:
     """All bots, two of which may be rogues."""
     rng = random.Random(seed)
 
@@ -51,23 +50,23 @@ def come(hall: FakeHost, names: tuple[str, ...], seed: int = 4) -> None:
 
     for name in names:
         rogue = name in ("rogue", "bot 3")
-        hall.comes(name, illegal if rogue else plays, tables=2)
+        host.comes(name, illegal if rogue else plays, tables=2)
 
 
 async def played(house: FakeArena, form: str) -> FakeHost:
     """A competition that has been played to its end."""
-    hall = FakeHost(house)
+    host = FakeHost(house)
     names, plan = FORMS[form]
-    come(hall, names)
-    await hall.play(*names, **plan)
-    return hall
+    come(host, names)
+    await host.play(*names, **plan)
+    return host
 
 
-def as_of(hall: FakeHost, count: int) -> dict[str, Any]:
+def as_of(host: FakeHost, count: int) -> dict[str, Any]:
     """What a database had when so many matches were over."""
-    rows = hall.book.rows[:count]
+    rows = host.book.rows[:count]
     ids = {row.id for row in rows}
-    verdicts = [one for one in hall.book.verdicts if one.match in ids]
+    verdicts = [one for one in host.book.verdicts if one.match in ids]
     return {"earlier": [row for row in rows if row.counts], "verdicts": verdicts}
 
 
@@ -82,178 +81,155 @@ def beyond(plan: Plan, counted: Mapping[int, Played]) -> set[int]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_after_any_match_the_rest_is_played_and_nothing_twice(
+async def test_after_any_match_the_rest_is_played_and_nothing_twice(
     house: FakeArena, form: str
 ) -> None:
-    async def scenario() -> None:
-        first = await played(house, form)
-        names, plan = FORMS[form]
-        assert len(first.book.rows) > 3
-        for count in range(len(first.book.rows) + 1):
-            before = as_of(first, count)
-            hall = FakeHost(house)
-            come(hall, names, seed=count)
-            competition = hall.compete(*names, **plan, **before)
-            report = await in_time(competition.run())
+    first = await played(house, form)
+    names, plan = FORMS[form]
+    assert len(first.book.rows) > 3
+    for count in range(len(first.book.rows) + 1):
+        before = as_of(first, count)
+        host = FakeHost(house)
+        come(host, names, seed=count)
+        competition = host.compete(*names, **plan, **before)
+        report = await in_time(competition.run())
 
-            earlier = before["earlier"]
-            rows = (*earlier, *hall.book.results())
-            numbers = [row.pairing for row in rows]
-            assert len(numbers) == len(set(numbers)) == report.played
-            assert not beyond(competition.plan, {row.pairing: row for row in rows})
-            out = {verdict.bot for verdict in report.verdicts}
-            if form == "elimination":
-                placed = [name for place in report.ranking for name in place.names]
-                assert sorted(placed) == sorted(names)
-                assert sorted(numbers) == list(range(1, len(numbers) + 1))
-            else:
-                met = Counter(
-                    frozenset(row.players)
-                    for row in rows
-                    if out.isdisjoint(row.players)
-                )
-                assert set(met.values()) == {plan.get("matches", 1)}
-                left = [name for name in names if name not in out]
-                assert set().union(*met) == set(left)
-            assert out == {"rogue", "bot 3"} & set(names)
-
-    run(scenario)
+        earlier = before["earlier"]
+        rows = (*earlier, *host.book.results())
+        numbers = [row.pairing for row in rows]
+        assert len(numbers) == len(set(numbers)) == report.played
+        assert not beyond(competition.plan, {row.pairing: row for row in rows})
+        out = {verdict.bot for verdict in report.verdicts}
+        if form == "elimination":
+            placed = [name for place in report.ranking for name in place.names]
+            assert sorted(placed) == sorted(names)
+            assert sorted(numbers) == list(range(1, len(numbers) + 1))
+        else:
+            met = Counter(
+                frozenset(row.players) for row in rows if out.isdisjoint(row.players)
+            )
+            assert set(met.values()) == {plan.get("matches", 1)}
+            left = [name for name in names if name not in out]
+            assert set().union(*met) == set(left)
+        assert out == {"rogue", "bot 3"} & set(names)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
-    house: FakeArena, form: str
+async def test_what_is_complete_is_not_played_again_and_comes_to_the_same(
+    house: FakeArena, host: FakeHost, form: str
 ) -> None:
-    async def scenario() -> None:
-        first = await played(house, form)
-        names, plan = FORMS[form]
-        report = await first.competition.run()  # nobody asks for it, but it may be
-        hall = FakeHost(house)  # in which nobody is
-        again = await hall.play(
-            *names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON
-        )
+    first = await played(house, form)
+    names, plan = FORMS[form]
+    report = await first.competition.run()  # nobody asks for it, but it may be
+    again = await host.play(
+        *names, **plan, **as_of(first, len(first.book.rows)), wait_s=SOON
+    )
 
-        assert hall.book.matches == []
-        assert again.standings == report.standings
-        assert again.cross_table == report.cross_table
-        assert again.ranking == report.ranking
-        assert again.verdicts == report.verdicts
-        assert again.played == report.played
-
-    run(scenario)
+    assert host.book.matches == []
+    assert again.standings == report.standings
+    assert again.cross_table == report.cross_table
+    assert again.ranking == report.ranking
+    assert again.verdicts == report.verdicts
+    assert again.played == report.played
 
 
-def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
+async def test_J3_the_pairings_of_an_earlier_offender_are_not_played(
+    house: FakeArena,
+    host: FakeHost,
+) -> None:
+    first = await played(house, "round robin")
+    names, plan = FORMS["round robin"]
+    [row] = [row for row in first.book.rows if row.result.termination.is_offence]
+    come(host, names)
+    report = await host.play(
+        *names, **plan, earlier=[row], verdicts=first.book.verdicts
+    )
+
+    assert not any("rogue" in players for players, _ in host.book.matches)
+    assert len(host.book.matches) == 6
+    assert report.standings[-1].name == "rogue"
+    assert report.standings[-1].eliminated == row.result.termination
+
+
+async def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
+    house: FakeArena,
+    host: FakeHost,
+) -> None:
+    first = FakeHost(house)
+    names = ("ann", "ben", "rogue")
+    come(first, names)
+    await first.play(*names, matches=4)
+    competition = host.compete(
+        *names,
+        matches=4,
+        wait_s=SOON,
+        earlier=first.book.results(),
+        verdicts=first.book.verdicts,
+    )
+    report = await in_time(competition.run())
+
+    assert not competition.progress.waits_for
+    assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
+    assert host.book.matches == []
+
+
+async def test_results_of_other_bots_are_refused_in_a_line(
+    house: FakeArena, host: FakeHost
+) -> None:
+    first = FakeHost(house)
+    come(first, ("ann", "ben"))
+    await first.play("ann", "ben")
+    come(host, ("ann", "cem"))
+    with pytest.raises(ArenaError) as caught:
+        await host.play("ann", "cem", earlier=first.book.results())
+
+    text = str(caught.value)
+    assert text.startswith("expected ")
+    assert "got " in text
+    assert "arena verify" in text
+    assert "\n" not in text
+    assert host.book.matches == []
+
+
+async def test_who_was_removed_before_the_arena_was_killed_stays_out(
     house: FakeArena,
 ) -> None:
-    async def scenario() -> None:
-        first = await played(house, "round robin")
-        names, plan = FORMS["round robin"]
-        [row] = [row for row in first.book.rows if row.result.termination.is_offence]
-        hall = FakeHost(house)
-        come(hall, names)
-        report = await hall.play(
-            *names, **plan, earlier=[row], verdicts=first.book.verdicts
-        )
+    for names, plan in (FORMS["round robin"], FORMS["elimination"]):
+        gone = names[-2]
+        host = FakeHost(house)
+        come(host, names)
+        removal = act("remove", bot=gone)
+        competition = host.compete(*names, **plan, acts=[removal])
 
-        assert not any("rogue" in players for players, _ in hall.book.matches)
-        assert len(hall.book.matches) == 6
-        assert report.standings[-1].name == "rogue"
-        assert report.standings[-1].eliminated == row.result.termination
+        assert not competition.is_in(gone)
 
-    run(scenario)
-
-
-def test_who_has_only_matches_with_an_offender_left_is_neither_awaited_nor_absent(
-    house: FakeArena,
-) -> None:
-    async def scenario() -> None:
-        first = FakeHost(house)
-        names = ("ann", "ben", "rogue")
-        come(first, names)
-        await first.play(*names, matches=4)
-        hall = FakeHost(house)  # nobody is here
-        competition = hall.compete(
-            *names,
-            matches=4,
-            wait_s=SOON,
-            earlier=first.book.results(),
-            verdicts=first.book.verdicts,
-        )
         report = await in_time(competition.run())
 
-        assert not competition.progress.waits_for
-        assert [verdict.bot for verdict in report.verdicts] == ["rogue"]
-        assert hall.book.matches == []
-
-    run(scenario)
-
-
-def test_results_of_other_bots_are_refused_in_a_line(house: FakeArena) -> None:
-    async def scenario() -> None:
-        first = FakeHost(house)
-        come(first, ("ann", "ben"))
-        await first.play("ann", "ben")
-        hall = FakeHost(house)
-        come(hall, ("ann", "cem"))
-        with pytest.raises(ArenaError) as caught:
-            await hall.play("ann", "cem", earlier=first.book.results())
-
-        text = str(caught.value)
-        assert text.startswith("expected ")
-        assert "got " in text
-        assert "arena verify" in text
-        assert "\n" not in text
-        assert hall.book.matches == []
-
-    run(scenario)
+        met = [players for players, result in host.book.matches if gone in players]
+        offences = [
+            result.termination
+            for players, result in host.book.matches
+            if gone in players
+        ]
+        if plan.get("game") == "high_low":
+            assert len(met) == 1
+            assert offences[0].kind is Ending.REMOVED
+        else:
+            assert met == []
+            ended = {row.name: row.eliminated for row in report.standings}
+            assert ended[gone] == Termination(Ending.REMOVED, None, "remove by Eva")
 
 
-def test_who_was_removed_before_the_arena_was_killed_stays_out(
+async def test_time_that_is_left_goes_by_the_matches_since_the_restart(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        for names, plan in (FORMS["round robin"], FORMS["elimination"]):
-            gone = names[-2]
-            hall = FakeHost(house)
-            come(hall, names)
-            removal = act("remove", bot=gone)
-            competition = hall.compete(*names, **plan, acts=[removal])
+    first = await played(house, "with itself")
+    names, plan = FORMS["with itself"]
+    competition = host.compete(*names, **plan, **as_of(first, 3))
 
-            assert not competition.is_in(gone)
-
-            report = await in_time(competition.run())
-
-            met = [players for players, result in hall.book.matches if gone in players]
-            offences = [
-                result.termination
-                for players, result in hall.book.matches
-                if gone in players
-            ]
-            if plan.get("game") == "high_low":
-                assert len(met) == 1
-                assert offences[0].kind is Ending.REMOVED
-            else:
-                assert met == []
-                ended = {row.name: row.eliminated for row in report.standings}
-                assert ended[gone] == Termination(Ending.REMOVED, None, "remove by Eva")
-
-    run(scenario)
-
-
-def test_time_that_is_left_goes_by_the_matches_since_the_restart(
-    house: FakeArena,
-) -> None:
-    async def scenario() -> None:
-        first = await played(house, "with itself")
-        hall = FakeHost(house)
-        names, plan = FORMS["with itself"]
-        competition = hall.compete(*names, **plan, **as_of(first, 3))
-
-        assert competition.played == 3
-        assert competition.progress.left_s is None
-
-    run(scenario)
+    assert competition.played == 3
+    assert competition.progress.left_s is None
 
 
 # --- what is taken back ---
@@ -381,22 +357,19 @@ def test_on_a_ladder_an_offence_is_a_loss_and_who_was_removed_is_struck(
     assert written.book.cross_table == {}
 
 
-def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
+async def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
     house: FakeArena,
 ) -> None:
-    async def scenario() -> None:
-        first = await played(house, "elimination")
-        plan = first.competition.plan
-        counted = {row.pairing: row for row in first.book.results()}
-        last = max(counted)
+    first = await played(house, "elimination")
+    plan = first.competition.plan
+    counted = {row.pairing: row for row in first.book.results()}
+    last = max(counted)
 
-        assert beyond(plan, counted) == set()
-        assert beyond(plan, {n: counted[n] for n in counted if n != last}) == set()
-        without = {n: counted[n] for n in counted if n != 1}
-        assert beyond(plan, without) == set(range(3, last + 1))
-        assert beyond(plan, {**counted, last + 1: counted[last]}) == {last + 1}
-
-    run(scenario)
+    assert beyond(plan, counted) == set()
+    assert beyond(plan, {n: counted[n] for n in counted if n != last}) == set()
+    without = {n: counted[n] for n in counted if n != 1}
+    assert beyond(plan, without) == set(range(3, last + 1))
+    assert beyond(plan, {**counted, last + 1: counted[last]}) == {last + 1}
 
 
 def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:

@@ -24,7 +24,7 @@ from arena.storage.store import Competition as Written
 from arena.storage.store import State, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
-from tests.support.fake_host import in_time, turns
+from tests.support.fake_host import turns
 
 MONDAY = datetime(2026, 11, 23, 17, 0, tzinfo=UTC)
 SIX = MONDAY.replace(hour=18)
@@ -237,11 +237,9 @@ class Evening:
             await task
 
 
-def run(scenario: Callable[[], Any]) -> None:
-    async def main() -> None:
-        await in_time(scenario())
-
-    asyncio.run(main())
+@pytest.fixture
+async def evening(monkeypatch: pytest.MonkeyPatch) -> Evening:
+    return Evening(monkeypatch)
 
 
 def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> Run:
@@ -265,339 +263,289 @@ def a_game(name: str = "ace_king_queen", least: int = 2) -> Open:
 # --- runs without a time ---
 
 
-def test_a_run_without_a_time_starts_when_enough_are_there(
+async def test_a_run_without_a_time_starts_when_enough_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        task = evening.begins(a_run(least=3))
-        evening.stand.comes("ann", "ben")
-        await evening.until(lambda: evening.lines)
-        assert evening.stand.started == []
+    evening = Evening(monkeypatch, once=True)
+    task = evening.begins(a_run(least=3))
+    evening.stand.comes("ann", "ben")
+    await evening.until(lambda: evening.lines)
+    assert evening.stand.started == []
 
-        evening.stand.comes("cem")
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ann", "ben", "cem")
-        assert cup.plan.run == "cup"
-        assert cup.plan.due_at is None
-        assert cup.plan.limits.bank_ms == 1
+    evening.stand.comes("cem")
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ann", "ben", "cem")
+    assert cup.plan.run == "cup"
+    assert cup.plan.due_at is None
+    assert cup.plan.limits.bank_ms == 1
 
-        cup.end()
-        await task
-        assert evening.reports == ["report of c0"]
-        assert not evening.course.has_failed
-        assert evening.lines == ["cup waits: 2 here, it starts with 3"]
-
-    run(scenario)
+    cup.end()
+    await task
+    assert evening.reports == ["report of c0"]
+    assert not evening.course.has_failed
+    assert evening.lines == ["cup waits: 2 here, it starts with 3"]
 
 
-def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
+async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
+    evening: Evening,
+) -> None:
+    names = ("Ann/gin", "ben")
+    later = a_run("later", "Mon 19:00", who=Who.NAMED, players=("dan",))
+    cup = a_run("cup", who=Who.NAMED, players=names)
+    arena = evening.begins(cup, later)
+    await turns()
+
+    awaiting = evening.course.awaiting
+    assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (
+        *("cup", "later"),
+        None,
+    )
+
+    evening.stand.comes(*names)
+    played = await evening.starts(1)
+    assert awaiting("ann") is None, "it is being played"
+    played.end()
+    await evening.ends(arena)
+
+
+async def test_it_does_not_start_when_one_of_them_goes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        names = ("Ann/gin", "ben")
-        later = a_run("later", "Mon 19:00", who=Who.NAMED, players=("dan",))
-        cup = a_run("cup", who=Who.NAMED, players=names)
-        arena = evening.begins(cup, later)
-        await turns()
+    evening = Evening(monkeypatch, once=True)
+    gathered = asyncio.Event()
 
-        awaiting = evening.course.awaiting
-        assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (
-            *("cup", "later"),
-            None,
-        )
+    async def sleep(delay_s: float) -> None:
+        if delay_s == GATHER_S:
+            del evening.stand.here["ben"]
+            monkeypatch.setattr(asyncio, "sleep", real)
+            gathered.set()
+        await real(0)
 
-        evening.stand.comes(*names)
-        played = await evening.starts(1)
-        assert awaiting("ann") is None, "it is being played"
-        played.end()
-        await evening.ends(arena)
+    real = asyncio.sleep
+    sets(monkeypatch, "GATHER_S", GATHER_S)
+    task = evening.begins(a_run())
+    await turns()
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    evening.stand.comes("ann", "ben")
+    await gathered.wait()
+    sets(monkeypatch, "GATHER_S", 0)
+    await turns()
+    assert evening.stand.started == []
 
-    run(scenario)
+    evening.stand.comes("cem")
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ann", "cem")
+    cup.end()
+    await task
 
 
-def test_it_does_not_start_when_one_of_them_goes_again(
+async def test_a_run_without_a_time_is_played_once_in_a_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        gathered = asyncio.Event()
+    evening = Evening(monkeypatch, once=True)
+    plan = msgspec.structs.replace(a_game().plan, run="cup")
+    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.stand.comes("ann", "ben")
+    await evening.begins(a_run())
 
-        async def sleep(delay_s: float) -> None:
-            if delay_s == GATHER_S:
-                del evening.stand.here["ben"]
-                monkeypatch.setattr(asyncio, "sleep", real)
-                gathered.set()
-            await real(0)
-
-        real = asyncio.sleep
-        sets(monkeypatch, "GATHER_S", GATHER_S)
-        task = evening.begins(a_run())
-        await turns()
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        evening.stand.comes("ann", "ben")
-        await gathered.wait()
-        sets(monkeypatch, "GATHER_S", 0)
-        await turns()
-        assert evening.stand.started == []
-
-        evening.stand.comes("cem")
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ann", "cem")
-        cup.end()
-        await task
-
-    run(scenario)
+    assert evening.stand.started == []
+    [line] = evening.lines
+    assert "cup is not played again: it was akq-1" in line
 
 
-def test_a_run_without_a_time_is_played_once_in_a_database(
+async def test_a_run_that_goes_on_is_not_told_to_be_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        plan = msgspec.structs.replace(a_game().plan, run="cup")
-        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
-        evening.stand.comes("ann", "ben")
-        await evening.begins(a_run())
-
-        assert evening.stand.started == []
-        [line] = evening.lines
-        assert "cup is not played again: it was akq-1" in line
-
-    run(scenario)
-
-
-def test_a_run_that_goes_on_is_not_told_to_be_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        plan = msgspec.structs.replace(a_game().plan, run="cup")
-        evening.stand.written.append(written("akq-1", plan))
-        task = evening.begins(a_run())
-        cup = await evening.starts(1)
-        assert evening.lines == ["akq-1 goes on: cup, 3 of 1200 matches played"]
-        cup.end()
-        await task
-        assert len(evening.stand.started) == 1
-
-    run(scenario)
+    evening = Evening(monkeypatch, once=True)
+    plan = msgspec.structs.replace(a_game().plan, run="cup")
+    evening.stand.written.append(written("akq-1", plan))
+    task = evening.begins(a_run())
+    cup = await evening.starts(1)
+    assert evening.lines == ["akq-1 goes on: cup, 3 of 1200 matches played"]
+    cup.end()
+    await task
+    assert len(evening.stand.started) == 1
 
 
 # --- runs at a time ---
 
 
-def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
+async def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
+    evening: Evening,
+) -> None:
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run(at="Mon 18:00"))
+    await turns()
+    assert evening.lines == ["cup starts Mon 23 Nov 18:00"]
+
+    evening.now = SIX - timedelta(seconds=1)
+    await turns()
+    assert evening.stand.started == []
+
+    evening.now = SIX
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == SIX.timestamp()
+    evening.now = SIX + timedelta(minutes=20)
+    cup.end()
+    await turns()
+    assert len(evening.stand.started) == 1, "not twice for the same moment"
+    assert evening.lines[-1] == "cup starts Mon 30 Nov 18:00"
+
+    evening.now = SIX + timedelta(days=7)
+    again = await evening.starts(2)
+    assert again.plan.due_at == (SIX + timedelta(days=7)).timestamp()
+    again.end()
+    await evening.ends(task)
+
+
+async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann", "ben")
+    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    task = evening.begins(one)
+    await turns()
+    evening.now = SIX
+    cup = await evening.starts(1)
+    cup.end()
+    await task
+
+
+async def test_within_the_hour_it_is_made_up_for(
+    evening: Evening,
+) -> None:
+    evening.stand.comes("ann", "ben")
+    evening.now = SIX + timedelta(minutes=59)
+    task = evening.begins(a_run(at="18:00"))
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == SIX.timestamp()
+    await evening.ends(task)
+
+
+async def test_later_than_that_it_is_skipped_and_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run(at="Mon 18:00"))
-        await turns()
-        assert evening.lines == ["cup starts Mon 23 Nov 18:00"]
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann", "ben")
+    evening.now = SIX + timedelta(hours=2)
+    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    await evening.begins(one)
 
-        evening.now = SIX - timedelta(seconds=1)
-        await turns()
-        assert evening.stand.started == []
-
-        evening.now = SIX
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == SIX.timestamp()
-        evening.now = SIX + timedelta(minutes=20)
-        cup.end()
-        await turns()
-        assert len(evening.stand.started) == 1, "not twice for the same moment"
-        assert evening.lines[-1] == "cup starts Mon 30 Nov 18:00"
-
-        evening.now = SIX + timedelta(days=7)
-        again = await evening.starts(2)
-        assert again.plan.due_at == (SIX + timedelta(days=7)).timestamp()
-        again.end()
-        await evening.ends(task)
-
-    run(scenario)
+    assert evening.stand.started == []
+    assert evening.lines == ["cup was not played at Mon 23 Nov 18:00"]
 
 
-def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann", "ben")
-        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-        task = evening.begins(one)
-        await turns()
-        evening.now = SIX
-        cup = await evening.starts(1)
-        cup.end()
-        await task
-
-    run(scenario)
-
-
-def test_within_the_hour_it_is_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        evening.now = SIX + timedelta(minutes=59)
-        task = evening.begins(a_run(at="18:00"))
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == SIX.timestamp()
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_later_than_that_it_is_skipped_and_told(
+async def test_the_year_is_told_if_it_is_not_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann", "ben")
-        evening.now = SIX + timedelta(hours=2)
-        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-        await evening.begins(one)
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann", "ben")
+    evening.now = SIX
+    past = SIX.replace(year=SIX.year - 1)
+    one = msgspec.structs.replace(a_run(), at=Times(once=(past,), zone=UTC))
+    await evening.begins(one)
 
-        assert evening.stand.started == []
-        assert evening.lines == ["cup was not played at Mon 23 Nov 18:00"]
-
-    run(scenario)
+    assert evening.lines == [f"cup was not played at Sun 23 Nov {past.year} 18:00"]
 
 
-def test_the_year_is_told_if_it_is_not_this_one(
+async def test_what_was_skipped_is_told_once(evening: Evening) -> None:
+    evening.stand.comes("ann", "ben")
+    friday = (SIX - timedelta(days=3)).timestamp()
+    plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=friday)
+    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.now = SIX + timedelta(hours=2)
+    task = evening.begins(a_run(at="18:00"))
+    await evening.until(lambda: len(evening.lines) >= 4)
+    assert evening.lines == [
+        "cup was not played at Sat 21 Nov 18:00",
+        "cup was not played at Sun 22 Nov 18:00",
+        "cup was not played at Mon 23 Nov 18:00",
+        "cup starts Tue 24 Nov 18:00",
+    ]
+
+    evening.now = SIX + timedelta(days=1)
+    cup = await evening.starts(1)
+    assert len(evening.lines) == 4
+
+    evening.now = SIX + timedelta(days=2, hours=2)
+    cup.end()
+    await evening.until(lambda: len(evening.lines) >= 6)
+    assert evening.lines[4:] == [
+        "cup was not played at Wed 25 Nov 18:00",
+        "cup starts Thu 26 Nov 18:00",
+    ]
+    await evening.ends(task)
+
+
+async def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
+    evening: Evening,
+) -> None:
+    evening.stand.comes("ann", "ben")
+    evening.now = SIX + timedelta(minutes=5)
+    plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=SIX.timestamp())
+    evening.stand.written.append(written("akq-1", plan))
+    task = evening.begins(a_run(at="18:00"))
+    await evening.starts(1)
+    await turns()
+    assert [one.id for one in evening.stand.started] == ["akq-1"]
+    await evening.ends(task)
+
+
+async def test_who_does_not_come_within_the_hour_does_not_play(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann", "ben")
-        evening.now = SIX
-        past = SIX.replace(year=SIX.year - 1)
-        one = msgspec.structs.replace(a_run(), at=Times(once=(past,), zone=UTC))
-        await evening.begins(one)
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann")
+    evening.now = SIX
+    one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
+    task = evening.begins(one)
+    await evening.until(lambda: evening.lines)
+    evening.now = SIX + timedelta(hours=1)
+    await task
 
-        assert evening.lines == [f"cup was not played at Sun 23 Nov {past.year} 18:00"]
-
-    run(scenario)
-
-
-def test_what_was_skipped_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        friday = (SIX - timedelta(days=3)).timestamp()
-        plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=friday)
-        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
-        evening.now = SIX + timedelta(hours=2)
-        task = evening.begins(a_run(at="18:00"))
-        await evening.until(lambda: len(evening.lines) >= 4)
-        assert evening.lines == [
-            "cup was not played at Sat 21 Nov 18:00",
-            "cup was not played at Sun 22 Nov 18:00",
-            "cup was not played at Mon 23 Nov 18:00",
-            "cup starts Tue 24 Nov 18:00",
-        ]
-
-        evening.now = SIX + timedelta(days=1)
-        cup = await evening.starts(1)
-        assert len(evening.lines) == 4
-
-        evening.now = SIX + timedelta(days=2, hours=2)
-        cup.end()
-        await evening.until(lambda: len(evening.lines) >= 6)
-        assert evening.lines[4:] == [
-            "cup was not played at Wed 25 Nov 18:00",
-            "cup starts Thu 26 Nov 18:00",
-        ]
-        await evening.ends(task)
-
-    run(scenario)
+    assert evening.stand.started == []
+    assert evening.lines == [
+        "cup waits until 19:00: 1 here, it starts with 2",
+        "cup is not played: expected 2 bots, 1 came",
+    ]
 
 
-def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        evening.now = SIX + timedelta(minutes=5)
-        plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=SIX.timestamp())
-        evening.stand.written.append(written("akq-1", plan))
-        task = evening.begins(a_run(at="18:00"))
-        await evening.starts(1)
-        await turns()
-        assert [one.id for one in evening.stand.started] == ["akq-1"]
-        await evening.ends(task)
+    evening.now = SIX
+    evening.stand.refuses = "expected bots, at least 2 of them, got 0"
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run(at="Mon 18:00"))
+    await evening.until(lambda: evening.lines)
+    await turns(300)
+    assert len(evening.lines) == 1, "it is tried again and again"
+    evening.now = SIX + timedelta(hours=1)
+    await evening.until(lambda: len(evening.lines) >= 3)
 
-    run(scenario)
+    assert evening.lines == [
+        "cup cannot be played: expected bots, at least 2 of them, got 0",
+        "cup is not played: expected bots, at least 2 of them, got 0",
+        "cup starts Mon 30 Nov 18:00",
+    ]
+    assert evening.course.has_failed
+    await evening.ends(task)
 
 
-def test_who_does_not_come_within_the_hour_does_not_play(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_K5_what_can_be_played_within_the_hour_is_played(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann")
-        evening.now = SIX
-        one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
-        task = evening.begins(one)
-        await evening.until(lambda: evening.lines)
-        evening.now = SIX + timedelta(hours=1)
-        await task
+    evening.now = SIX
+    evening.stand.refuses = "expected every bot once, got 'ann' twice"
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run(at="Mon 18:00"))
+    await evening.until(lambda: evening.lines)
 
-        assert evening.stand.started == []
-        assert evening.lines == [
-            "cup waits until 19:00: 1 here, it starts with 2",
-            "cup is not played: expected 2 bots, 1 came",
-        ]
-
-    run(scenario)
-
-
-def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.now = SIX
-        evening.stand.refuses = "expected bots, at least 2 of them, got 0"
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run(at="Mon 18:00"))
-        await evening.until(lambda: evening.lines)
-        await turns(300)
-        assert len(evening.lines) == 1, "it is tried again and again"
-        evening.now = SIX + timedelta(hours=1)
-        await evening.until(lambda: len(evening.lines) >= 3)
-
-        assert evening.lines == [
-            "cup cannot be played: expected bots, at least 2 of them, got 0",
-            "cup is not played: expected bots, at least 2 of them, got 0",
-            "cup starts Mon 30 Nov 18:00",
-        ]
-        assert evening.course.has_failed
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_what_can_be_played_within_the_hour_is_played(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.now = SIX
-        evening.stand.refuses = "expected every bot once, got 'ann' twice"
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run(at="Mon 18:00"))
-        await evening.until(lambda: evening.lines)
-
-        evening.now += timedelta(minutes=59)
-        evening.stand.refuses = None
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == SIX.timestamp()
-        assert len(evening.lines) == 1
-        await evening.ends(task)
-
-    run(scenario)
+    evening.now += timedelta(minutes=59)
+    evening.stand.refuses = None
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == SIX.timestamp()
+    assert len(evening.lines) == 1
+    await evening.ends(task)
 
 
 # --- runs that wait for those who are to play them ---
@@ -610,179 +558,153 @@ def a_class_run(at: str | None = None, **fields: Any) -> Run:
     return a_run(at=at, who=Who.ROSTER, least=fields.pop("least", None), **fields)
 
 
-def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
+async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        task = evening.begins(a_class_run())
-        await evening.until(lambda: evening.lines)
-        for name in CLASS[:3]:
-            evening.stand.comes(name)
-            await turns(300)
-        assert evening.stand.started == []
+    evening = Evening(monkeypatch, roster=CLASS)
+    task = evening.begins(a_class_run())
+    await evening.until(lambda: evening.lines)
+    for name in CLASS[:3]:
+        evening.stand.comes(name)
+        await turns(300)
+    assert evening.stand.started == []
 
-        evening.stand.comes("dan")
-        cup = await evening.starts(1)
-        assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
-        await evening.ends(task)
-
-    run(scenario)
+    evening.stand.comes("dan")
+    cup = await evening.starts(1)
+    assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
+    await evening.ends(task)
 
 
-def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
+async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
-        task = evening.begins(a_class_run())
-        await evening.until(lambda: evening.lines)
-        await turns(300)
-        assert evening.lines == [
-            "cup waits: 0 of 10 here, it starts with 10; missing: "
-            "bot-0, bot-1, bot-2, bot-3, bot-4, bot-5, bot-6, bot-7 and 2 more"
-        ]
+    evening = Evening(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
+    task = evening.begins(a_class_run())
+    await evening.until(lambda: evening.lines)
+    await turns(300)
+    assert evening.lines == [
+        "cup waits: 0 of 10 here, it starts with 10; missing: "
+        "bot-0, bot-1, bot-2, bot-3, bot-4, bot-5, bot-6, bot-7 and 2 more"
+    ]
 
-        evening.stand.comes("bot-0")
-        await turns(300)
-        evening.stand.comes("bot-2")
-        await turns(300)
-        assert len(evening.lines) == 1, "not a line for everybody of a class"
+    evening.stand.comes("bot-0")
+    await turns(300)
+    evening.stand.comes("bot-2")
+    await turns(300)
+    assert len(evening.lines) == 1, "not a line for everybody of a class"
 
-        evening.now += timedelta(seconds=10)
-        await evening.until(lambda: len(evening.lines) > 1)
-        evening.now += timedelta(seconds=60)
-        await turns(300)
-        assert evening.lines[1:] == [
-            "cup waits: 2 of 10 here, it starts with 10; missing: "
-            "bot-1, bot-3, bot-4, bot-5, bot-6, bot-7, bot-8, bot-9"
-        ]
-        await evening.ends(task)
-
-    run(scenario)
+    evening.now += timedelta(seconds=10)
+    await evening.until(lambda: len(evening.lines) > 1)
+    evening.now += timedelta(seconds=60)
+    await turns(300)
+    assert evening.lines[1:] == [
+        "cup waits: 2 of 10 here, it starts with 10; missing: "
+        "bot-1, bot-3, bot-4, bot-5, bot-6, bot-7, bot-8, bot-9"
+    ]
+    await evening.ends(task)
 
 
-def test_K5_who_has_not_come_by_then_is_not_there(
+async def test_K5_who_has_not_come_by_then_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        task = evening.begins(a_class_run(least=2))
+    evening = Evening(monkeypatch, roster=CLASS)
+    task = evening.begins(a_class_run(least=2))
+    await turns()
+    evening.stand.comes("cem")
+    await turns(300)
+    assert evening.stand.started == []
+    evening.stand.comes("ann/akq")
+    cup = await evening.starts(1)
+
+    assert cup.plan.players == ("ann/akq", "cem")
+    assert cup.plan.not_there == ("ben", "dan")
+    assert evening.lines[-1] == "cup starts without ben, dan: not there"
+    evening.stand.comes("ben")
+    await turns(300)
+    assert cup.plan.players == ("ann/akq", "cem"), "it is settled"
+    await evening.ends(task)
+
+
+async def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch, roster=CLASS)
+    task = evening.begins(a_class_run(least=2, house=("nash", "honest")))
+    await evening.until(lambda: evening.lines)
+    await turns(300)
+    assert evening.stand.started == []
+
+    evening.stand.comes("ben")
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ben", "nash", "honest")
+    await evening.ends(task)
+
+
+async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
+    evening: Evening,
+) -> None:
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_class_run())
+    await turns(300)
+    assert evening.stand.started == []
+    assert evening.lines == [
+        "cup waits: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
+    ]
+    assert not evening.course.has_failed
+
+    evening.roster += ["ann", "ben"]
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ann", "ben")
+    await evening.ends(task)
+
+
+async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+    evening: Evening,
+) -> None:
+    sets(monkeypatch, "LOOK_S", 15.0)
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_class_run())
+    await evening.until(lambda: evening.lines)
+
+    evening.roster += ["ann", "ben"]
+    for _ in range(1_000):  # the thread that reads may take its time
+        if evening.stand.started:
+            break
+        evening.now += timedelta(seconds=5)
+        evening.stand.comes("stranger")
         await turns()
-        evening.stand.comes("cem")
-        await turns(300)
-        assert evening.stand.started == []
-        evening.stand.comes("ann/akq")
-        cup = await evening.starts(1)
-
-        assert cup.plan.players == ("ann/akq", "cem")
-        assert cup.plan.not_there == ("ben", "dan")
-        assert evening.lines[-1] == "cup starts without ben, dan: not there"
-        evening.stand.comes("ben")
-        await turns(300)
-        assert cup.plan.players == ("ann/akq", "cem"), "it is settled"
-        await evening.ends(task)
-
-    run(scenario)
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ann", "ben")
+    await evening.ends(task)
 
 
-def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_case(
+async def test_K5_an_empty_roster_is_told_also_at_its_time(
+    evening: Evening,
+) -> None:
+    evening.now = SIX
+    task = evening.begins(a_class_run("18:00"))
+    await evening.until(lambda: evening.lines)
+    assert "cup waits until 19:00: nobody is on the roster" in evening.lines[0]
+    await evening.ends(task)
+
+
+async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        task = evening.begins(a_class_run(least=2, house=("nash", "honest")))
-        await evening.until(lambda: evening.lines)
-        await turns(300)
-        assert evening.stand.started == []
+    evening = Evening(monkeypatch, roster=CLASS)
+    sets(monkeypatch, "_GATHERS", 1_000_000)
+    evening.stand.is_waiting_for_somebody = True
+    task = evening.begins(a_class_run(least=2))
+    evening.stand.comes("ann", "ben")
+    await turns(300)
+    assert evening.stand.started == []
 
-        evening.stand.comes("ben")
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ben", "nash", "honest")
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_class_run())
-        await turns(300)
-        assert evening.stand.started == []
-        assert evening.lines == [
-            "cup waits: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
-        ]
-        assert not evening.course.has_failed
-
-        evening.roster += ["ann", "ben"]
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ann", "ben")
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        sets(monkeypatch, "LOOK_S", 15.0)
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_class_run())
-        await evening.until(lambda: evening.lines)
-
-        evening.roster += ["ann", "ben"]
-        for _ in range(1_000):  # the thread that reads may take its time
-            if evening.stand.started:
-                break
-            evening.now += timedelta(seconds=5)
-            evening.stand.comes("stranger")
-            await turns()
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ann", "ben")
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_an_empty_roster_is_told_also_at_its_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.now = SIX
-        task = evening.begins(a_class_run("18:00"))
-        await evening.until(lambda: evening.lines)
-        assert "cup waits until 19:00: nobody is on the roster" in evening.lines[0]
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        sets(monkeypatch, "_GATHERS", 1_000_000)
-        evening.stand.is_waiting_for_somebody = True
-        task = evening.begins(a_class_run(least=2))
-        evening.stand.comes("ann", "ben")
-        await turns(300)
-        assert evening.stand.started == []
-
-        evening.stand.comes("cem")
-        evening.stand.is_waiting_for_somebody = False
-        cup = await evening.starts(1)
-        assert cup.plan.players == ("ann", "ben", "cem")
-        await evening.ends(task)
-
-    run(scenario)
+    evening.stand.comes("cem")
+    evening.stand.is_waiting_for_somebody = False
+    cup = await evening.starts(1)
+    assert cup.plan.players == ("ann", "ben", "cem")
+    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
@@ -794,749 +716,635 @@ def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
         (None, 60, False),
     ],
 )
-def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
+async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
     monkeypatch: pytest.MonkeyPatch, at: str | None, since_s: float, waits: bool
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        sets(monkeypatch, "_REJOIN_S", 15.0)
-        slept: list[float] = []
-        real = asyncio.sleep
+    evening = Evening(monkeypatch, roster=CLASS)
+    sets(monkeypatch, "_REJOIN_S", 15.0)
+    slept: list[float] = []
+    real = asyncio.sleep
 
-        async def sleep(delay_s: float) -> None:
-            if delay_s:
-                slept.append(delay_s)
-            await real(0)
+    async def sleep(delay_s: float) -> None:
+        if delay_s:
+            slept.append(delay_s)
+        await real(0)
 
-        evening.now = SIX + timedelta(minutes=20)
-        evening.course = evening.a_course()
-        task = evening.begins(a_class_run(at, least=2))
-        await evening.until(lambda: evening.lines)
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        evening.now += timedelta(seconds=since_s)
-        evening.stand.comes("ann", "ben")
-        while not evening.stand.started:
-            await real(0)
+    evening.now = SIX + timedelta(minutes=20)
+    evening.course = evening.a_course()
+    task = evening.begins(a_class_run(at, least=2))
+    await evening.until(lambda: evening.lines)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    evening.now += timedelta(seconds=since_s)
+    evening.stand.comes("ann", "ben")
+    while not evening.stand.started:
+        await real(0)
 
-        assert slept == ([10.0] if waits else [])
-        await evening.ends(task)
-
-    run(scenario)
+    assert slept == ([10.0] if waits else [])
+    await evening.ends(task)
 
 
-def test_K5_what_a_run_still_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=("ann", "ben"))
-        sets(monkeypatch, "GATHER_S", 2.0)
-        sets(monkeypatch, "_REJOIN_S", 15.0)
-        halt = asyncio.Event()
-        real = asyncio.sleep
-
-        async def sleep(delay_s: float) -> None:
-            await (halt.wait() if delay_s else real(0))
-
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        weekly = msgspec.structs.replace(a_class_run("18:00"), name="weekly")
-        task = evening.begins(a_class_run(least=2, house=("simple",)), weekly)
-        await evening.until(lambda: len(evening.lines) > 1)
-        later = "weekly starts Mon 23 Nov 18:00"
-        assert evening.course.waiting == (
-            "cup waits: 0 of 2 here, it starts with 1 besides 1 of its own; missing: ann, ben",
-            later,
-        )
-        [cup, _] = evening.course.upcoming
-        assert (cup.come, cup.expected, cup.least, cup.own) == (0, 2, 1, 1)
-
-        evening.stand.comes("ann")
-        await evening.until(lambda: evening.course.upcoming[0].starts_by)
-        assert evening.course.waiting == (
-            f"cup waits: 1 of 2 here, it starts by {evening.now + timedelta(seconds=45):%H:%M:%S}, "
-            "sooner if nobody else comes; missing: ben",
-            later,
-        )
-        halt.set()
-        await evening.starts(1)
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_a_run_that_nobody_came_to_is_not_spent(
+async def test_K5_what_a_run_still_waits_for_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=("ann", "ben"))
-        plan = msgspec.structs.replace(a_game().plan, run="cup")
-        evening.stand.written.append(written("akq-1", plan, State.FINISHED))
-        evening.stand.endings["akq-1"] = [Ending.ABSENT, Ending.ABSENT]
-        task = evening.begins(a_class_run())
-        evening.stand.comes("ann", "ben")
-        await evening.starts(1)
-        assert evening.lines == []
-        await evening.ends(task)
+    evening = Evening(monkeypatch, roster=("ann", "ben"))
+    sets(monkeypatch, "GATHER_S", 2.0)
+    sets(monkeypatch, "_REJOIN_S", 15.0)
+    halt = asyncio.Event()
+    real = asyncio.sleep
 
-    run(scenario)
+    async def sleep(delay_s: float) -> None:
+        await (halt.wait() if delay_s else real(0))
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    weekly = msgspec.structs.replace(a_class_run("18:00"), name="weekly")
+    task = evening.begins(a_class_run(least=2, house=("simple",)), weekly)
+    await evening.until(lambda: len(evening.lines) > 1)
+    later = "weekly starts Mon 23 Nov 18:00"
+    assert evening.course.waiting == (
+        "cup waits: 0 of 2 here, it starts with 1 besides 1 of its own; missing: ann, ben",
+        later,
+    )
+    [cup, _] = evening.course.upcoming
+    assert (cup.come, cup.expected, cup.least, cup.own) == (0, 2, 1, 1)
+
+    evening.stand.comes("ann")
+    await evening.until(lambda: evening.course.upcoming[0].starts_by)
+    assert evening.course.waiting == (
+        f"cup waits: 1 of 2 here, it starts by {evening.now + timedelta(seconds=45):%H:%M:%S}, "
+        "sooner if nobody else comes; missing: ben",
+        later,
+    )
+    halt.set()
+    await evening.starts(1)
+    await evening.ends(task)
 
 
-def test_K5_a_run_that_was_stopped_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True, roster=("ann", "ben"))
-        plan = msgspec.structs.replace(a_game().plan, run="cup")
-        evening.stand.written.append(written("akq-1", plan, State.STOPPED))
-        evening.stand.endings["akq-1"] = []
-        await evening.begins(a_class_run())
-        assert "cup is not played again" in evening.lines[0]
-
-    run(scenario)
-
-
-def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
+async def test_K5_a_run_that_nobody_came_to_is_not_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.refuses = "expected every bot once, got 'ann' twice"
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run())
-        await evening.until(lambda: evening.lines)
-        await turns(300)
-        assert evening.lines == [
-            "cup cannot be played: expected every bot once, got 'ann' twice"
-        ]
-
-        evening.stand.refuses = None
-        await evening.starts(1)
-        await evening.ends(task)
-
-    run(scenario)
+    evening = Evening(monkeypatch, roster=("ann", "ben"))
+    plan = msgspec.structs.replace(a_game().plan, run="cup")
+    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.stand.endings["akq-1"] = [Ending.ABSENT, Ending.ABSENT]
+    task = evening.begins(a_class_run())
+    evening.stand.comes("ann", "ben")
+    await evening.starts(1)
+    assert evening.lines == []
+    await evening.ends(task)
 
 
-def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_minute(
+async def test_K5_a_run_that_was_stopped_is_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX
-        task = evening.begins(a_class_run("Mon 18:00"))
-        await evening.until(lambda: evening.lines)
-        evening.now += timedelta(seconds=59)
-        await turns(300)
-        assert len(evening.lines) == 1
-        evening.stand.comes("ann")
-        evening.now += timedelta(seconds=1)
-        await evening.until(lambda: len(evening.lines) > 1)
-        evening.now += timedelta(minutes=1)
-        await evening.until(lambda: len(evening.lines) > 2)
-        said = "cup waits until 19:00: {} of 4 here, it starts with 2; missing: {}"
-        assert evening.lines == [
-            said.format(0, "ann, ben, cem, dan"),
-            said.format(1, "ben, cem, dan"),
-            said.format(1, "ben, cem, dan"),
-        ]
-
-        evening.stand.comes("ben")
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == SIX.timestamp()
-        assert (cup.plan.players, cup.plan.not_there) == (CLASS[:2], CLASS[2:])
-        await evening.ends(task)
-
-    run(scenario)
+    evening = Evening(monkeypatch, once=True, roster=("ann", "ben"))
+    plan = msgspec.structs.replace(a_game().plan, run="cup")
+    evening.stand.written.append(written("akq-1", plan, State.STOPPED))
+    evening.stand.endings["akq-1"] = []
+    await evening.begins(a_class_run())
+    assert "cup is not played again" in evening.lines[0]
 
 
-def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
+async def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
+    evening: Evening,
+) -> None:
+    evening.stand.refuses = "expected every bot once, got 'ann' twice"
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run())
+    await evening.until(lambda: evening.lines)
+    await turns(300)
+    assert evening.lines == [
+        "cup cannot be played: expected every bot once, got 'ann' twice"
+    ]
+
+    evening.stand.refuses = None
+    await evening.starts(1)
+    await evening.ends(task)
+
+
+async def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX
-        one = msgspec.structs.replace(
-            a_class_run(), at=parse(["18:00", "18:30"], zone=UTC)
-        )
-        task = evening.begins(one)
-        await evening.until(lambda: evening.lines)
-        evening.now = SIX + timedelta(minutes=30)
-        await evening.until(lambda: len(evening.lines) > 2)
-        here = "0 of 4 here, it starts with 2; missing: ann, ben, cem, dan"
-        assert evening.lines == [
-            f"cup waits until 18:30: {here}",
-            "cup is not played: expected 2 bots, 0 came",
-            f"cup waits until 19:30: {here}",
-        ]
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX
+    task = evening.begins(a_class_run("Mon 18:00"))
+    await evening.until(lambda: evening.lines)
+    evening.now += timedelta(seconds=59)
+    await turns(300)
+    assert len(evening.lines) == 1
+    evening.stand.comes("ann")
+    evening.now += timedelta(seconds=1)
+    await evening.until(lambda: len(evening.lines) > 1)
+    evening.now += timedelta(minutes=1)
+    await evening.until(lambda: len(evening.lines) > 2)
+    said = "cup waits until 19:00: {} of 4 here, it starts with 2; missing: {}"
+    assert evening.lines == [
+        said.format(0, "ann, ben, cem, dan"),
+        said.format(1, "ben, cem, dan"),
+        said.format(1, "ben, cem, dan"),
+    ]
 
-        evening.stand.comes("ann", "ben")
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == (SIX + timedelta(minutes=30)).timestamp()
-        await evening.ends(task)
+    evening.stand.comes("ben")
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == SIX.timestamp()
+    assert (cup.plan.players, cup.plan.not_there) == (CLASS[:2], CLASS[2:])
+    await evening.ends(task)
 
-    run(scenario)
 
-
-def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
+async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX
-        task = evening.begins(a_class_run("18:00"))
-        await evening.until(lambda: evening.lines)
-        evening.now = SIX + timedelta(hours=3)
-        evening.stand.comes(*CLASS)
-        await evening.until(lambda: len(evening.lines) > 2)
-        assert evening.lines[1:] == [
-            "cup is not played: the 4 bots that are here came too late",
-            "cup starts Tue 24 Nov 18:00",
-        ]
-        assert evening.stand.started == []
-        await evening.ends(task)
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX
+    one = msgspec.structs.replace(a_class_run(), at=parse(["18:00", "18:30"], zone=UTC))
+    task = evening.begins(one)
+    await evening.until(lambda: evening.lines)
+    evening.now = SIX + timedelta(minutes=30)
+    await evening.until(lambda: len(evening.lines) > 2)
+    here = "0 of 4 here, it starts with 2; missing: ann, ben, cem, dan"
+    assert evening.lines == [
+        f"cup waits until 18:30: {here}",
+        "cup is not played: expected 2 bots, 0 came",
+        f"cup waits until 19:30: {here}",
+    ]
 
-    run(scenario)
+    evening.stand.comes("ann", "ben")
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == (SIX + timedelta(minutes=30)).timestamp()
+    await evening.ends(task)
+
+
+async def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX
+    task = evening.begins(a_class_run("18:00"))
+    await evening.until(lambda: evening.lines)
+    evening.now = SIX + timedelta(hours=3)
+    evening.stand.comes(*CLASS)
+    await evening.until(lambda: len(evening.lines) > 2)
+    assert evening.lines[1:] == [
+        "cup is not played: the 4 bots that are here came too late",
+        "cup starts Tue 24 Nov 18:00",
+    ]
+    assert evening.stand.started == []
+    await evening.ends(task)
 
 
 @pytest.mark.parametrize("who", [Who.ROSTER, Who.CONNECTED])
-def test_K5_those_who_come_at_the_same_moment_are_in_it(
+async def test_K5_those_who_come_at_the_same_moment_are_in_it(
     monkeypatch: pytest.MonkeyPatch, who: Who
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        sets(monkeypatch, "GATHER_S", GATHER_S)
-        late = ["dan", "cem"]
-        real = asyncio.sleep
+    evening = Evening(monkeypatch, roster=CLASS)
+    sets(monkeypatch, "GATHER_S", GATHER_S)
+    late = ["dan", "cem"]
+    real = asyncio.sleep
 
-        async def sleep(delay_s: float) -> None:
-            if delay_s == GATHER_S and late:
-                evening.stand.comes(late.pop())
-            await real(0)
+    async def sleep(delay_s: float) -> None:
+        if delay_s == GATHER_S and late:
+            evening.stand.comes(late.pop())
+        await real(0)
 
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        task = evening.begins(a_run(who=who))
-        evening.stand.comes("ann", "ben")
-        cup = await evening.starts(1)
-        assert cup.plan.players == CLASS
-        await evening.ends(task)
-
-    run(scenario)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    task = evening.begins(a_run(who=who))
+    evening.stand.comes("ann", "ben")
+    cup = await evening.starts(1)
+    assert cup.plan.players == CLASS
+    await evening.ends(task)
 
 
 @pytest.mark.parametrize("minutes", [1, 59])
-def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the_same_end(
+async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the_same_end(
     monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
-    async def scenario() -> None:
-        before = Evening(monkeypatch, roster=CLASS)
-        before.now = SIX
-        task = before.begins(a_class_run("18:00"))
-        await before.until(lambda: before.lines)
-        await before.ends(task)
+    before = Evening(monkeypatch, roster=CLASS)
+    before.now = SIX
+    task = before.begins(a_class_run("18:00"))
+    await before.until(lambda: before.lines)
+    await before.ends(task)
 
-        evening = Evening(monkeypatch, roster=CLASS, stand=before.stand)
-        evening.now = SIX + timedelta(minutes=minutes)
-        task = evening.begins(a_class_run("18:00"))
-        await evening.until(lambda: evening.lines)
-        assert "cup waits until 19:00: 0 of 4 here" in evening.lines[0]
-        evening.now = SIX + timedelta(hours=1)
-        await evening.until(lambda: len(evening.lines) > 2)
-        assert evening.lines[1:] == [
-            "cup is not played: expected 2 bots, 0 came",
-            "cup starts Tue 24 Nov 18:00",
-        ]
-        await evening.ends(task)
+    evening = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+    evening.now = SIX + timedelta(minutes=minutes)
+    task = evening.begins(a_class_run("18:00"))
+    await evening.until(lambda: evening.lines)
+    assert "cup waits until 19:00: 0 of 4 here" in evening.lines[0]
+    evening.now = SIX + timedelta(hours=1)
+    await evening.until(lambda: len(evening.lines) > 2)
+    assert evening.lines[1:] == [
+        "cup is not played: expected 2 bots, 0 came",
+        "cup starts Tue 24 Nov 18:00",
+    ]
+    await evening.ends(task)
 
-        late = Evening(monkeypatch, roster=CLASS, stand=before.stand)
-        late.now = SIX + timedelta(hours=1, seconds=1)
-        late.stand.comes(*CLASS)
-        task = late.begins(a_class_run("18:00"))
-        await late.until(lambda: late.lines)
-        assert late.lines == ["cup starts Tue 24 Nov 18:00"]
-        assert late.stand.started == []
-        await late.ends(task)
-
-    run(scenario)
+    late = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+    late.now = SIX + timedelta(hours=1, seconds=1)
+    late.stand.comes(*CLASS)
+    task = late.begins(a_class_run("18:00"))
+    await late.until(lambda: late.lines)
+    assert late.lines == ["cup starts Tue 24 Nov 18:00"]
+    assert late.stand.started == []
+    await late.ends(task)
 
 
-def test_K5_the_instructor_starts_it_with_those_who_are_there(
+async def test_K5_the_instructor_starts_it_with_those_who_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True, roster=CLASS)
-        task = evening.begins(a_class_run())
-        await evening.until(lambda: evening.lines)
-        evening.stand.comes("ann", "cem")
-        await turns(300)
+    evening = Evening(monkeypatch, once=True, roster=CLASS)
+    task = evening.begins(a_class_run())
+    await evening.until(lambda: evening.lines)
+    evening.stand.comes("ann", "cem")
+    await turns(300)
+    await evening.course.start("cup")
+    cup = await evening.starts(1)
+
+    assert (cup.plan.players, cup.plan.not_there) == (("ann", "cem"), ("ben", "dan"))
+    assert evening.lines[-1] == "cup starts without ben, dan: not there"
+    cup.end()
+    await task
+    assert evening.stand.started == [cup], "it waits no longer"
+
+
+async def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX
+    task = evening.begins(a_class_run("18:00", least=4))
+    await evening.until(lambda: evening.lines)
+    evening.stand.comes("ann", "cem")
+    await evening.course.start("cup")
+    cup = await evening.starts(1)
+    assert cup.plan.due_at == SIX.timestamp()
+
+    evening.stand.comes("ben", "dan")
+    await evening.until(lambda: "cup starts Tue" in evening.lines[-1])
+    assert evening.stand.started == [cup]
+    await evening.ends(task)
+
+
+async def test_K5_with_too_few_for_the_form_the_instructor_is_told_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch, roster=CLASS)
+    task = evening.begins(a_class_run())
+    await turns()
+    evening.stand.comes("ann", "stranger")
+    with pytest.raises(UsageError) as caught:
         await evening.course.start("cup")
-        cup = await evening.starts(1)
+    assert str(caught.value) == (
+        "expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected"
+    )
+    assert evening.stand.started == []
 
-        assert (cup.plan.players, cup.plan.not_there) == (
-            ("ann", "cem"),
-            ("ben", "dan"),
-        )
-        assert evening.lines[-1] == "cup starts without ben, dan: not there"
-        cup.end()
-        await task
-        assert evening.stand.started == [cup], "it waits no longer"
-
-    run(scenario)
+    evening.stand.comes("ben")
+    await evening.course.start("cup")
+    await evening.starts(1)
+    await evening.ends(task)
 
 
-def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_moment(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX
-        task = evening.begins(a_class_run("18:00", least=4))
-        await evening.until(lambda: evening.lines)
-        evening.stand.comes("ann", "cem")
-        await evening.course.start("cup")
-        cup = await evening.starts(1)
-        assert cup.plan.due_at == SIX.timestamp()
-
-        evening.stand.comes("ben", "dan")
-        await evening.until(lambda: "cup starts Tue" in evening.lines[-1])
-        assert evening.stand.started == [cup]
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_with_too_few_for_the_form_the_instructor_is_told_in_a_line(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        task = evening.begins(a_class_run())
-        await turns()
-        evening.stand.comes("ann", "stranger")
-        with pytest.raises(UsageError) as caught:
-            await evening.course.start("cup")
-        assert str(caught.value) == (
-            "expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected"
-        )
-        assert evening.stand.started == []
-
-        evening.stand.comes("ben")
-        await evening.course.start("cup")
-        await evening.starts(1)
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        task = evening.begins(a_run(who=Who.NAMED, players=CLASS, least=3))
-        await turns()
-        evening.stand.comes("dan", "ann")
-        await turns(300)
-        assert evening.stand.started == []
-        evening.stand.comes("ben")
-        cup = await evening.starts(1)
-        assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
-        await evening.ends(task)
-
-    run(scenario)
+    task = evening.begins(a_run(who=Who.NAMED, players=CLASS, least=3))
+    await turns()
+    evening.stand.comes("dan", "ann")
+    await turns(300)
+    assert evening.stand.started == []
+    evening.stand.comes("ben")
+    cup = await evening.starts(1)
+    assert (cup.plan.players, cup.plan.not_there) == (CLASS, ())
+    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
     ("at", "minutes_before", "comes_back"),
     [(None, 0, True), ("18:00", -10, True), ("18:00", 50, True), ("18:00", 70, False)],
 )
-def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
+async def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
     monkeypatch: pytest.MonkeyPatch,
     at: str | None,
     minutes_before: int,
     comes_back: bool,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX - timedelta(minutes=minutes_before)
-        task = evening.begins(a_class_run(at))
-        await evening.until(lambda: evening.lines)
-        await evening.ends(task)
-        assert evening.stand.goes_on is comes_back
-
-    run(scenario)
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX - timedelta(minutes=minutes_before)
+    task = evening.begins(a_class_run(at))
+    await evening.until(lambda: evening.lines)
+    await evening.ends(task)
+    assert evening.stand.goes_on is comes_back
 
 
-def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
+async def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        task = evening.begins(a_class_run(form=Form.LADDER, least=2))
-        evening.stand.comes("ann", "ben")
-        ladder = await evening.starts(1)
-        assert (ladder.plan.players, ladder.plan.not_there) == (("ann", "ben"), ())
-        await evening.ends(task)
-
-    run(scenario)
+    evening = Evening(monkeypatch, roster=CLASS)
+    task = evening.begins(a_class_run(form=Form.LADDER, least=2))
+    evening.stand.comes("ann", "ben")
+    ladder = await evening.starts(1)
+    assert (ladder.plan.players, ladder.plan.not_there) == (("ann", "ben"), ())
+    await evening.ends(task)
 
 
-def test_K5_the_lobby_shows_for_whom_a_run_waits(
+async def test_K5_the_lobby_shows_for_whom_a_run_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, roster=CLASS)
-        evening.now = SIX
-        task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
-        await evening.until(lambda: len(evening.lines) > 1)
-        evening.stand.comes("ann")
-        await evening.until(lambda: all(one.come for one in evening.course.upcoming))
-        at_six, whenever = evening.course.upcoming
-        assert at_six == Upcoming(
-            *("cup", "ace_king_queen", "round_robin", None),
-            come=1,
-            least=3,
-            missing=("ben", "cem", "dan"),
-            until=(SIX + timedelta(hours=1)).timestamp(),
-            expected=4,
-        )
-        assert (whenever.come, whenever.least, whenever.until) == (1, 4, None)
-        await evening.ends(task)
-
-    run(scenario)
+    evening = Evening(monkeypatch, roster=CLASS)
+    evening.now = SIX
+    task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
+    await evening.until(lambda: len(evening.lines) > 1)
+    evening.stand.comes("ann")
+    await evening.until(lambda: all(one.come for one in evening.course.upcoming))
+    at_six, whenever = evening.course.upcoming
+    assert at_six == Upcoming(
+        *("cup", "ace_king_queen", "round_robin", None),
+        come=1,
+        least=3,
+        missing=("ben", "cem", "dan"),
+        until=(SIX + timedelta(hours=1)).timestamp(),
+        expected=4,
+    )
+    assert (whenever.come, whenever.least, whenever.until) == (1, 4, None)
+    await evening.ends(task)
 
 
 # --- who plays ---
 
 
-def test_all_on_the_roster_play_under_the_names_they_have_come_by(
+async def test_all_on_the_roster_play_under_the_names_they_have_come_by(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(
-            monkeypatch,
-            roster=("ann", "ben", "cem"),
-            teams={"ann": "red", "zoe": "red"},
-        )
-        evening.stand.comes("ben/fast", "benny", "stranger", "ann")
-        task = evening.begins(a_run(who=Who.ROSTER))
-        cup = await evening.starts(1)
+    evening = Evening(
+        monkeypatch, roster=("ann", "ben", "cem"), teams={"ann": "red", "zoe": "red"}
+    )
+    evening.stand.comes("ben/fast", "benny", "stranger", "ann")
+    task = evening.begins(a_run(who=Who.ROSTER))
+    cup = await evening.starts(1)
 
-        assert cup.plan.players == ("ann", "ben/fast")
-        assert cup.plan.not_there == ("cem",)
-        assert cup.plan.teams == {"ann": "red"}
-        assert evening.lines == ["cup starts without cem: not there"]
-        await evening.ends(task)
-
-    run(scenario)
+    assert cup.plan.players == ("ann", "ben/fast")
+    assert cup.plan.not_there == ("cem",)
+    assert cup.plan.teams == {"ann": "red"}
+    assert evening.lines == ["cup starts without cem: not there"]
+    await evening.ends(task)
 
 
-def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann"), least=None))
-        await evening.until(lambda: evening.lines)
-        assert evening.lines == [
-            "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
-        ]
-        evening.stand.comes("ann")
-        cup = await evening.starts(1)
-        assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
-        await evening.ends(task)
-
-    run(scenario)
+    task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann"), least=None))
+    await evening.until(lambda: evening.lines)
+    assert evening.lines == [
+        "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
+    ]
+    evening.stand.comes("ann")
+    cup = await evening.starts(1)
+    assert (cup.plan.players, cup.plan.not_there) == (("zoe", "ann"), ())
+    await evening.ends(task)
 
 
-def test_house_bots_have_names_that_nobody_has(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_house_bots_have_names_that_nobody_has(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("optimal", "ann")
-        task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
-        cup = await evening.starts(1)
+    evening.stand.comes("optimal", "ann")
+    task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
+    cup = await evening.starts(1)
 
-        assert cup.plan.players == (
-            "optimal",
-            "ann",
-            "optimal-2",
-            "random",
-            "optimal-3",
-        )
-        assert [(bot.name, bot.house, bot.tables) for bot in cup.plan.bots] == [
-            ("optimal-2", "optimal", 8),
-            ("random", "random", 8),
-            ("optimal-3", "optimal", 8),
-        ]
-        await evening.ends(task)
-
-    run(scenario)
+    assert cup.plan.players == (
+        "optimal",
+        "ann",
+        "optimal-2",
+        "random",
+        "optimal-3",
+    )
+    assert [(bot.name, bot.house, bot.tables) for bot in cup.plan.bots] == [
+        ("optimal-2", "optimal", 8),
+        ("random", "random", 8),
+        ("optimal-3", "optimal", 8),
+    ]
+    await evening.ends(task)
 
 
 # --- ladders that are closed ---
 
 
-def test_K4_a_ladder_is_closed_when_its_time_is_over(
+async def test_K4_a_ladder_is_closed_when_its_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann", "ben")
-        until = parse("20:00", UTC)
-        task = evening.begins(a_run(form=Form.LADDER, until=until))
-        ladder = await evening.starts(1)
-        evening.now = SIX.replace(hour=19, minute=59)
-        await turns()
-        assert not ladder.is_closed
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann", "ben")
+    until = parse("20:00", UTC)
+    task = evening.begins(a_run(form=Form.LADDER, until=until))
+    ladder = await evening.starts(1)
+    evening.now = SIX.replace(hour=19, minute=59)
+    await turns()
+    assert not ladder.is_closed
 
-        evening.now = SIX.replace(hour=20)
-        await task
-        assert ladder.is_closed
-        assert evening.reports == ["report of c0"]
-
-    run(scenario)
+    evening.now = SIX.replace(hour=20)
+    await task
+    assert ladder.is_closed
+    assert evening.reports == ["report of c0"]
 
 
-def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed(
+async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        plan = msgspec.structs.replace(a_game().plan, run="ladder", form=Form.LADDER)
-        evening.stand.written.append(written("akq-1", plan))
-        evening.now = SIX.replace(hour=20)
-        task = evening.begins(
-            a_run("ladder", form=Form.LADDER, until=parse("20:00", UTC))
-        )
-        await task
+    evening = Evening(monkeypatch, once=True)
+    plan = msgspec.structs.replace(a_game().plan, run="ladder", form=Form.LADDER)
+    evening.stand.written.append(written("akq-1", plan))
+    evening.now = SIX.replace(hour=20)
+    task = evening.begins(a_run("ladder", form=Form.LADDER, until=parse("20:00", UTC)))
+    await task
 
-        [ladder] = evening.stand.started
-        assert ladder.is_closed
-        assert evening.lines == ["akq-1 goes on: ladder, 3 of ever more matches played"]
-
-    run(scenario)
+    [ladder] = evening.stand.started
+    assert ladder.is_closed
+    assert evening.lines == ["akq-1 goes on: ladder, 3 of ever more matches played"]
 
 
 # --- what was interrupted, what cannot go on ---
 
 
-def test_what_was_interrupted_goes_on_first_also_in_its_pause(
+async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        plan = a_game().plan
-        evening.stand.written += [
-            written("akq-1", plan, State.FINISHED),
-            written("akq-2", plan, State.PAUSED),
-            written("akq-3", plan, State.STOPPED),
-        ]
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(games=[a_game()])
-        one = await evening.starts(1)
-        await turns()
+    evening = Evening(monkeypatch, once=True)
+    plan = a_game().plan
+    evening.stand.written += [
+        written("akq-1", plan, State.FINISHED),
+        written("akq-2", plan, State.PAUSED),
+        written("akq-3", plan, State.STOPPED),
+    ]
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(games=[a_game()])
+    one = await evening.starts(1)
+    await turns()
 
-        assert one.id == "akq-2"
-        assert evening.lines == [
-            "akq-2 goes on: ace_king_queen, 3 of 1200 matches played (paused)"
-        ]
-        assert len(evening.stand.started) == 1, "the next one waits for it"
-        one.end()
+    assert one.id == "akq-2"
+    assert evening.lines == [
+        "akq-2 goes on: ace_king_queen, 3 of 1200 matches played (paused)"
+    ]
+    assert len(evening.stand.started) == 1, "the next one waits for it"
+    one.end()
+    await task
+
+
+async def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competition(
+    evening: Evening,
+) -> None:
+    plan = msgspec.structs.replace(a_game().plan, run="ace_king_queen")
+    evening.stand.written.append(written("akq-1", plan))
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(games=[a_game()])
+    open_to_all = await evening.starts(2)
+    assert open_to_all.plan.run == ""
+    await evening.ends(task)
+
+
+async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch, once=True)
+    plan = a_game().plan
+    evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
+    task = evening.begins()
+    await evening.until(lambda: len(evening.stand.playing) == 2)
+    bad, good = evening.stand.started
+    bad.end(ArenaError("expected ann v ben in match m, got ann v cem"))
+    await turns()
+    assert not task.done()
+    good.end()
+    await task
+
+    assert evening.course.has_failed
+    assert evening.lines[-1] == (
+        "akq-1 cannot go on: expected ann v ben in match m, got ann v cem"
+    )
+    assert evening.reports == ["report of akq-2"]
+
+
+async def test_a_database_that_cannot_be_written_ends_all(
+    evening: Evening,
+) -> None:
+    plan = a_game().plan
+    evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
+    task = evening.begins(a_run())
+    await evening.until(lambda: len(evening.stand.playing) == 2)
+    evening.stand.started[0].end(StoreFailed("the disk is full"))
+    with pytest.raises(StoreFailed, match="the disk is full"):
         await task
+    assert evening.stand.playing == [], "the other one is stopped"
 
-    run(scenario)
+
+async def test_what_an_instructor_opens_again_is_played_beside_the_others(
+    evening: Evening,
+) -> None:
+    task = evening.begins()
+    await turns()
+    again = Played("akq-1", a_game().plan)
+    evening.course.play(cast(Any, again))
+    await evening.until(lambda: again in evening.stand.playing)
+    again.end()
+    await turns()
+    assert evening.reports == ["report of akq-1"]
+    await evening.ends(task)
 
 
-def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competition(
+async def test_with_nothing_before_it_a_single_evening_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        plan = msgspec.structs.replace(a_game().plan, run="ace_king_queen")
-        evening.stand.written.append(written("akq-1", plan))
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(games=[a_game()])
-        open_to_all = await evening.starts(2)
-        assert open_to_all.plan.run == ""
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        plan = a_game().plan
-        evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
-        task = evening.begins()
-        await evening.until(lambda: len(evening.stand.playing) == 2)
-        bad, good = evening.stand.started
-        bad.end(ArenaError("expected ann v ben in match m, got ann v cem"))
-        await turns()
-        assert not task.done()
-        good.end()
-        await task
-
-        assert evening.course.has_failed
-        assert evening.lines[-1] == (
-            "akq-1 cannot go on: expected ann v ben in match m, got ann v cem"
-        )
-        assert evening.reports == ["report of akq-2"]
-
-    run(scenario)
-
-
-def test_a_database_that_cannot_be_written_ends_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        plan = a_game().plan
-        evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
-        task = evening.begins(a_run())
-        await evening.until(lambda: len(evening.stand.playing) == 2)
-        evening.stand.started[0].end(StoreFailed("the disk is full"))
-        with pytest.raises(StoreFailed, match="the disk is full"):
-            await task
-        assert evening.stand.playing == [], "the other one is stopped"
-
-    run(scenario)
-
-
-def test_what_an_instructor_opens_again_is_played_beside_the_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        task = evening.begins()
-        await turns()
-        again = Played("akq-1", a_game().plan)
-        evening.course.play(cast(Any, again))
-        await evening.until(lambda: again in evening.stand.playing)
-        again.end()
-        await turns()
-        assert evening.reports == ["report of akq-1"]
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_with_nothing_before_it_a_single_evening_is_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        await Evening(monkeypatch, once=True).begins()
-
-    run(scenario)
+    await Evening(monkeypatch, once=True).begins()
 
 
 # --- games for whoever comes ---
 
 
-def test_a_game_is_played_again_when_somebody_new_has_come(
+async def test_a_game_is_played_again_when_somebody_new_has_come(
+    evening: Evening,
+) -> None:
+    task = evening.begins(games=[a_game()])
+    await turns()
+    evening.stand.comes("ann", "ben")
+    first = await evening.starts(1)
+    assert first.plan.players == ("ann", "ben")
+
+    first.end()
+    await turns()
+    assert len(evening.stand.started) == 1, "these have competed"
+
+    evening.stand.comes("cem")
+    second = await evening.starts(2)
+    assert second.plan.players == ("ann", "ben", "cem")
+
+    second.end()
+    await turns()
+    evening.stand.comes("ann")  # another session of hers
+    await evening.starts(3)
+    await evening.ends(task)
+
+
+async def test_once_is_one_competition_of_every_game(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        task = evening.begins(games=[a_game()])
-        await turns()
-        evening.stand.comes("ann", "ben")
-        first = await evening.starts(1)
-        assert first.plan.players == ("ann", "ben")
+    evening = Evening(monkeypatch, once=True)
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
+    await evening.until(lambda: len(evening.stand.playing) == 2)
+    for one in evening.stand.started:
+        one.end()
+    await task
 
-        first.end()
-        await turns()
-        assert len(evening.stand.started) == 1, "these have competed"
-
-        evening.stand.comes("cem")
-        second = await evening.starts(2)
-        assert second.plan.players == ("ann", "ben", "cem")
-
-        second.end()
-        await turns()
-        evening.stand.comes("ann")  # another session of hers
-        await evening.starts(3)
-        await evening.ends(task)
-
-    run(scenario)
+    assert {one.plan.game for one in evening.stand.started} == {
+        "ace_king_queen",
+        "blackjack",
+    }
 
 
-def test_once_is_one_competition_of_every_game(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, once=True)
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
-        await evening.until(lambda: len(evening.stand.playing) == 2)
-        for one in evening.stand.started:
-            one.end()
-        await task
+    evening.stand.refuses = "expected bots, at least 2 of them, got 1"
+    evening.stand.comes("ann")
+    task = evening.begins(games=[a_game(least=1)])
+    await turns(300)
+    assert not task.done()
+    assert evening.lines == [
+        "ace_king_queen cannot be played: expected bots, at least 2 of them, got 1"
+    ]
+    assert evening.course.has_failed
 
-        assert {one.plan.game for one in evening.stand.started} == {
-            "ace_king_queen",
-            "blackjack",
-        }
-
-    run(scenario)
-
-
-def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.refuses = "expected bots, at least 2 of them, got 1"
-        evening.stand.comes("ann")
-        task = evening.begins(games=[a_game(least=1)])
-        await turns(300)
-        assert not task.done()
-        assert evening.lines == [
-            "ace_king_queen cannot be played: expected bots, at least 2 of them, got 1"
-        ]
-        assert evening.course.has_failed
-
-        evening.stand.refuses = None
-        evening.stand.comes("ben")
-        await evening.starts(1)
-        await evening.ends(task)
-
-    run(scenario)
+    evening.stand.refuses = None
+    evening.stand.comes("ben")
+    await evening.starts(1)
+    await evening.ends(task)
 
 
 # ---- House bots and teams
 
 
-def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
+async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
+    evening: Evening,
+) -> None:
+    evening.begins(
+        *(
+            a_run(name, game=game, form=Form.LEAGUE, least=1, house=("random",))
+            for name, game in (("one", "three_card_poker"), ("two", "blackjack"))
+        )
+    )
+    await evening.until(lambda: len(evening.stand.playing) == 2)
+
+    names = [bot.name for one in evening.stand.playing for bot in one.plan.bots]
+    assert len(set(names)) == 2
+
+
+async def test_K2_a_program_is_in_the_team_of_its_owner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.begins(
-            *(
-                a_run(name, game=game, form=Form.LEAGUE, least=1, house=("random",))
-                for name, game in (("one", "three_card_poker"), ("two", "blackjack"))
-            )
-        )
-        await evening.until(lambda: len(evening.stand.playing) == 2)
+    evening = Evening(
+        monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
+    )
+    evening.stand.comes("ann/hl", "ben")
+    evening.begins(a_run(who=Who.ROSTER))
+    cup = await evening.starts(1)
 
-        names = [bot.name for one in evening.stand.playing for bot in one.plan.bots]
-        assert len(set(names)) == 2
-
-    run(scenario)
-
-
-def test_K2_a_program_is_in_the_team_of_its_owner(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(
-            monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
-        )
-        evening.stand.comes("ann/hl", "ben")
-        evening.begins(a_run(who=Who.ROSTER))
-        cup = await evening.starts(1)
-
-        assert cup.plan.teams == {"ann/hl": "red", "ben": "red"}
-
-    run(scenario)
+    assert cup.plan.teams == {"ann/hl": "red", "ben": "red"}
 
 
 def test_K2_two_programs_of_one_owner_are_a_team() -> None:
@@ -1549,154 +1357,133 @@ def test_K2_two_programs_of_one_owner_are_a_team() -> None:
     }
 
 
-def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
+async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(
-            monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
-        )
-        evening.stand.comes("ann", "ben")
-        evening.begins(games=[a_game()])
-        cup = await evening.starts(1)
+    evening = Evening(
+        monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
+    )
+    evening.stand.comes("ann", "ben")
+    evening.begins(games=[a_game()])
+    cup = await evening.starts(1)
 
-        assert cup.plan.teams == {"ann": "red", "ben": "red"}
-
-    run(scenario)
+    assert cup.plan.teams == {"ann": "red", "ben": "red"}
 
 
 # --- what the instructor starts ---
 
 
-def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_same(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run(at="Mon 18:00"))
-        await turns()
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run(at="Mon 18:00"))
+    await turns()
+    await evening.course.start("cup")
+    cup = await evening.starts(1)
+    assert (cup.plan.run, cup.plan.players) == ("cup", ("ann", "ben"))
+    assert cup.plan.due_at is None
+
+    with pytest.raises(UsageError, match="cup is: c0"):
         await evening.course.start("cup")
-        cup = await evening.starts(1)
-        assert (cup.plan.run, cup.plan.players) == ("cup", ("ann", "ben"))
-        assert cup.plan.due_at is None
+    cup.end()
+    await turns()
+    evening.now = SIX
+    cup = await evening.starts(2)
+    assert cup.plan.due_at == SIX.timestamp()
 
-        with pytest.raises(UsageError, match="cup is: c0"):
-            await evening.course.start("cup")
-        cup.end()
-        await turns()
-        evening.now = SIX
-        cup = await evening.starts(2)
-        assert cup.plan.due_at == SIX.timestamp()
+    cup.end()
+    await turns()
+    await evening.course.start("cup")
+    await evening.starts(3)
+    await evening.ends(task)
 
-        cup.end()
-        await turns()
+
+async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+    evening: Evening,
+) -> None:
+    gathers, is_gathered = asyncio.Event(), asyncio.Event()
+
+    async def sleep(delay_s: float) -> None:
+        if delay_s == GATHER_S:
+            monkeypatch.setattr(asyncio, "sleep", real)
+            gathers.set()
+            await is_gathered.wait()
+        await real(0)
+
+    real = asyncio.sleep
+    sets(monkeypatch, "GATHER_S", GATHER_S)
+    task = evening.begins(a_run())
+    await turns()
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    evening.stand.comes("ann", "ben")
+    await gathers.wait()
+    sets(monkeypatch, "GATHER_S", 0)
+    await evening.course.start("cup")
+    cup = await evening.starts(1)
+    is_gathered.set()
+    await turns()
+    cup.end()
+    await turns()
+
+    assert evening.stand.started == [cup]
+    await evening.ends(task)
+
+
+async def test_a_run_that_goes_on_is_not_started_beside_itself(
+    evening: Evening,
+) -> None:
+    plan = msgspec.structs.replace(a_game().plan, run="cup")
+    evening.stand.written.append(written("akq-1", plan))
+    evening.stand.comes("ann", "ben")
+    task = evening.begins(a_run())
+    await evening.starts(1)
+
+    with pytest.raises(UsageError, match="cup is: akq-1"):
         await evening.course.start("cup")
-        await evening.starts(3)
-        await evening.ends(task)
-
-    run(scenario)
+    await evening.ends(task)
 
 
-def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
+async def test_a_game_is_started_with_who_is_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        gathers, is_gathered = asyncio.Event(), asyncio.Event()
+    evening = Evening(monkeypatch, teams={"ann": "red"})
+    evening.stand.comes("ann", "ben")
+    task = evening.begins()
+    await evening.course.start(
+        "akq", form="round_robin", matches=3, settings={"hands": 20}
+    )
+    one = await evening.starts(1)
 
-        async def sleep(delay_s: float) -> None:
-            if delay_s == GATHER_S:
-                monkeypatch.setattr(asyncio, "sleep", real)
-                gathers.set()
-                await is_gathered.wait()
-            await real(0)
+    assert (one.plan.game, one.plan.run) == ("ace_king_queen", "")
+    assert one.plan.players == ("ann", "ben")
+    assert (one.plan.matches, one.plan.settings["hands"]) == (3, 20)
+    assert one.plan.limits.bank_ms == 1
+    assert one.plan.with_itself
+    assert one.plan.teams == {"ann": "red"}
 
-        real = asyncio.sleep
-        sets(monkeypatch, "GATHER_S", GATHER_S)
-        task = evening.begins(a_run())
-        await turns()
-        monkeypatch.setattr(asyncio, "sleep", sleep)
-        evening.stand.comes("ann", "ben")
-        await gathers.wait()
-        sets(monkeypatch, "GATHER_S", 0)
-        await evening.course.start("cup")
-        cup = await evening.starts(1)
-        is_gathered.set()
-        await turns()
-        cup.end()
-        await turns()
-
-        assert evening.stand.started == [cup]
-        await evening.ends(task)
-
-    run(scenario)
+    await evening.course.start("high_low", form="ladder")
+    ladder = await evening.starts(2)
+    assert (ladder.plan.form, ladder.plan.pause_s) == (Form.LADDER, 5.0)
+    assert not ladder.plan.with_itself
+    await evening.course.start("tcp")
+    assert (await evening.starts(3)).plan.settings["goal"] == 2000
+    await evening.ends(task)
 
 
-def test_a_run_that_goes_on_is_not_started_beside_itself(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_a_game_that_is_open_is_started_as_it_is_played_there(
+    evening: Evening,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        plan = msgspec.structs.replace(a_game().plan, run="cup")
-        evening.stand.written.append(written("akq-1", plan))
-        evening.stand.comes("ann", "ben")
-        task = evening.begins(a_run())
-        await evening.starts(1)
+    game = a_game(least=8)
+    plan = msgspec.structs.replace(game.plan, matches=7, settings={"hands": 44})
+    task = evening.begins(games=[Open(plan, 8)])
+    evening.stand.comes("ann", "ben")
+    await evening.course.start("akq")
+    one = await evening.starts(1)
 
-        with pytest.raises(UsageError, match="cup is: akq-1"):
-            await evening.course.start("cup")
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_a_game_is_started_with_who_is_connected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch, teams={"ann": "red"})
-        evening.stand.comes("ann", "ben")
-        task = evening.begins()
-        await evening.course.start(
-            "akq", form="round_robin", matches=3, settings={"hands": 20}
-        )
-        one = await evening.starts(1)
-
-        assert (one.plan.game, one.plan.run) == ("ace_king_queen", "")
-        assert one.plan.players == ("ann", "ben")
-        assert (one.plan.matches, one.plan.settings["hands"]) == (3, 20)
-        assert one.plan.limits.bank_ms == 1
-        assert one.plan.with_itself
-        assert one.plan.teams == {"ann": "red"}
-
-        await evening.course.start("high_low", form="ladder")
-        ladder = await evening.starts(2)
-        assert (ladder.plan.form, ladder.plan.pause_s) == (Form.LADDER, 5.0)
-        assert not ladder.plan.with_itself
-        await evening.course.start("tcp")
-        assert (await evening.starts(3)).plan.settings["goal"] == 2000
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_a_game_that_is_open_is_started_as_it_is_played_there(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        game = a_game(least=8)
-        plan = msgspec.structs.replace(game.plan, matches=7, settings={"hands": 44})
-        task = evening.begins(games=[Open(plan, 8)])
-        evening.stand.comes("ann", "ben")
-        await evening.course.start("akq")
-        one = await evening.starts(1)
-
-        assert (one.plan.matches, one.plan.settings) == (7, {"hands": 44})
-        await evening.ends(task)
-
-    run(scenario)
+    assert (one.plan.matches, one.plan.settings) == (7, {"hands": 44})
+    await evening.ends(task)
 
 
 @pytest.mark.parametrize(
@@ -1721,24 +1508,20 @@ def test_a_game_that_is_open_is_started_as_it_is_played_there(
         ("gin", {"settings": {"games": 0}}, "games"),
     ],
 )
-def test_what_cannot_be_started(
-    monkeypatch: pytest.MonkeyPatch, name: str, about: dict[str, Any], said: str
+async def test_what_cannot_be_started(
+    evening: Evening, name: str, about: dict[str, Any], said: str
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        evening.stand.comes("ann")
-        task = evening.begins(a_run(least=3))
-        await turns()
-        with pytest.raises(UsageError) as caught:
-            await evening.course.start(name, **about)
+    evening.stand.comes("ann")
+    task = evening.begins(a_run(least=3))
+    await turns()
+    with pytest.raises(UsageError) as caught:
+        await evening.course.start(name, **about)
 
-        assert said in str(caught.value)
-        assert "\n" not in str(caught.value)
-        assert evening.stand.started == []
-        assert not evening.course.has_failed
-        await evening.ends(task)
-
-    run(scenario)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert evening.stand.started == []
+    assert not evening.course.has_failed
+    await evening.ends(task)
 
 
 # --- who takes part ---

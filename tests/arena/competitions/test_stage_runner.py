@@ -27,7 +27,6 @@ from tests.support.fake_host import (
     first_legal,
     illegal,
     in_time,
-    run,
     silent,
     turns,
 )
@@ -45,14 +44,14 @@ MEMORY = Finding(kind=Ending.MEMORY, text="took too much", mechanism=Mechanism.C
 EIGHT = ("ann", "ben", "cem", "dora", "eve", "fritz", "gus", "hal")
 
 
-def on_first(hall: FakeHost, count: int, do: object) -> None:
+def on_first(host: FakeHost, count: int, do: object) -> None:
     """Have something done as soon as so many matches are written down."""
 
     def look() -> None:
-        if len(hall.book.matches) == count:
+        if len(host.book.matches) == count:
             asyncio.get_running_loop().call_soon(do)  # type: ignore[arg-type]
 
-    hall.book.on_match = look
+    host.book.on_match = look
 
 
 def rows_of(standings: Iterable[Row]) -> list[Row]:
@@ -80,950 +79,811 @@ def at_random() -> Callable[[Ask], object]:
     return lambda ask: choose(ask.question.choices, rng)
 
 
-async def answers(hall: FakeHost, *names: str) -> None:
+async def answers(host: FakeHost, *names: str) -> None:
     """Bots that were silent play on."""
     for name in names:
-        hall.plays(name, first_legal)
+        host.plays(name, first_legal)
     await turns(400)
 
 
 # --- pause, resume ---
 
 
-def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
+async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE, plays=silent)
-        competition, task = await hall.begin(*THREE, matches=2)
-        assert len(house.conduct.tables) == 1
+    host.come(*THREE, plays=silent)
+    competition, task = await host.begin(*THREE, matches=2)
+    assert len(house.conduct.tables) == 1
+    competition.pause(act("pause"))
+    await answers(host, *THREE)
+
+    assert len(host.book.matches) == 1
+    assert not house.conduct.tables
+    assert competition.state is State.PAUSED
+    assert competition.progress.state == "paused"
+    assert competition.progress.left_s is None
+
+    competition.resume(act("resume"))
+    report = await in_time(task)
+
+    assert sum(host.book.counted().values()) == report.played == 6
+    assert [(one.what, one.who) for one in host.book.acts] == [
+        ("pause", "Eva"),
+        ("resume", "Eva"),
+    ]
+
+
+async def test_nobody_becomes_absent_in_a_pause(host: FakeHost) -> None:
+    host.comes("ann")
+    competition, task = await host.begin("ann", "ben", wait_s=0.1)
+    assert competition.progress.waits_for == ("ben",)
+    competition.pause(act("pause"))
+
+    assert competition.progress.waits_for == NOBODY
+
+    # Timers fire in the order in which they are due: nobody can be absent after this one.
+    await asyncio.sleep(0.11)
+    host.changed()
+
+    assert host.book.matches == []
+    assert competition.progress.waits_for == NOBODY
+
+    host.comes("ben")
+    competition.resume(act("resume"))
+    report = await in_time(task)
+
+    assert report.verdicts == ()
+
+
+async def test_after_a_pause_whoever_is_away_has_all_its_time_again(
+    host: FakeHost,
+) -> None:
+    host.comes("ann")
+    competition, task = await host.begin("ann", "ben", wait_s=0.2)
+    competition.pause(act("pause"))
+    competition.resume(act("resume"))
+
+    assert competition.progress.waits_for == ("ben",)
+
+    report = await in_time(task)
+
+    assert [verdict.kind for verdict in report.verdicts] == [Ending.ABSENT]
+
+
+async def test_a_pause_before_the_first_stage(house: FakeArena, host: FakeHost) -> None:
+    host.come(*THREE)
+    competition = host.compete(*THREE)
+    competition.pause(act("pause"))
+    task = asyncio.create_task(competition.run())
+    await turns()
+
+    assert house.conduct.tables == ()
+    assert host.book.matches == []
+
+    competition.resume(act("resume"))
+    await in_time(task)
+
+    assert len(host.book.matches) == 3
+
+
+async def test_a_pause_goes_on_between_the_stages_of_an_elimination(
+    house: FakeArena,
+    host: FakeHost,
+) -> None:
+    host.come(*EIGHT, plays=at_random())
+    competition = host.compete(*EIGHT, game="high_low")
+    on_first(host, 1, lambda: competition.pause(act("pause")))
+    task = asyncio.create_task(competition.run())
+    await turns(1000)
+
+    assert len(host.book.matches) == 2, "both tables were being played"
+    assert house.conduct.tables == ()
+
+    competition.resume(act("resume"))
+    report = await in_time(task)
+
+    assert report.ranking
+
+
+async def test_who_offends_in_a_pause_is_out(host: FakeHost) -> None:
+    host.come(*THREE, plays=silent)
+    competition, task = await host.begin(*THREE)
+    competition.pause(act("pause"))
+    for name in THREE:
+        host.plays(name, illegal)
+    await turns()
+
+    assert host.book.kinds() == {Ending.ILLEGAL: 1}
+    assert len(competition.verdicts) == 1
+
+    for name in THREE:
+        host.plays(name, first_legal)
+    competition.resume(act("resume"))
+    report = await in_time(task)
+
+    assert host.book.kinds() == {Ending.ILLEGAL: 1, Ending.COMPLETED: 1}
+    assert len(report.verdicts) == 1
+
+
+async def test_a_second_pause_is_refused(host: FakeHost) -> None:
+    competition = host.compete(*THREE)
+    competition.pause(act("pause"))
+
+    with pytest.raises(UsageError, match="expected a competition that goes on, c"):
         competition.pause(act("pause"))
-        await answers(hall, *THREE)
-
-        assert len(hall.book.matches) == 1
-        assert not house.conduct.tables
-        assert competition.state is State.PAUSED
-        assert competition.progress.state == "paused"
-        assert competition.progress.left_s is None
-
-        competition.resume(act("resume"))
-        report = await in_time(task)
-
-        assert sum(hall.book.counted().values()) == report.played == 6
-        assert [(one.what, one.who) for one in hall.book.acts] == [
-            ("pause", "Eva"),
-            ("resume", "Eva"),
-        ]
-
-    run(scenario)
+    assert len(host.book.acts) == 1
 
 
-def test_nobody_becomes_absent_in_a_pause(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.comes("ann")
-        competition, task = await hall.begin("ann", "ben", wait_s=0.1)
-        assert competition.progress.waits_for == ("ben",)
-        competition.pause(act("pause"))
+async def test_what_was_interrupted_in_a_pause_begins_with_one(
+    host: FakeHost,
+) -> None:
+    host.come(*THREE)
+    competition, task = await host.begin(*THREE, is_paused=True)
 
-        assert competition.progress.waits_for == NOBODY
+    assert competition.state is State.PAUSED
+    assert host.book.matches == []
 
-        # Timers fire in the order in which they are due: nobody can be absent after this one.
-        await asyncio.sleep(0.11)
-        hall.changed()
+    competition.resume(act("resume"))
+    await in_time(task)
 
-        assert hall.book.matches == []
-        assert competition.progress.waits_for == NOBODY
-
-        hall.comes("ben")
-        competition.resume(act("resume"))
-        report = await in_time(task)
-
-        assert report.verdicts == ()
-
-    run(scenario)
-
-
-def test_after_a_pause_whoever_is_away_has_all_its_time_again(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.comes("ann")
-        competition, task = await hall.begin("ann", "ben", wait_s=0.2)
-        competition.pause(act("pause"))
-        competition.resume(act("resume"))
-
-        assert competition.progress.waits_for == ("ben",)
-
-        report = await in_time(task)
-
-        assert [verdict.kind for verdict in report.verdicts] == [Ending.ABSENT]
-
-    run(scenario)
-
-
-def test_a_pause_before_the_first_stage(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE)
-        competition = hall.compete(*THREE)
-        competition.pause(act("pause"))
-        task = asyncio.create_task(competition.run())
-        await turns()
-
-        assert house.conduct.tables == ()
-        assert hall.book.matches == []
-
-        competition.resume(act("resume"))
-        await in_time(task)
-
-        assert len(hall.book.matches) == 3
-
-    run(scenario)
-
-
-def test_a_pause_goes_on_between_the_stages_of_an_elimination(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=at_random())
-        competition = hall.compete(*EIGHT, game="high_low")
-        on_first(hall, 1, lambda: competition.pause(act("pause")))
-        task = asyncio.create_task(competition.run())
-        await turns(1000)
-
-        assert len(hall.book.matches) == 2, "both tables were being played"
-        assert house.conduct.tables == ()
-
-        competition.resume(act("resume"))
-        report = await in_time(task)
-
-        assert report.ranking
-
-    run(scenario)
-
-
-def test_who_offends_in_a_pause_is_out(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE, plays=silent)
-        competition, task = await hall.begin(*THREE)
-        competition.pause(act("pause"))
-        for name in THREE:
-            hall.plays(name, illegal)
-        await turns()
-
-        assert hall.book.kinds() == {Ending.ILLEGAL: 1}
-        assert len(competition.verdicts) == 1
-
-        for name in THREE:
-            hall.plays(name, first_legal)
-        competition.resume(act("resume"))
-        report = await in_time(task)
-
-        assert hall.book.kinds() == {Ending.ILLEGAL: 1, Ending.COMPLETED: 1}
-        assert len(report.verdicts) == 1
-
-    run(scenario)
-
-
-def test_a_second_pause_is_refused(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        competition = hall.compete(*THREE)
-        competition.pause(act("pause"))
-
-        with pytest.raises(UsageError, match="expected a competition that goes on, c"):
-            competition.pause(act("pause"))
-        assert len(hall.book.acts) == 1
-
-    run(scenario)
-
-
-def test_what_was_interrupted_in_a_pause_begins_with_one(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE)
-        competition, task = await hall.begin(*THREE, is_paused=True)
-
-        assert competition.state is State.PAUSED
-        assert hall.book.matches == []
-
-        competition.resume(act("resume"))
-        await in_time(task)
-
-        assert len(hall.book.matches) == 3
-
-    run(scenario)
+    assert len(host.book.matches) == 3
 
 
 # --- stop ---
 
 
-def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
+async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent, tables=2)
-        competition, task = await hall.begin(*THREE)
-        competition.stop(act("stop"))
-        report = await in_time(task)
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent, tables=2)
+    competition, task = await host.begin(*THREE)
+    competition.stop(act("stop"))
+    report = await in_time(task)
 
-        assert hall.book.kinds() == {Ending.COMPLETED: 1, Ending.VOID: 2}
-        assert house.conduct.tables == ()
-        assert report.state is competition.state is State.STOPPED
-        assert report.played == 1
-        assert {row.name: row.played for row in report.standings} == {
-            "ann": 1,
-            "ben": 1,
-            "cem": 0,
-        }
-        [(_, _, ranking, state)] = hall.book.finished
-        assert (ranking, state) == ((), State.STOPPED)
-        assert [(one.what, one.who) for one in hall.book.acts] == [("stop", "Eva")]
-
-    run(scenario)
+    assert host.book.kinds() == {Ending.COMPLETED: 1, Ending.VOID: 2}
+    assert house.conduct.tables == ()
+    assert report.state is competition.state is State.STOPPED
+    assert report.played == 1
+    assert {row.name: row.played for row in report.standings} == {
+        "ann": 1,
+        "ben": 1,
+        "cem": 0,
+    }
+    [(_, _, ranking, state)] = host.book.finished
+    assert (ranking, state) == ((), State.STOPPED)
+    assert [(one.what, one.who) for one in host.book.acts] == [("stop", "Eva")]
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-def test_a_stop_before_anything_is_played(house: FakeArena, form: Form) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE)
-        competition = hall.compete(*THREE, form=form)
-        competition.stop(act("stop"))
-        report = await in_time(competition.run())
+async def test_a_stop_before_anything_is_played(host: FakeHost, form: Form) -> None:
+    host.come(*THREE)
+    competition = host.compete(*THREE, form=form)
+    competition.stop(act("stop"))
+    report = await in_time(competition.run())
 
-        assert report.state is State.STOPPED
-        assert hall.book.matches == []
-
-    run(scenario)
+    assert report.state is State.STOPPED
+    assert host.book.matches == []
 
 
-def test_a_stop_while_the_final_is_being_made(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", "cem")
-        called = asyncio.Event()
-        goes_on = asyncio.Event()
+async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
+    host.come("ann", "ben", "cem")
+    called = asyncio.Event()
+    goes_on = asyncio.Event()
 
-        async def call_house(game: str, name: str) -> None:
-            called.set()
-            await goes_on.wait()
-            hall.comes(name)
+    async def call_house(game: str, name: str) -> None:
+        called.set()
+        await goes_on.wait()
+        host.comes(name)
 
-        competition = hall.compete(*THREE, game="high_low", call_house=call_house)
-        task = asyncio.create_task(competition.run())
-        await in_time(called.wait())
-        competition.stop(act("stop"))
-        goes_on.set()
-        report = await in_time(task)
+    competition = host.compete(*THREE, game="high_low", call_house=call_house)
+    task = asyncio.create_task(competition.run())
+    await in_time(called.wait())
+    competition.stop(act("stop"))
+    goes_on.set()
+    report = await in_time(task)
 
-        assert report.state is State.STOPPED
-        assert report.ranking == ()
-        assert hall.book.matches == []
-
-    run(scenario)
+    assert report.state is State.STOPPED
+    assert report.ranking == ()
+    assert host.book.matches == []
 
 
-def test_a_stop_in_a_pause(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin("ann", "ben", is_paused=True)
-        competition.stop(act("stop"))
-        report = await in_time(task)
+async def test_a_stop_in_a_pause(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    competition, task = await host.begin("ann", "ben", is_paused=True)
+    competition.stop(act("stop"))
+    report = await in_time(task)
 
-        assert report.state is State.STOPPED
-
-    run(scenario)
+    assert report.state is State.STOPPED
 
 
 # --- void ---
 
 
-def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
+async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_cards(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent)
-        competition, task = await hall.begin("ann", "ben")
-        [table] = house.conduct.tables
-        competition.void(table.id, act("void", match=table.id))
-        await turns()
-        [again] = house.conduct.tables
-        await answers(hall, "ann", "ben")
-        report = await in_time(task)
+    host.come("ann", "ben", plays=silent)
+    competition, task = await host.begin("ann", "ben")
+    [table] = house.conduct.tables
+    competition.void(table.id, act("void", match=table.id))
+    await turns()
+    [again] = house.conduct.tables
+    await answers(host, "ann", "ben")
+    report = await in_time(task)
 
-        assert again.id != table.id
-        assert again.seed != table.seed
-        assert [row.counts for row in hall.book.rows] == [False, True]
-        assert [row.pairing for row in hall.book.rows] == [1, 1]
-        assert hall.book.rows[0].result.termination.text == "void by Eva"
-        assert report.played == 1
-        assert [one.match for one in hall.book.acts] == [table.id]
-
-    run(scenario)
+    assert again.id != table.id
+    assert again.seed != table.seed
+    assert [row.counts for row in host.book.rows] == [False, True]
+    assert [row.pairing for row in host.book.rows] == [1, 1]
+    assert host.book.rows[0].result.termination.text == "void by Eva"
+    assert report.played == 1
+    assert [one.match for one in host.book.acts] == [table.id]
 
 
-def test_a_counted_match_that_is_made_void_is_played_again(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent)
-        competition, task = await hall.begin(*THREE)
-        [row] = [row for row in hall.book.rows if set(row.players) == {"ann", "ben"}]
-        competition.void(row.id, act("void", match=row.id))
-
-        assert competition.played == 0
-        assert all(one.played == 0 for one in competition.ledger.book.rows)
-
-        await answers(hall, "cem")
-        report = await in_time(task)
-
-        assert report.played == 3
-        assert [row.played for row in report.standings] == [2, 2, 2]
-        assert len(hall.book.results()) == 3
-        assert len(hall.book.rows) == 4
-
-    run(scenario)
-
-
-def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
-    house: FakeArena,
+async def test_a_counted_match_that_is_made_void_is_played_again(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=4)
-        hall.comes("cem", silent, tables=4)
-        hall.comes("rogue", illegal, tables=4)
-        names = (*THREE, "rogue")
-        competition, task = await hall.begin(*names, matches=2)
-        assert [verdict.bot for verdict in competition.verdicts] == ["rogue"]
-        assert not competition.is_in("rogue")
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent)
+    competition, task = await host.begin(*THREE)
+    [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
+    competition.void(row.id, act("void", match=row.id))
 
-        hall.plays("rogue", first_legal)
-        [row] = [row for row in hall.book.rows if row.result.termination.is_offence]
-        competition.void(row.id, act("void", match=row.id))
+    assert competition.played == 0
+    assert all(one.played == 0 for one in competition.ledger.book.rows)
 
-        assert competition.is_in("rogue")
-        assert competition.verdicts == ()
+    await answers(host, "cem")
+    report = await in_time(task)
 
-        await answers(hall, "cem")
-        report = await in_time(task)
-
-        assert report.verdicts == ()
-        assert len(hall.book.results()) == 12
-        assert set(hall.book.counted().values()) == {2}
-        assert len(hall.book.counted()) == 6
-        scratch = FakeHost(house).compete(
-            *names, matches=2, earlier=hall.book.results()
-        )
-        assert rows(report) == sorted(
-            scratch.ledger.book.rows, key=lambda row: row.name
-        )
-        assert report.cross_table == scratch.ledger.book.cross_table
-
-    run(scenario)
+    assert report.played == 3
+    assert [row.played for row in report.standings] == [2, 2, 2]
+    assert len(host.book.results()) == 3
+    assert len(host.book.rows) == 4
 
 
-def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
+async def test_a_bot_that_was_eliminated_in_a_void_match_is_in_again_and_plays_all(
     house: FakeArena,
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben", tables=4)
+    host.comes("cem", silent, tables=4)
+    host.comes("rogue", illegal, tables=4)
+    names = (*THREE, "rogue")
+    competition, task = await host.begin(*names, matches=2)
+    assert [verdict.bot for verdict in competition.verdicts] == ["rogue"]
+    assert not competition.is_in("rogue")
+
+    host.plays("rogue", first_legal)
+    [row] = [row for row in host.book.rows if row.result.termination.is_offence]
+    competition.void(row.id, act("void", match=row.id))
+
+    assert competition.is_in("rogue")
+    assert competition.verdicts == ()
+
+    await answers(host, "cem")
+    report = await in_time(task)
+
+    assert report.verdicts == ()
+    assert len(host.book.results()) == 12
+    assert set(host.book.counted().values()) == {2}
+    assert len(host.book.counted()) == 6
+    scratch = FakeHost(house).compete(*names, matches=2, earlier=host.book.results())
+    assert rows(report) == sorted(scratch.ledger.book.rows, key=lambda row: row.name)
+    assert report.cross_table == scratch.ledger.book.cross_table
+
+
+async def test_K2_whose_elimination_was_taken_back_plays_in_the_next_stage(
+    host: FakeHost,
 ) -> None:
     """It was out by what it did away from the tables; an offender at its own table saves it (H13)."""
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=silent)
-        competition, task = await hall.begin(
-            *EIGHT, game="high_low", limits=Limits(), is_paused=True
-        )
-        hall.offends("ann", MEMORY)
-        [row] = hall.book.results()
-        assert row.result.termination.kind is Ending.MEMORY
+    host.come(*EIGHT, plays=silent)
+    competition, task = await host.begin(
+        *EIGHT, game="high_low", limits=Limits(), is_paused=True
+    )
+    host.offends("ann", MEMORY)
+    [row] = host.book.results()
+    assert row.result.termination.kind is Ending.MEMORY
 
-        hall.comes("ann", silent)
-        competition.void(row.id, act("void", match=row.id))
-        competition.resume(act("resume"))
-        rogue = next(name for name in row.players if name != "ann")
-        plays = at_random()
-        for name in EIGHT:
-            hall.plays(name, illegal if name == rogue else plays)
-        report = await in_time(task)
+    host.comes("ann", silent)
+    competition.void(row.id, act("void", match=row.id))
+    competition.resume(act("resume"))
+    rogue = next(name for name in row.players if name != "ann")
+    plays = at_random()
+    for name in EIGHT:
+        host.plays(name, illegal if name == rogue else plays)
+    report = await in_time(task)
 
-        assert [verdict.bot for verdict in report.verdicts] == [rogue]
-        [place] = [place for place in report.ranking if "ann" in place.names]
-        assert not place.offence
-
-    run(scenario)
+    assert [verdict.bot for verdict in report.verdicts] == [rogue]
+    [place] = [place for place in report.ranking if "ann" in place.names]
+    assert not place.offence
 
 
-def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_again(
-    house: FakeArena,
+async def test_J2_who_is_absent_after_an_elimination_was_taken_back_has_not_offended_again(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent)
-        competition, task = await hall.begin(
-            "ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True
-        )
-        hall.offends("ben", MEMORY)
-        [row] = hall.book.results()
-        competition.void(row.id, act("void", match=row.id))
-        competition.resume(act("resume"))
-        report = await in_time(task)
+    host.come("ann", "ben", plays=silent)
+    competition, task = await host.begin(
+        "ann", "ben", limits=Limits(), wait_s=SOON, is_paused=True
+    )
+    host.offends("ben", MEMORY)
+    [row] = host.book.results()
+    competition.void(row.id, act("void", match=row.id))
+    competition.resume(act("resume"))
+    report = await in_time(task)
 
-        [verdict] = report.verdicts
-        assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
-
-    run(scenario)
+    [verdict] = report.verdicts
+    assert (verdict.bot, verdict.kind) == ("ben", Ending.ABSENT)
 
 
-def test_a_match_is_made_void_in_a_pause_and_played_after_it(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent)
-        competition, task = await hall.begin(*THREE)
-        competition.pause(act("pause"))
-        [row] = [row for row in hall.book.rows if set(row.players) == {"ann", "ben"}]
-        competition.void(row.id, act("void", match=row.id))
-        [table] = house.conduct.tables
-        competition.void(table.id, act("void", match=table.id))
-        await turns()
-
-        assert house.conduct.tables == ()
-        assert competition.settled == 0
-
-        competition.resume(act("resume"))
-        await answers(hall, "cem")
-        report = await in_time(task)
-
-        assert [row.played for row in report.standings] == [2, 2, 2]
-
-    run(scenario)
-
-
-def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_last(
+async def test_a_match_is_made_void_in_a_pause_and_played_after_it(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition = hall.compete("ann", "ben")
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent)
+    competition, task = await host.begin(*THREE)
+    competition.pause(act("pause"))
+    [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
+    competition.void(row.id, act("void", match=row.id))
+    [table] = house.conduct.tables
+    competition.void(table.id, act("void", match=table.id))
+    await turns()
 
-        def void() -> None:
-            hall.book.on_match = lambda: None
-            competition.void(hall.book.rows[0].id, act("void"))
+    assert house.conduct.tables == ()
+    assert competition.settled == 0
 
-        def at_once() -> None:
-            # Nothing is between the end of the last match and this.
-            asyncio.get_running_loop().call_soon(void)
+    competition.resume(act("resume"))
+    await answers(host, "cem")
+    report = await in_time(task)
 
-        hall.book.on_match = at_once
-        report = await in_time(competition.run())
-
-        assert [row.counts for row in hall.book.rows] == [False, True]
-        assert report.played == 1
-        assert len(hall.book.finished) == 1
-
-    run(scenario)
+    assert [row.played for row in report.standings] == [2, 2, 2]
 
 
-def test_what_cannot_be_made_void_changes_nothing(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent, tables=2)
-        competition, task = await hall.begin(*THREE)
-        [row] = hall.book.rows
-        before = (
-            competition.ledger.book.rows,
-            competition.settled,
-            len(hall.book.acts),
-        )
-        for match in ("nonsense", ""):
-            with pytest.raises(UsageError, match="expected a match of c that counts"):
-                competition.void(match, act("void", match=match))
+async def test_the_last_match_is_made_void_before_anybody_has_noticed_that_it_was_the_last(
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben")
+    competition = host.compete("ann", "ben")
 
-        assert before == (competition.ledger.book.rows, competition.settled, 0)
+    def void() -> None:
+        host.book.on_match = lambda: None
+        competition.void(host.book.rows[0].id, act("void"))
 
-        competition.void(row.id, act("void"))
+    def at_once() -> None:
+        # Nothing is between the end of the last match and this.
+        asyncio.get_running_loop().call_soon(void)
+
+    host.book.on_match = at_once
+    report = await in_time(competition.run())
+
+    assert [row.counts for row in host.book.rows] == [False, True]
+    assert report.played == 1
+    assert len(host.book.finished) == 1
+
+
+async def test_what_cannot_be_made_void_changes_nothing(host: FakeHost) -> None:
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent, tables=2)
+    competition, task = await host.begin(*THREE)
+    [row] = host.book.rows
+    before = (competition.ledger.book.rows, competition.settled, len(host.book.acts))
+    for match in ("nonsense", ""):
         with pytest.raises(UsageError, match="expected a match of c that counts"):
-            competition.void(row.id, act("void"))  # once more
-        competition.stop(act("stop"))
-        await in_time(task)
+            competition.void(match, act("void", match=match))
 
-    run(scenario)
+    assert before == (competition.ledger.book.rows, competition.settled, 0)
+
+    competition.void(row.id, act("void"))
+    with pytest.raises(UsageError, match="expected a match of c that counts"):
+        competition.void(row.id, act("void"))  # once more
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
-def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
+async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=at_random())
-        competition = hall.compete(*EIGHT, game="high_low")
-        refusals: list[str] = []
+    host.come(*EIGHT, plays=at_random())
+    competition = host.compete(*EIGHT, game="high_low")
+    refusals: list[str] = []
 
-        def void_the_first() -> None:
-            try:
-                competition.void(hall.book.rows[0].id, act("void"))
-            except UsageError as error:
-                refusals.append(str(error))
+    def void_the_first() -> None:
+        try:
+            competition.void(host.book.rows[0].id, act("void"))
+        except UsageError as error:
+            refusals.append(str(error))
 
-        on_first(hall, 1, void_the_first)
-        task = asyncio.create_task(competition.run())
-        while len(hall.book.rows) < 3 or house.conduct.tables:
-            await asyncio.sleep(0)
+    on_first(host, 1, void_the_first)
+    task = asyncio.create_task(competition.run())
+    while len(host.book.rows) < 3 or house.conduct.tables:
+        await asyncio.sleep(0)
 
-        assert refusals == []
-        assert [row.counts for row in hall.book.rows[:3]] == [False, True, True]
+    assert refusals == []
+    assert [row.counts for row in host.book.rows[:3]] == [False, True, True]
 
-        report = await in_time(task)
+    report = await in_time(task)
 
-        assert report.ranking
-        counted = hall.book.results()
-        assert sorted(row.pairing for row in counted) == list(
-            range(1, len(counted) + 1)
-        )
-
-    run(scenario)
+    assert report.ranking
+    counted = host.book.results()
+    assert sorted(row.pairing for row in counted) == list(range(1, len(counted) + 1))
 
 
-def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
+async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_no_result_yet(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=at_random())
-        competition = hall.compete(*EIGHT, game="high_low")
-        task = asyncio.create_task(competition.run())
-        while len(hall.book.rows) < 2 or not house.conduct.tables:
-            await asyncio.sleep(0)
-        assert len(hall.book.rows) == 2
-        first = hall.book.rows[0].id
-        with pytest.raises(UsageError, match="what came after it was drawn by its"):
-            competition.void(first, act("void", match=first))
+    host.come(*EIGHT, plays=at_random())
+    competition = host.compete(*EIGHT, game="high_low")
+    task = asyncio.create_task(competition.run())
+    while len(host.book.rows) < 2 or not house.conduct.tables:
+        await asyncio.sleep(0)
+    assert len(host.book.rows) == 2
+    first = host.book.rows[0].id
+    with pytest.raises(UsageError, match="what came after it was drawn by its"):
+        competition.void(first, act("void", match=first))
 
-        assert hall.book.acts == []
+    assert host.book.acts == []
 
-        report = await in_time(task)
+    report = await in_time(task)
 
-        assert report.ranking
-        assert all(row.counts for row in hall.book.rows)
-
-    run(scenario)
+    assert report.ranking
+    assert all(row.counts for row in host.book.rows)
 
 
-def test_K2_the_final_of_a_finished_elimination_is_played_again(
-    house: FakeArena,
+async def test_K2_the_final_of_a_finished_elimination_is_played_again(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=at_random())
-        await hall.play(*EIGHT, game="high_low")
-        final = hall.book.rows[-1]
-        earlier = hall.book.results()
-        competition = hall.compete(*EIGHT, game="high_low", earlier=earlier)
-        for row in earlier[:-1]:
-            if row.pairing <= 2:
-                with pytest.raises(UsageError, match="a match of the latest stage"):
-                    competition.ledger.take_back(row.id, act("void"))
-        competition.ledger.take_back(final.id, act("void", match=final.id))
-        report = await in_time(competition.run())
+    host.come(*EIGHT, plays=at_random())
+    await host.play(*EIGHT, game="high_low")
+    final = host.book.rows[-1]
+    earlier = host.book.results()
+    competition = host.compete(*EIGHT, game="high_low", earlier=earlier)
+    for row in earlier[:-1]:
+        if row.pairing <= 2:
+            with pytest.raises(UsageError, match="a match of the latest stage"):
+                competition.ledger.take_back(row.id, act("void"))
+    competition.ledger.take_back(final.id, act("void", match=final.id))
+    report = await in_time(competition.run())
 
-        assert report.ranking
-        assert len(hall.book.results()) == len(earlier)
-        assert hall.book.results()[-1].players == final.players
-
-    run(scenario)
+    assert report.ranking
+    assert len(host.book.results()) == len(earlier)
+    assert host.book.results()[-1].players == final.players
 
 
 # --- remove ---
 
 
-def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(
-    house: FakeArena,
+async def test_a_bot_that_is_removed_while_it_plays_loses_and_is_out(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent, tables=2)
-        competition, task = await hall.begin(*THREE, matches=3, limits=Limits())
-        competition.remove("cem", act("remove", bot="cem"))
-        report = await in_time(task)
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent, tables=2)
+    competition, task = await host.begin(*THREE, matches=3, limits=Limits())
+    competition.remove("cem", act("remove", bot="cem"))
+    report = await in_time(task)
 
-        [verdict] = report.verdicts
-        assert (verdict.bot, verdict.kind) == ("cem", Ending.REMOVED)
-        assert verdict.text == "remove by Eva"
-        assert hall.book.counted() == {("ann", "ben"): 3}
-        assert report.standings[-1].eliminated.kind is Ending.REMOVED
-        assert [(one.what, one.bot) for one in hall.book.acts] == [("remove", "cem")]
-
-    run(scenario)
+    [verdict] = report.verdicts
+    assert (verdict.bot, verdict.kind) == ("cem", Ending.REMOVED)
+    assert verdict.text == "remove by Eva"
+    assert host.book.counted() == {("ann", "ben"): 3}
+    assert report.standings[-1].eliminated.kind is Ending.REMOVED
+    assert [(one.what, one.bot) for one in host.book.acts] == [("remove", "cem")]
 
 
-def test_a_removal_is_written_down_before_what_it_brings_about(
-    house: FakeArena,
+async def test_a_removal_is_written_down_before_what_it_brings_about(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent)
-        competition, task = await hall.begin("ann", "ben")
-        noted: list[int] = []
-        hall.book.on_match = lambda: noted.append(len(hall.book.acts))
-        competition.remove("ben", act("remove", bot="ben"))
-        await in_time(task)
+    host.come("ann", "ben", plays=silent)
+    competition, task = await host.begin("ann", "ben")
+    noted: list[int] = []
+    host.book.on_match = lambda: noted.append(len(host.book.acts))
+    competition.remove("ben", act("remove", bot="ben"))
+    await in_time(task)
 
-        assert noted == [1]
-
-    run(scenario)
+    assert noted == [1]
 
 
-def test_a_bot_that_waits_is_removed(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent)
-        competition, task = await hall.begin(*THREE, matches=2)  # cem is away
-        competition.remove("cem", act("remove", bot="cem"))
-        await answers(hall, "ann", "ben")
-        report = await in_time(task)
+async def test_a_bot_that_waits_is_removed(host: FakeHost) -> None:
+    host.come("ann", "ben", plays=silent)
+    competition, task = await host.begin(*THREE, matches=2)  # cem is away
+    competition.remove("cem", act("remove", bot="cem"))
+    await answers(host, "ann", "ben")
+    report = await in_time(task)
 
-        assert [(one.bot, one.kind) for one in report.verdicts] == [
-            ("cem", Ending.REMOVED)
-        ]
-        assert hall.book.counted() == {("ann", "ben"): 2}
-
-    run(scenario)
+    assert [(one.bot, one.kind) for one in report.verdicts] == [("cem", Ending.REMOVED)]
+    assert host.book.counted() == {("ann", "ben"): 2}
 
 
-def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
-    house: FakeArena,
+async def test_a_bot_that_has_finished_is_removed_and_struck_from_all_standings(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        names = (*THREE, "dora")
-        hall.come("ann", "ben")
-        hall.come("cem", "dora", plays=silent)
-        competition, task = await hall.begin(*names)
-        hall.plays("cem", first_legal)
-        await turns()  # all but cem against dora, and what dora plays
-        hall.plays("dora", first_legal)
-        hall.book.on_match = lambda: None
-        on_first(hall, 6, lambda: None)
-        while len(hall.book.matches) < 5:
-            await asyncio.sleep(0)
-        finished = [
-            name
-            for name in names
-            if sum(name in players for players, _ in hall.book.matches) == 3
-        ]
-        assert finished
-        competition.remove(finished[0], act("remove", bot=finished[0]))
-        report = await in_time(task)
+    names = (*THREE, "dora")
+    host.come("ann", "ben")
+    host.come("cem", "dora", plays=silent)
+    competition, task = await host.begin(*names)
+    host.plays("cem", first_legal)
+    await turns()  # all but cem against dora, and what dora plays
+    host.plays("dora", first_legal)
+    host.book.on_match = lambda: None
+    on_first(host, 6, lambda: None)
+    while len(host.book.matches) < 5:
+        await asyncio.sleep(0)
+    finished = [
+        name
+        for name in names
+        if sum(name in players for players, _ in host.book.matches) == 3
+    ]
+    assert finished
+    competition.remove(finished[0], act("remove", bot=finished[0]))
+    report = await in_time(task)
 
-        assert report.standings[-1].name == finished[0]
-        assert report.standings[-1].rank is None
-        assert [row.played for row in report.standings[:-1]] == [2, 2, 2]
-
-    run(scenario)
+    assert report.standings[-1].name == finished[0]
+    assert report.standings[-1].rank is None
+    assert [row.played for row in report.standings[:-1]] == [2, 2, 2]
 
 
-def test_K2_a_bot_that_rests_between_two_stages_is_removed(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=silent)
-        competition, task = await hall.begin(*EIGHT, game="high_low", limits=Limits())
-        one, other = house.conduct.tables
-        plays = at_random()
-        for chair in one.chairs:
-            hall.plays(chair.player.name, plays)
-        while not one.is_over:
-            await asyncio.sleep(0)
-        assert one.match is not None
-        scores = one.match.scores
-        resting = one.chairs[scores.index(max(scores))].player.name
-        competition.remove(resting, act("remove", bot=resting))
-
-        assert not competition.is_in(resting)
-        assert hall.book.verdicts == [], "it has played all that there was for it"
-        with pytest.raises(UsageError, match="expected a bot that is in c"):
-            competition.remove(resting, act("remove", bot=resting))  # once more
-
-        for chair in other.chairs:
-            hall.plays(chair.player.name, plays)
-        report = await in_time(task)
-
-        [verdict] = report.verdicts
-        assert (verdict.bot, verdict.kind) == (resting, Ending.REMOVED)
-        assert len(hall.book.acts) == 1
-        [place] = [place for place in report.ranking if resting in place.names]
-        assert place.offence
-
-    run(scenario)
-
-
-def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*EIGHT, plays=silent)
-        competition, task = await hall.begin(*EIGHT, game="high_low", limits=Limits())
-        one, other = house.conduct.tables
-        gone = one.chairs[0].player.name
-        competition.remove(gone, act("remove", bot=gone))
-        [row] = hall.book.rows
-        hall.heard.clear()
-        competition.void(row.id, act("void", match=row.id))
-        await turns()
-
-        assert gone not in hall.heard
-        [again] = hall.book.results()
-        assert again.players == row.players
-        assert again.result.termination.kind is Ending.REMOVED
-
-        await answers(hall, *EIGHT)
-        report = await in_time(task)
-        assert [verdict.bot for verdict in report.verdicts] == [gone]
-        assert other.id in [row.id for row in hall.book.results()]
-
-    run(scenario)
-
-
-def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(
+async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent)
-        competition, task = await hall.begin(*THREE, limits=Limits())
-        competition.remove("cem", act("remove", bot="cem"))
-        [row] = [row for row in hall.book.rows if row.result.termination.is_offence]
-        competition.void(row.id, act("void", match=row.id))
-        report = await in_time(task)
+    host.come(*EIGHT, plays=silent)
+    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
+    one, other = house.conduct.tables
+    plays = at_random()
+    for chair in one.chairs:
+        host.plays(chair.player.name, plays)
+    while not one.is_over:
+        await asyncio.sleep(0)
+    assert one.match is not None
+    scores = one.match.scores
+    resting = one.chairs[scores.index(max(scores))].player.name
+    competition.remove(resting, act("remove", bot=resting))
 
-        assert hall.book.counted() == {("ann", "ben"): 1}
-        assert report.standings[-1].name == "cem"
-        assert report.standings[-1].rank is None
+    assert not competition.is_in(resting)
+    assert host.book.verdicts == [], "it has played all that there was for it"
+    with pytest.raises(UsageError, match="expected a bot that is in c"):
+        competition.remove(resting, act("remove", bot=resting))  # once more
 
-    run(scenario)
+    for chair in other.chairs:
+        host.plays(chair.player.name, plays)
+    report = await in_time(task)
+
+    [verdict] = report.verdicts
+    assert (verdict.bot, verdict.kind) == (resting, Ending.REMOVED)
+    assert len(host.book.acts) == 1
+    [place] = [place for place in report.ranking if resting in place.names]
+    assert place.offence
 
 
-def test_who_cannot_be_removed(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", "guest", plays=silent)
-        competition, task = await hall.begin("ann", "ben", game="high_low")
-        for name in ("guest", "nobody", "house-0"):
-            with pytest.raises(UsageError, match="expected a bot that is in c, got"):
-                competition.remove(name, act("remove", bot=name))
+async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
+    house: FakeArena,
+    host: FakeHost,
+) -> None:
+    host.come(*EIGHT, plays=silent)
+    competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
+    one, other = house.conduct.tables
+    gone = one.chairs[0].player.name
+    competition.remove(gone, act("remove", bot=gone))
+    [row] = host.book.rows
+    host.heard.clear()
+    competition.void(row.id, act("void", match=row.id))
+    await turns()
 
-        assert hall.book.acts == []
-        assert hall.book.matches == []
+    assert gone not in host.heard
+    [again] = host.book.results()
+    assert again.players == row.players
+    assert again.result.termination.kind is Ending.REMOVED
 
-        competition.stop(act("stop"))
-        await in_time(task)
+    await answers(host, *EIGHT)
+    report = await in_time(task)
+    assert [verdict.bot for verdict in report.verdicts] == [gone]
+    assert other.id in [row.id for row in host.book.results()]
 
-    run(scenario)
+
+async def test_in_a_round_robin_a_void_match_of_a_removed_bot_stays_struck(
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent)
+    competition, task = await host.begin(*THREE, limits=Limits())
+    competition.remove("cem", act("remove", bot="cem"))
+    [row] = [row for row in host.book.rows if row.result.termination.is_offence]
+    competition.void(row.id, act("void", match=row.id))
+    report = await in_time(task)
+
+    assert host.book.counted() == {("ann", "ben"): 1}
+    assert report.standings[-1].name == "cem"
+    assert report.standings[-1].rank is None
+
+
+async def test_who_cannot_be_removed(host: FakeHost) -> None:
+    host.come("ann", "ben", "guest", plays=silent)
+    competition, task = await host.begin("ann", "ben", game="high_low")
+    for name in ("guest", "nobody", "house-0"):
+        with pytest.raises(UsageError, match="expected a bot that is in c, got"):
+            competition.remove(name, act("remove", bot=name))
+
+    assert host.book.acts == []
+    assert host.book.matches == []
+
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
 # --- what cannot be written down ---
 
 
 @pytest.mark.parametrize("what", ["pause", "resume", "void", "void running", "remove"])
-def test_an_action_that_cannot_be_written_down_changes_nothing(
-    house: FakeArena, what: str
+async def test_an_action_that_cannot_be_written_down_changes_nothing(
+    house: FakeArena, host: FakeHost, what: str
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent, tables=2)
-        competition, task = await hall.begin(
-            *THREE, matches=1, is_paused=what == "resume"
-        )
-        if what == "resume":
-            running, counted = "", ""
-        else:
-            running = house.conduct.tables[0].id
-            counted = hall.book.rows[0].id
-        hall.book.fails_to_act = True
-        before = (
-            competition.is_paused,
-            competition.settled,
-            competition.ledger.book.rows,
-            competition.verdicts,
-            house.conduct.tables,
-            len(hall.book.matches),
-        )
-        actions: dict[str, Callable[[], None]] = {
-            "pause": lambda: competition.pause(act("pause")),
-            "resume": lambda: competition.resume(act("resume")),
-            "void": lambda: competition.void(counted, act("void")),
-            "void running": lambda: competition.void(running, act("void")),
-            "remove": lambda: competition.remove("ben", act("remove")),
-        }
-        do = actions[what]
-        with pytest.raises(StoreFailed, match="the disk is full"):
-            do()
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent, tables=2)
+    competition, task = await host.begin(*THREE, matches=1, is_paused=what == "resume")
+    if what == "resume":
+        running, counted = "", ""
+    else:
+        running = house.conduct.tables[0].id
+        counted = host.book.rows[0].id
+    host.book.fails_to_act = True
+    before = (
+        competition.is_paused,
+        competition.settled,
+        competition.ledger.book.rows,
+        competition.verdicts,
+        house.conduct.tables,
+        len(host.book.matches),
+    )
+    actions: dict[str, Callable[[], None]] = {
+        "pause": lambda: competition.pause(act("pause")),
+        "resume": lambda: competition.resume(act("resume")),
+        "void": lambda: competition.void(counted, act("void")),
+        "void running": lambda: competition.void(running, act("void")),
+        "remove": lambda: competition.remove("ben", act("remove")),
+    }
+    do = actions[what]
+    with pytest.raises(StoreFailed, match="the disk is full"):
+        do()
 
-        assert before == (
-            competition.is_paused,
-            competition.settled,
-            competition.ledger.book.rows,
-            competition.verdicts,
-            house.conduct.tables,
-            len(hall.book.matches),
-        )
-        assert all(competition.is_in(name) for name in THREE)
-        hall.book.fails_to_act = False
-        competition.stop(act("stop"))
+    assert before == (
+        competition.is_paused,
+        competition.settled,
+        competition.ledger.book.rows,
+        competition.verdicts,
+        house.conduct.tables,
+        len(host.book.matches),
+    )
+    assert all(competition.is_in(name) for name in THREE)
+    host.book.fails_to_act = False
+    competition.stop(act("stop"))
+    await in_time(task)
+
+
+async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
+    house: FakeArena,
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben", plays=silent)
+    competition, task = await host.begin("ann", "ben")
+    host.book.fails_to_act = True
+    competition.stop(act("stop"))
+    with pytest.raises(StoreFailed, match="the disk is full"):
         await in_time(task)
 
-    run(scenario)
-
-
-def test_a_stop_that_cannot_be_written_down_ends_the_competition(
-    house: FakeArena,
-) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent)
-        competition, task = await hall.begin("ann", "ben")
-        hall.book.fails_to_act = True
-        competition.stop(act("stop"))
-        with pytest.raises(StoreFailed, match="the disk is full"):
-            await in_time(task)
-
-        assert house.conduct.tables == ()
-
-    run(scenario)
+    assert house.conduct.tables == ()
 
 
 # --- who is waited for ---
 
 
-def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
+async def test_A10_a_bot_that_only_its_own_match_waits_for_is_never_absent(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        first = FakeHost(house)
-        first.come("ann", "ben")
-        await first.play("ann", "ben")
-        [played] = first.book.results()
-        played = msgspec.structs.replace(played, pairing=3)
+    first = FakeHost(house)
+    first.come("ann", "ben")
+    await first.play("ann", "ben")
+    [played] = first.book.results()
+    played = msgspec.structs.replace(played, pairing=3)
 
-        hall = FakeHost(house)
-        hall.comes("ben")
-        report = await hall.play(
-            *("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played]
-        )
+    host.comes("ben")
+    report = await host.play(
+        *("ann", "ben"), with_itself=True, wait_s=SOON, earlier=[played]
+    )
 
-        assert report.verdicts == ()
-        assert hall.book.matches == []
-
-    run(scenario)
+    assert report.verdicts == ()
+    assert host.book.matches == []
 
 
-def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
-    house: FakeArena,
+async def test_A10_who_does_not_come_is_absent_from_a_match_with_somebody_else(
+    host: FakeHost,
 ) -> None:
     """Its match with itself waits as well, and a forfeit of that would count for nobody."""
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.comes("ben")
-        report = await hall.play("ann", "ben", with_itself=True, wait_s=SOON)
+    host.comes("ben")
+    report = await host.play("ann", "ben", with_itself=True, wait_s=SOON)
 
-        [verdict] = report.verdicts
-        assert (verdict.bot, verdict.kind) == ("ann", Ending.ABSENT)
-        [row] = hall.book.results()
-        assert set(row.players) == {"ann", "ben"}
-
-    run(scenario)
+    [verdict] = report.verdicts
+    assert (verdict.bot, verdict.kind) == ("ann", Ending.ABSENT)
+    [row] = host.book.results()
+    assert set(row.players) == {"ann", "ben"}
 
 
-def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playing(
+async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_playing(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
     """It has lost its connection, and its time to come back is not over."""
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        bot = hall.comes("ann", silent, tables=2)
-        hall.come("ben", "cem", plays=silent)
-        _, other_task = await hall.begin("ann", "cem", competition="other")
-        competition, task = await hall.begin(
-            "ann", "ben", with_itself=True, wait_s=SOON
-        )
-        tables = house.conduct.tables
-        assert len(tables) == 2, "so ann has no two chairs for itself"
-        bot.goes()
-        hall.changed()
-        while competition.settled < 2:  # both matches against itself are off
-            await asyncio.sleep(SOON)
+    bot = host.comes("ann", silent, tables=2)
+    host.come("ben", "cem", plays=silent)
+    _, other_task = await host.begin("ann", "cem", competition="other")
+    competition, task = await host.begin("ann", "ben", with_itself=True, wait_s=SOON)
+    tables = house.conduct.tables
+    assert len(tables) == 2, "so ann has no two chairs for itself"
+    bot.goes()
+    host.changed()
+    while competition.settled < 2:  # both matches against itself are off
+        await asyncio.sleep(SOON)
 
-        assert house.conduct.tables == tables
+    assert house.conduct.tables == tables
 
-        bot.comes_back()
-        await answers(hall, "ann", "ben", "cem")
-        report = await in_time(task)
+    bot.comes_back()
+    await answers(host, "ann", "ben", "cem")
+    report = await in_time(task)
 
-        await in_time(other_task)
+    await in_time(other_task)
 
-        assert report.verdicts == ()
-        assert hall.book.kinds() == {Ending.COMPLETED: 2}
-
-    run(scenario)
+    assert report.verdicts == ()
+    assert host.book.kinds() == {Ending.COMPLETED: 2}
 
 
-def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
-    house: FakeArena,
+async def test_who_is_waited_for_is_not_any_more_when_its_opponent_is_out(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.comes("ann", silent)
-        hall.comes("ben", silent)
-        competition, task = await hall.begin("ann", "ben", "late", wait_s=60.0)
-        assert competition.progress.waits_for == ("late",)
-        competition.remove("ann", act("remove", bot="ann"))
-        competition.remove("ben", act("remove", bot="ben"))
+    host.comes("ann", silent)
+    host.comes("ben", silent)
+    competition, task = await host.begin("ann", "ben", "late", wait_s=60.0)
+    assert competition.progress.waits_for == ("late",)
+    competition.remove("ann", act("remove", bot="ann"))
+    competition.remove("ben", act("remove", bot="ben"))
 
-        assert competition.progress.waits_for == NOBODY
+    assert competition.progress.waits_for == NOBODY
 
-        report = await in_time(task)
-        assert {verdict.bot for verdict in report.verdicts} <= {"ann", "ben"}
-
-    run(scenario)
+    report = await in_time(task)
+    assert {verdict.bot for verdict in report.verdicts} <= {"ann", "ben"}
 
 
 # --- several at once ---
 
 
-def test_two_competitions_share_their_bots_and_their_tables(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*THREE, plays=silent)
-        one, first = await hall.begin(*THREE, competition="one", limits=Limits())
-        _, second = await hall.begin(*THREE, competition="two", matches=2)
-        one.pause(act("pause"))
-        await answers(hall, *THREE)
-        report = await in_time(second)
+async def test_two_competitions_share_their_bots_and_their_tables(
+    host: FakeHost,
+) -> None:
+    host.come(*THREE, plays=silent)
+    one, first = await host.begin(*THREE, competition="one", limits=Limits())
+    _, second = await host.begin(*THREE, competition="two", matches=2)
+    one.pause(act("pause"))
+    await answers(host, *THREE)
+    report = await in_time(second)
 
-        assert report.played == 6
+    assert report.played == 6
 
-        one.remove("cem", act("remove", bot="cem"))
-        one.resume(act("resume"))
-        report = await in_time(first)
+    one.remove("cem", act("remove", bot="cem"))
+    one.resume(act("resume"))
+    report = await in_time(first)
 
-        assert not one.is_in("cem")
-        assert hall.competitions[1].is_in("cem")
-        assert set(hall.most_chairs.values()) == {1}
-        assert len(hall.book.results("two")) == 6
-
-    run(scenario)
+    assert not one.is_in("cem")
+    assert host.competitions[1].is_in("cem")
+    assert set(host.most_chairs.values()) == {1}
+    assert len(host.book.results("two")) == 6
 
 
 # --- how many matches at once, and which ---
@@ -1031,45 +891,37 @@ def test_two_competitions_share_their_bots_and_their_tables(house: FakeArena) ->
 CLASS = tuple(f"bot {number}" for number in range(12))
 
 
-def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
-    house: FakeArena,
+async def test_a_competition_opens_as_few_matches_at_once_as_keep_its_bots_busy(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, matches=4)
-        playing = Counter(
-            chair.player.name for table in competition.tables for chair in table.chairs
-        )
+    host.come(*CLASS, plays=silent, tables=64)
+    competition, task = await host.begin(*CLASS, matches=4)
+    playing = Counter(
+        chair.player.name for table in competition.tables for chair in table.chairs
+    )
 
-        assert len(competition.tables) < 4 * len(CLASS) / 2 + 1
-        assert set(playing.values()) == {4}
+    assert len(competition.tables) < 4 * len(CLASS) / 2 + 1
+    assert set(playing.values()) == {4}
 
-        await answers(hall, *CLASS)
-        report = await in_time(task)
+    await answers(host, *CLASS)
+    report = await in_time(task)
 
-        assert report.played == 4 * 66
-
-    run(scenario)
+    assert report.played == 4 * 66
 
 
-def test_two_competitions_with_the_same_bots_move_side_by_side(
-    house: FakeArena,
+async def test_two_competitions_with_the_same_bots_move_side_by_side(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, tables=2)
-        one, first = await hall.begin(*CLASS, competition="one", matches=4)
-        two, second = await hall.begin(*CLASS, competition="two", matches=4)
-        while one.played < one.scheduled / 2:
-            await turns(1)
+    host.come(*CLASS, tables=2)
+    one, first = await host.begin(*CLASS, competition="one", matches=4)
+    two, second = await host.begin(*CLASS, competition="two", matches=4)
+    while one.played < one.scheduled / 2:
+        await turns(1)
 
-        assert two.played > two.scheduled / 4
+    assert two.played > two.scheduled / 4
 
-        await in_time(first)
-        await in_time(second)
-
-    run(scenario)
+    await in_time(first)
+    await in_time(second)
 
 
 def some(answers: int) -> Plays:
@@ -1081,203 +933,172 @@ def some(answers: int) -> Plays:
 LONG: dict[str, Any] = {"settings": {"hands": 1000}, "matches": 4}
 
 
-def test_more_are_opened_as_the_first_matches_go_on(
-    house: FakeArena, monkeypatch: pytest.MonkeyPatch
+async def test_more_are_opened_as_the_first_matches_go_on(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, **LONG)
-        before = len(competition.tables)
+    host.come(*CLASS, plays=silent, tables=64)
+    competition, task = await host.begin(*CLASS, **LONG)
+    before = len(competition.tables)
 
-        assert before == 4 * len(CLASS) / 2
+    assert before == 4 * len(CLASS) / 2
 
-        for name in CLASS:
-            hall.plays(name, some(500))
-        await turns(1_000)
-        after = len(competition.tables)
+    for name in CLASS:
+        host.plays(name, some(500))
+    await turns(1_000)
+    after = len(competition.tables)
 
-        assert competition.settled == 0
-        assert before < after < 64 * len(CLASS) / 2
+    assert competition.settled == 0
+    assert before < after < 64 * len(CLASS) / 2
 
-        competition.pause(act("pause"))
-        for name in CLASS:
-            hall.plays(name, some(100))
-        await turns(400)
+    competition.pause(act("pause"))
+    for name in CLASS:
+        host.plays(name, some(100))
+    await turns(400)
 
-        assert len(competition.tables) == after
+    assert len(competition.tables) == after
 
-        competition.stop(act("stop"))
-        await in_time(task)
-
-    run(scenario)
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
-def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
-    house: FakeArena, monkeypatch: pytest.MonkeyPatch
+async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.referee.live_match.Table.progress", 0.0)
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, tables=64)
-        _, task = await hall.begin(*CLASS, matches=4)
-        await in_time(task)
+    host.come(*CLASS, tables=64)
+    _, task = await host.begin(*CLASS, matches=4)
+    await in_time(task)
 
-        assert max(hall.most_chairs.values()) > 4
-
-    run(scenario)
+    assert max(host.most_chairs.values()) > 4
 
 
-def test_after_a_pause_few_are_opened_again(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, matches=40)
-        for name in CLASS:
-            hall.plays(name, some(60))
-        await turns(400)
+async def test_after_a_pause_few_are_opened_again(host: FakeHost) -> None:
+    host.come(*CLASS, plays=silent, tables=64)
+    competition, task = await host.begin(*CLASS, matches=40)
+    for name in CLASS:
+        host.plays(name, some(60))
+    await turns(400)
 
-        assert len(competition.tables) > 4 * len(CLASS)
+    assert len(competition.tables) > 4 * len(CLASS)
 
-        competition.pause(act("pause"))
-        await answers(hall, *CLASS)
+    competition.pause(act("pause"))
+    await answers(host, *CLASS)
 
-        assert competition.tables == ()
+    assert competition.tables == ()
 
-        for name in CLASS:
-            hall.plays(name, silent)
-        competition.resume(act("resume"))
-        await turns()
+    for name in CLASS:
+        host.plays(name, silent)
+    competition.resume(act("resume"))
+    await turns()
 
-        assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
+    assert 0 < len(competition.tables) <= 4 * len(CLASS) / 2
 
-        competition.stop(act("stop"))
-        await in_time(task)
-
-    run(scenario)
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
-def test_thousands_of_bots_are_looked_at_some_at_a_time(
-    house: FakeArena, monkeypatch: pytest.MonkeyPatch
+async def test_thousands_of_bots_are_looked_at_some_at_a_time(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.competitions.stage_runner._GROW_S", 0.0)
     monkeypatch.setattr("arena.competitions.stage_runner._TRIES", 1)
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come(*CLASS, plays=silent, tables=64)
-        competition, task = await hall.begin(*CLASS, **LONG)
-        for name in CLASS:
-            hall.plays(name, some(500))
-        await turns(1_000)
-        playing = Counter(
-            chair.player.name for table in competition.tables for chair in table.chairs
-        )
+    host.come(*CLASS, plays=silent, tables=64)
+    competition, task = await host.begin(*CLASS, **LONG)
+    for name in CLASS:
+        host.plays(name, some(500))
+    await turns(1_000)
+    playing = Counter(
+        chair.player.name for table in competition.tables for chair in table.chairs
+    )
 
-        assert all(playing[name] > 4 for name in CLASS)
+    assert all(playing[name] > 4 for name in CLASS)
 
-        competition.stop(act("stop"))
-        await in_time(task)
-
-    run(scenario)
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
-def test_whoever_has_had_the_fewest_matches_is_next(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin(
-            "ann", "ben", "cem", "dora", matches=9, limits=Limits()
-        )
-        while len(hall.book.matches) < 9:
-            await turns(1)
-        hall.comes("cem")
-        hall.comes("dora")
-        while len(hall.book.matches) < 18:
-            await turns(1)
-        latest = [set(players) for players, _ in hall.book.matches[9:]]
+async def test_whoever_has_had_the_fewest_matches_is_next(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    competition, task = await host.begin(
+        "ann", "ben", "cem", "dora", matches=9, limits=Limits()
+    )
+    while len(host.book.matches) < 9:
+        await turns(1)
+    host.comes("cem")
+    host.comes("dora")
+    while len(host.book.matches) < 18:
+        await turns(1)
+    latest = [set(players) for players, _ in host.book.matches[9:]]
 
-        assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
+    assert latest.count({"cem", "dora"}) > latest.count({"ann", "cem"}) + 2
 
-        competition.stop(act("stop"))
-        await in_time(task)
-
-    run(scenario)
+    competition.stop(act("stop"))
+    await in_time(task)
 
 
-def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
+async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the_other(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=silent, tables=2)
-        one, first = await hall.begin("ann", "ben", competition="one")
-        _, second = await hall.begin("ann", "ben", competition="two")
-        assert len(house.conduct.tables) == 2
-        one.remove("ben", act("remove", bot="ben"))
-        await in_time(first)
+    host.come("ann", "ben", plays=silent, tables=2)
+    one, first = await host.begin("ann", "ben", competition="one")
+    _, second = await host.begin("ann", "ben", competition="two")
+    assert len(house.conduct.tables) == 2
+    one.remove("ben", act("remove", bot="ben"))
+    await in_time(first)
 
-        assert len(house.conduct.tables) == 1
+    assert len(house.conduct.tables) == 1
 
-        await answers(hall, "ann", "ben")
-        report = await in_time(second)
+    await answers(host, "ann", "ben")
+    report = await in_time(second)
 
-        assert report.verdicts == ()
-
-    run(scenario)
+    assert report.verdicts == ()
 
 
-def test_progress_says_how_far_it_is_and_about_how_long_it_takes(
-    house: FakeArena,
+async def test_progress_says_how_far_it_is_and_about_how_long_it_takes(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=2)
-        hall.comes("cem", silent)
-        competition, task = await hall.begin(*THREE, run="cup", matches=2)
-        progress = competition.progress
+    host.come("ann", "ben", tables=2)
+    host.comes("cem", silent)
+    competition, task = await host.begin(*THREE, run="cup", matches=2)
+    progress = competition.progress
 
-        assert (progress.competition, progress.run) == ("c", "cup")
-        assert (progress.game, progress.form) == ("ace_king_queen", "round_robin")
-        assert (progress.settled, progress.scheduled) == (2, 6)
-        assert progress.state == "running"
-        assert progress.left_s is not None
-        assert progress.left_s >= 0
+    assert (progress.competition, progress.run) == ("c", "cup")
+    assert (progress.game, progress.form) == ("ace_king_queen", "round_robin")
+    assert (progress.settled, progress.scheduled) == (2, 6)
+    assert progress.state == "running"
+    assert progress.left_s is not None
+    assert progress.left_s >= 0
 
-        competition.stop(act("stop"))
-        await in_time(task)
-        assert competition.progress.state == "stopped"
-
-    run(scenario)
+    competition.stop(act("stop"))
+    await in_time(task)
+    assert competition.progress.state == "stopped"
 
 
-def test_of_a_ladder_nobody_says_how_long_it_takes(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin("ann", "ben", form=Form.LADDER)
-        progress = competition.progress
-        competition.stop(act("stop"))
-        await in_time(task)
+async def test_of_a_ladder_nobody_says_how_long_it_takes(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    competition, task = await host.begin("ann", "ben", form=Form.LADDER)
+    progress = competition.progress
+    competition.stop(act("stop"))
+    await in_time(task)
 
-        assert progress.left_s is None
-        assert progress.settled > 0
-
-    run(scenario)
+    assert progress.left_s is None
+    assert progress.settled > 0
 
 
 # --- anything, at any time ---
 
 
 def meddles(
-    rng: random.Random, hall: FakeHost, competition: Competition, names: Sequence[str]
+    rng: random.Random, host: FakeHost, competition: Competition, names: Sequence[str]
 ) -> None:
     """An instructor does something, which may be nonsense just then."""
-    rows = hall.book.rows
-    tables = hall.house.conduct.tables
+    rows = host.book.rows
+    tables = host.house.conduct.tables
     counted = [row.id for row in rows if row.counts]
     choice = rng.randrange(10)
     if choice < 2 and not competition.is_paused:
@@ -1300,7 +1121,7 @@ async def meddled_with(
 ) -> tuple[FakeHost, Report]:
     """A competition at which an instructor does one thing after another, and in the end lets it go on."""
     rng = random.Random(seed)
-    hall = FakeHost(house)
+    host = FakeHost(house)
     names = EIGHT if game == "high_low" else EIGHT[:5]
     plan: dict[str, Any] = {} if game == "high_low" else {"matches": 2}
 
@@ -1309,80 +1130,72 @@ async def meddled_with(
             return "all in"
         return choose(ask.question.choices, rng)
 
-    hall.come(*names, plays=plays, tables=2)
-    competition = hall.compete(*names, game=game, limits=Limits(), **plan)
+    host.come(*names, plays=plays, tables=2)
+    competition = host.compete(*names, game=game, limits=Limits(), **plan)
     task = asyncio.create_task(competition.run())
     for _ in range(60):
         await turns(rng.randrange(30 if game == "high_low" else 4))
         if not task.done():
             with contextlib.suppress(UsageError):
-                meddles(rng, hall, competition, names)
+                meddles(rng, host, competition, names)
     if not task.done():
         competition.resume(act("resume"))
-    return hall, await in_time(task)
+    return host, await in_time(task)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
+async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
     house: FakeArena, seed: int
 ) -> None:
-    async def scenario() -> None:
-        hall, report = await meddled_with(house, seed, "ace_king_queen")
-        competition, book = hall.competition, hall.book
-        scratch = hall.compete(
-            *competition.plan.players,
-            matches=2,
-            earlier=book.results(),
-            acts=book.acts,
-            verdicts=book.verdicts,
-        ).ledger
+    host, report = await meddled_with(house, seed, "ace_king_queen")
+    competition, book = host.competition, host.book
+    scratch = host.compete(
+        *competition.plan.players,
+        matches=2,
+        earlier=book.results(),
+        acts=book.acts,
+        verdicts=book.verdicts,
+    ).ledger
 
-        assert not house.conduct.tables
-        assert not any(player.chairs for player in hall.players.values())
-        assert rows(report) == rows_of(scratch.book.rows)
-        assert report.cross_table == scratch.book.cross_table
-        assert set(competition.ledger.book.out) == set(scratch.book.out)
-        assert {one.match for one in report.verdicts} == {
-            one.match for one in scratch.verdicts
-        }
-        left = [name for name in competition.plan.players if competition.is_in(name)]
-        met = Counter(
-            frozenset(row.players)
-            for row in book.results()
-            if all(name in left for name in row.players)
-        )
-        assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
-        assert {one.bot for one in report.verdicts} <= set(scratch.book.out)
-
-    run(scenario)
+    assert not house.conduct.tables
+    assert not any(player.chairs for player in host.players.values())
+    assert rows(report) == rows_of(scratch.book.rows)
+    assert report.cross_table == scratch.book.cross_table
+    assert set(competition.ledger.book.out) == set(scratch.book.out)
+    assert {one.match for one in report.verdicts} == {
+        one.match for one in scratch.verdicts
+    }
+    left = [name for name in competition.plan.players if competition.is_in(name)]
+    met = Counter(
+        frozenset(row.players)
+        for row in book.results()
+        if all(name in left for name in row.players)
+    )
+    assert met == {frozenset(pair): 2 for pair in itertools.combinations(left, 2)}
+    assert {one.bot for one in report.verdicts} <= set(scratch.book.out)
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_be_drawn(
+async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_be_drawn(
     house: FakeArena, seed: int
 ) -> None:
-    async def scenario() -> None:
-        hall, report = await meddled_with(house, seed, "high_low")
-        book, competition = hall.book, hall.competition
-        again = FakeHost(house)  # in which nobody is
-        replayed = await again.play(
-            *EIGHT,
-            game="high_low",
-            earlier=book.results(),
-            acts=book.acts,
-            verdicts=book.verdicts,
-        )
+    host, report = await meddled_with(house, seed, "high_low")
+    book, competition = host.book, host.competition
+    again = FakeHost(house)  # in which nobody is
+    replayed = await again.play(
+        *EIGHT,
+        game="high_low",
+        earlier=book.results(),
+        acts=book.acts,
+        verdicts=book.verdicts,
+    )
 
-        assert again.book.matches == []
-        assert replayed.ranking == report.ranking
-        assert sorted(name for one in report.ranking for name in one.names) == sorted(
-            EIGHT
-        )
-        assert not house.conduct.tables
-        for act_ in book.acts:
-            if act_.what == "remove" and act_.bot is not None:
-                later = [row for row in book.results() if act_.bot in row.players]
-                assert not competition.is_in(act_.bot)
-                assert later
-
-    run(scenario)
+    assert again.book.matches == []
+    assert replayed.ranking == report.ranking
+    assert sorted(name for one in report.ranking for name in one.names) == sorted(EIGHT)
+    assert not house.conduct.tables
+    for act_ in book.acts:
+        if act_.what == "remove" and act_.bot is not None:
+            later = [row for row in book.results() if act_.bot in row.players]
+            assert not competition.is_in(act_.bot)
+            assert later

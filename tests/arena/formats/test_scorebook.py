@@ -28,7 +28,6 @@ from tests.support.fake_host import (
     act,
     first_legal,
     in_time,
-    run,
     silent,
     turns,
 )
@@ -128,267 +127,221 @@ def row(report: Report, name: str) -> Any:
     return next(row for row in report.standings if row.name == name)
 
 
-def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
-    house: FakeArena,
+async def test_J3_a_lost_connection_costs_the_matches_that_it_ends_and_no_more(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=4)
-        hall.comes("cem", silent, tables=4)
-        _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
-        ended = len(hall.players["cem"].chairs)
-        assert ended == 4
-        hall.offends("cem", LOST)
-        await turns()
-        hall.comes("cem", tables=4)
-        report = await in_time(task)
+    host.come("ann", "ben", tables=4)
+    host.comes("cem", silent, tables=4)
+    _, task = await host.begin("ann", "ben", "cem", matches=8, forgive=1)
+    ended = len(host.players["cem"].chairs)
+    assert ended == 4
+    host.offends("cem", LOST)
+    await turns()
+    host.comes("cem", tables=4)
+    report = await in_time(task)
 
-        cem = row(report, "cem")
-        assert (cem.rank is not None, cem.played, cem.forgiven) == (True, 16, 4)
-        assert cem.losses >= 4
-        assert cem.completed == 12
-        assert len({verdict.event for verdict in report.verdicts}) == 1
-        assert {(one.bot, one.forgiven) for one in report.verdicts} == {("cem", True)}
-        won = sum(row(report, name).played for name in ("ann", "ben"))
-        assert won == 32, "nobody's pairing is struck"
-        assert sum(row.wins for row in report.standings) == sum(
-            row.losses for row in report.standings
-        )
-
-    run(scenario)
+    cem = row(report, "cem")
+    assert (cem.rank is not None, cem.played, cem.forgiven) == (True, 16, 4)
+    assert cem.losses >= 4
+    assert cem.completed == 12
+    assert len({verdict.event for verdict in report.verdicts}) == 1
+    assert {(one.bot, one.forgiven) for one in report.verdicts} == {("cem", True)}
+    won = sum(row(report, name).played for name in ("ann", "ben"))
+    assert won == 32, "nobody's pairing is struck"
+    assert sum(row.wins for row in report.standings) == sum(
+        row.losses for row in report.standings
+    )
 
 
-def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
-    house: FakeArena,
+async def test_J3_after_one_event_more_all_is_struck_what_was_forgiven_too(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", tables=8)
-        hall.comes("cem", silent, tables=4)
-        _, task = await hall.begin("ann", "ben", "cem", matches=8, forgive=1)
-        hall.offends("cem", CRASHED)
-        await turns()
-        hall.comes("cem", silent, tables=4)
-        await turns()
-        hall.offends("cem", CRASHED)
-        report = await in_time(task)
+    host.come("ann", "ben", tables=8)
+    host.comes("cem", silent, tables=4)
+    _, task = await host.begin("ann", "ben", "cem", matches=8, forgive=1)
+    host.offends("cem", CRASHED)
+    await turns()
+    host.comes("cem", silent, tables=4)
+    await turns()
+    host.offends("cem", CRASHED)
+    report = await in_time(task)
 
-        assert row(report, "cem").eliminated.kind is Ending.CRASH
-        assert [one.forgiven for one in report.verdicts] == [True] * 4 + [False]
-        assert {one.played for one in report.standings if one.rank} == {8}
-
-    run(scenario)
+    assert row(report, "cem").eliminated.kind is Ending.CRASH
+    assert [one.forgiven for one in report.verdicts] == [True] * 4 + [False]
+    assert {one.played for one in report.standings if one.rank} == {8}
 
 
-def test_J3_what_is_not_forgivable_puts_out_at_once(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        hall.come("cem", plays=lambda ask: "all in")
-        report = await hall.play("ann", "ben", "cem", forgive=5)
+async def test_J3_what_is_not_forgivable_puts_out_at_once(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    host.come("cem", plays=lambda ask: "all in")
+    report = await host.play("ann", "ben", "cem", forgive=5)
 
-        assert row(report, "cem").eliminated.kind is Ending.ILLEGAL
-
-    run(scenario)
+    assert row(report, "cem").eliminated.kind is Ending.ILLEGAL
 
 
-def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_anew(
-    house: FakeArena,
+async def test_J3_an_absence_costs_the_pairing_that_was_due_and_the_time_begins_anew(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin(
-            "ann", "ben", "cem", wait_s=SOON, forgive=1
-        )
-        while not competition.verdicts:
-            await asyncio.sleep(0)
-        assert competition.progress.waits_for == ("cem",), "for its other pairing"
-        hall.comes("cem")
-        report = await in_time(task)
+    host.come("ann", "ben")
+    competition, task = await host.begin("ann", "ben", "cem", wait_s=SOON, forgive=1)
+    while not competition.verdicts:
+        await asyncio.sleep(0)
+    assert competition.progress.waits_for == ("cem",), "for its other pairing"
+    host.comes("cem")
+    report = await in_time(task)
 
-        [verdict] = report.verdicts
-        assert (verdict.kind, verdict.forgiven) == (Ending.ABSENT, True)
-        cem = row(report, "cem")
-        assert (cem.played, cem.completed, cem.forgiven) == (2, 1, 1)
-        assert sum(one.wins for one in report.standings if one.name != "cem") >= 1
-
-    run(scenario)
+    [verdict] = report.verdicts
+    assert (verdict.kind, verdict.forgiven) == (Ending.ABSENT, True)
+    cem = row(report, "cem")
+    assert (cem.played, cem.completed, cem.forgiven) == (2, 1, 1)
+    assert sum(one.wins for one in report.standings if one.name != "cem") >= 1
 
 
-def test_J3_who_never_comes_is_out_after_so_many_absences(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        report = await hall.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
-
-        assert [one.forgiven for one in report.verdicts] == [True] * 3 + [False]
-        assert row(report, "cem").rank is None
-        assert {one.played for one in report.standings if one.rank} == {9}
-
-    run(scenario)
-
-
-def test_J3_of_two_who_do_not_come_both_lose(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        report = await hall.play("ann", "ben", wait_s=SOON, forgive=1)
-
-        for name in ("ann", "ben"):
-            one = row(report, name)
-            assert (one.rank, one.wins, one.losses, one.forgiven) == (1, 0, 1, 1)
-            assert (one.mean, one.error, one.completed) == (None, None, 0)
-
-    run(scenario)
-
-
-def test_J3_a_crash_between_two_matches_costs_the_next(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        _, task = await hall.begin("ann", "ben", "cem", matches=2, forgive=1)
-        hall.comes("cem", silent)
-        hall.house.conduct.void(hall.house.conduct.tables[0], "to sit nowhere")
-        for table in hall.house.conduct.tables:
-            if "cem" in [chair.player.name for chair in table.chairs]:
-                hall.house.conduct.void(table, "to sit nowhere")
-        hall.offends("cem", CRASHED)
-        await turns()
-        hall.comes("cem")
-        report = await in_time(task)
-
-        [verdict] = report.verdicts
-        assert (verdict.kind, verdict.forgiven) == (Ending.CRASH, True)
-        cem = row(report, "cem")
-        assert (cem.played, cem.forgiven) == (4, 1)
-
-    run(scenario)
-
-
-def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
-    house: FakeArena,
+async def test_J3_who_never_comes_is_out_after_so_many_absences(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.comes("ann")
-        names = ("ann", "cem")
-        competition, task = await hall.begin(*names, matches=4, forgive=2, wait_s=0.01)
-        competition.offended("cem", CRASHED)
-        report = await in_time(task)
+    host.come("ann", "ben")
+    report = await host.play("ann", "ben", "cem", matches=9, wait_s=SOON, forgive=3)
 
-        kinds = [(one.kind, one.forgiven) for one in report.verdicts]
-        absent = Ending.ABSENT
-        assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
-
-    run(scenario)
+    assert [one.forgiven for one in report.verdicts] == [True] * 3 + [False]
+    assert row(report, "cem").rank is None
+    assert {one.played for one in report.standings if one.rank} == {9}
 
 
-def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(
-    house: FakeArena,
+async def test_J3_of_two_who_do_not_come_both_lose(host: FakeHost) -> None:
+    report = await host.play("ann", "ben", wait_s=SOON, forgive=1)
+
+    for name in ("ann", "ben"):
+        one = row(report, name)
+        assert (one.rank, one.wins, one.losses, one.forgiven) == (1, 0, 1, 1)
+        assert (one.mean, one.error, one.completed) == (None, None, 0)
+
+
+async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    _, task = await host.begin("ann", "ben", "cem", matches=2, forgive=1)
+    host.comes("cem", silent)
+    host.house.conduct.void(host.house.conduct.tables[0], "to sit nowhere")
+    for table in host.house.conduct.tables:
+        if "cem" in [chair.player.name for chair in table.chairs]:
+            host.house.conduct.void(table, "to sit nowhere")
+    host.offends("cem", CRASHED)
+    await turns()
+    host.comes("cem")
+    report = await in_time(task)
+
+    [verdict] = report.verdicts
+    assert (verdict.kind, verdict.forgiven) == (Ending.CRASH, True)
+    cem = row(report, "cem")
+    assert (cem.played, cem.forgiven) == (4, 1)
+
+
+async def test_J3_who_was_forgiven_a_crash_and_does_not_come_back_is_absent(
+    host: FakeHost,
+) -> None:
+    host.comes("ann")
+    names = ("ann", "cem")
+    competition, task = await host.begin(*names, matches=4, forgive=2, wait_s=0.01)
+    competition.offended("cem", CRASHED)
+    report = await in_time(task)
+
+    kinds = [(one.kind, one.forgiven) for one in report.verdicts]
+    absent = Ending.ABSENT
+    assert kinds == [(Ending.CRASH, True), (absent, True), (absent, False)]
+
+
+async def test_J3_a_crash_at_a_table_costs_nothing_beside_that_match(
+    host: FakeHost,
 ) -> None:
     """The gateway tells the competition of it as well, after the match has ended."""
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        _, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
-        hall.comes("cem", silent)
-        await turns()
-        hall.offends("cem", CRASHED)
-        await turns()
-        hall.comes("cem")
-        report = await in_time(task)
+    host.come("ann", "ben")
+    _, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
+    host.comes("cem", silent)
+    await turns()
+    host.offends("cem", CRASHED)
+    await turns()
+    host.comes("cem")
+    report = await in_time(task)
 
-        assert len(report.verdicts) == 1
-        assert row(report, "cem").forgiven == 1
-
-    run(scenario)
+    assert len(report.verdicts) == 1
+    assert row(report, "cem").forgiven == 1
 
 
-def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
+async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann")
-        ben = hall.comes("ben", silent, tables=2)
-        competition, task = await hall.begin("ann", "ben", matches=5, forgive=1)
-        [table] = house.conduct.tables
-        house.now += 20
-        house.conduct.tick()
-        await turns()
-        assert competition.ledger.played == 1
-        assert house.conduct.tables == (), "it is not dealt to while it is silent"
-        assert competition.progress.waits_for == ("ben",)
-        hall.plays("ben", first_legal)
-        ben.player.link_probe.probe(house.now)
-        assert ben.player.link_probe.ponged(ben.wire.pings[-1], house.now)
-        hall.players.note(ben.player)
-        hall.changed()
-        report = await in_time(task)
+    host.come("ann")
+    ben = host.comes("ben", silent, tables=2)
+    competition, task = await host.begin("ann", "ben", matches=5, forgive=1)
+    [table] = house.conduct.tables
+    house.now += 20
+    house.conduct.tick()
+    await turns()
+    assert competition.ledger.played == 1
+    assert house.conduct.tables == (), "it is not dealt to while it is silent"
+    assert competition.progress.waits_for == ("ben",)
+    host.plays("ben", first_legal)
+    ben.player.link_probe.probe(house.now)
+    assert ben.player.link_probe.ponged(ben.wire.pings[-1], house.now)
+    host.players.note(ben.player)
+    host.changed()
+    report = await in_time(task)
 
-        [verdict] = report.verdicts
-        assert (verdict.kind, verdict.match) == (Ending.TIMEOUT, table.id)
-        assert row(report, "ben").played == 5
-
-    run(scenario)
+    [verdict] = report.verdicts
+    assert (verdict.kind, verdict.match) == (Ending.TIMEOUT, table.id)
+    assert row(report, "ben").played == 5
 
 
-def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
+async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
     house: FakeArena,
+    host: FakeHost,
 ) -> None:
     """The host decides that when it hears the verdict, which is after the match has been counted."""
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann")
-        ben = hall.comes("ben", silent)
-        ben.wire.has_link = False  # one on its pipes is never silent
+    host.come("ann")
+    ben = host.comes("ben", silent)
+    ben.wire.has_link = False  # one on its pipes is never silent
 
-        def hangs(verdict: Verdict) -> None:
-            ben.player.leaving = True
+    def hangs(verdict: Verdict) -> None:
+        ben.player.leaving = True
 
-        house.conduct.on_verdict = hangs
-        competition, task = await hall.begin("ann", "ben", matches=3, forgive=1)
-        house.now += 20
-        house.conduct.tick()
-        await turns()
+    house.conduct.on_verdict = hangs
+    competition, task = await host.begin("ann", "ben", matches=3, forgive=1)
+    house.now += 20
+    house.conduct.tick()
+    await turns()
 
-        assert competition.ledger.played == 1
-        assert house.conduct.tables == ()
-        assert competition.progress.waits_for == ("ben",)
-        task.cancel()
-
-    run(scenario)
+    assert competition.ledger.played == 1
+    assert house.conduct.tables == ()
+    assert competition.progress.waits_for == ("ben",)
+    task.cancel()
 
 
 # --- a league ---
 
 
-def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(
-    house: FakeArena,
+async def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann")
-        hall.comes("ben", silent)
-        _, task = await hall.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
-        hall.offends("ben", LOST)
-        await turns()
-        hall.comes("ben")
-        report = await in_time(task)
+    host.come("ann")
+    host.comes("ben", silent)
+    _, task = await host.begin("ann", "ben", game="blackjack", matches=4, forgive=1)
+    host.offends("ben", LOST)
+    await turns()
+    host.comes("ben")
+    report = await in_time(task)
 
-        ben = row(report, "ben")
-        completed = [
-            result.scores[0]
-            for players, result in hall.book.matches
-            if players == ("ben",) and result.termination.kind is Ending.COMPLETED
-        ]
-        assert (ben.played, ben.forgiven, len(completed)) == (4, 1, 3)
-        assert ben.score == sum(completed) - 100
-        assert ben.value == pytest.approx(sum(100 + score for score in completed) / 4)
-
-    run(scenario)
+    ben = row(report, "ben")
+    completed = [
+        result.scores[0]
+        for players, result in host.book.matches
+        if players == ("ben",) and result.termination.kind is Ending.COMPLETED
+    ]
+    assert (ben.played, ben.forgiven, len(completed)) == (4, 1, 3)
+    assert ben.score == sum(completed) - 100
+    assert ben.value == pytest.approx(sum(100 + score for score in completed) / 4)
 
 
 # --- after a power cut, and when a match is taken back ---
@@ -396,72 +349,65 @@ def test_J3_in_a_league_the_whole_stake_is_lost_in_nobodys_error(
 
 async def eventful(house: FakeArena, forgive: int) -> FakeHost:
     """A round robin in which cem had one event of four matches, then one more, then played on if it might."""
-    hall = FakeHost(house)
-    hall.come("ann", "ben", tables=4)
-    hall.comes("cem", silent, tables=4)
-    _, task = await hall.begin("ann", "ben", "cem", matches=6, forgive=forgive)
+    host = FakeHost(house)
+    host.come("ann", "ben", tables=4)
+    host.comes("cem", silent, tables=4)
+    _, task = await host.begin("ann", "ben", "cem", matches=6, forgive=forgive)
     for _ in range(2):
-        hall.offends("cem", LOST)
+        host.offends("cem", LOST)
         await turns()
-        hall.comes("cem", silent, tables=4)
+        host.comes("cem", silent, tables=4)
         await turns()
-    hall.plays("cem", first_legal)
+    host.plays("cem", first_legal)
     await in_time(task)
-    return hall
+    return host
 
 
 @pytest.mark.parametrize("forgive", [1, 2])
-def test_J3_who_goes_on_from_any_match_counts_the_same(
+async def test_J3_who_goes_on_from_any_match_counts_the_same(
     house: FakeArena, forgive: int
 ) -> None:
-    async def scenario() -> None:
-        first = await eventful(house, forgive)
-        rows = first.book.rows
-        whole = first.competition.ledger
-        assert len({one.event for one in whole.verdicts}) == 2
-        for count in range(len(rows) + 1):
-            hall = FakeHost(house)
-            earlier = [one for one in rows[:count] if one.counts]
-            ids = {one.id for one in earlier}
-            ledger = hall.compete(
-                "ann",
-                "ben",
-                "cem",
-                matches=6,
-                forgive=forgive,
-                earlier=earlier,
-                verdicts=[one for one in first.book.verdicts if one.match in ids],
-            ).ledger
-            events = {one.event for one in ledger.verdicts}
-            assert ("cem" in ledger.book.out) == (len(events) > forgive)
-        assert ledger.book.rows == whole.book.rows
-        assert ledger.book.cross_table == whole.book.cross_table
-        assert ledger.verdicts == whole.verdicts
-
-    run(scenario)
+    first = await eventful(house, forgive)
+    rows = first.book.rows
+    whole = first.competition.ledger
+    assert len({one.event for one in whole.verdicts}) == 2
+    for count in range(len(rows) + 1):
+        host = FakeHost(house)
+        earlier = [one for one in rows[:count] if one.counts]
+        ids = {one.id for one in earlier}
+        ledger = host.compete(
+            "ann",
+            "ben",
+            "cem",
+            matches=6,
+            forgive=forgive,
+            earlier=earlier,
+            verdicts=[one for one in first.book.verdicts if one.match in ids],
+        ).ledger
+        events = {one.event for one in ledger.verdicts}
+        assert ("cem" in ledger.book.out) == (len(events) > forgive)
+    assert ledger.book.rows == whole.book.rows
+    assert ledger.book.cross_table == whole.book.cross_table
+    assert ledger.verdicts == whole.verdicts
 
 
-def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgiven(
-    house: FakeArena,
+async def test_J3_when_the_match_of_an_event_is_taken_back_the_next_one_is_forgiven(
+    host: FakeHost,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin("ann", "ben", "cem", matches=4, forgive=1)
-        for _ in range(2):
-            hall.comes("cem", silent)
-            await turns()
-            hall.offends("cem", LOST)
-        assert "cem" in competition.ledger.book.out
-        assert [one.forgiven for one in competition.verdicts] == [True, False]
-        first = competition.verdicts[0].match
-        competition.void(first, act("void", match=first))
+    host.come("ann", "ben")
+    competition, task = await host.begin("ann", "ben", "cem", matches=4, forgive=1)
+    for _ in range(2):
+        host.comes("cem", silent)
+        await turns()
+        host.offends("cem", LOST)
+    assert "cem" in competition.ledger.book.out
+    assert [one.forgiven for one in competition.verdicts] == [True, False]
+    first = competition.verdicts[0].match
+    competition.void(first, act("void", match=first))
 
-        assert "cem" not in competition.ledger.book.out
-        assert [one.forgiven for one in competition.verdicts] == [True]
-        hall.comes("cem")
-        report = await in_time(task)
-        cem = row(report, "cem")
-        assert (cem.played, cem.forgiven) == (8, 1)
-
-    run(scenario)
+    assert "cem" not in competition.ledger.book.out
+    assert [one.forgiven for one in competition.verdicts] == [True]
+    host.comes("cem")
+    report = await in_time(task)
+    cem = row(report, "cem")
+    assert (cem.played, cem.forgiven) == (8, 1)

@@ -56,15 +56,14 @@ class Hosting:
         await asyncio.Event().wait()
 
 
-def gathered(host: Hosting, *guests: Guest, copies: int = 1, game: Game = AKQ) -> Field:
-    async def main() -> Field:
-        field = Field(cast(Host, host), game)
-        for guest in guests:
-            await field.launch(guest, copies)
-        await field.gather()
-        return field
-
-    return asyncio.run(main())
+async def gathered(
+    host: Hosting, *guests: Guest, copies: int = 1, game: Game = AKQ
+) -> Field:
+    field = Field(cast(Host, host), game)
+    for guest in guests:
+        await field.launch(guest, copies)
+    await field.gather()
+    return field
 
 
 @pytest.fixture
@@ -72,16 +71,16 @@ def host(house: FakeArena) -> Hosting:
     return Hosting(house)
 
 
-def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
+async def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
     long = "x" * 100
     named = ["nash", "nash", "a/mine.py", "mine", long]
-    gathered(host, *(Guest(name) for name in named))
+    await gathered(host, *(Guest(name) for name in named))
 
     assert list(host.bots) == ["nash", "nash-2", "mine", "mine-2", long[:56]]
 
 
-def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None:
-    gathered(host, Guest("ann/mine.py"), Guest("../ben.py"))
+async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None:
+    await gathered(host, Guest("ann/mine.py"), Guest("../ben.py"))
     ann, ben = host.programs["mine"], host.programs["ben"]
 
     assert "ann/mine.py" in ann.words
@@ -90,8 +89,8 @@ def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None
     assert str(ann.folder.parent / "ben.py") in ben.words
 
 
-def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
-    field = gathered(host, Guest("nash"), Guest("mine", COMMAND), copies=2)
+async def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
+    field = await gathered(host, Guest("nash"), Guest("mine", COMMAND), copies=2)
 
     assert set(host.bots) == {"nash", "mine", "mine-2"}
     assert field.seats((1, 1)) == ("mine", "mine-2")
@@ -101,41 +100,40 @@ def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
     assert field.seats((0, 0)) == ("nash", "nash")
 
 
-def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
+async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
     house: FakeArena,
 ) -> None:
     host = Hosting(house, tables=1)
-    field = gathered(host, Guest("nash"), copies=2)
+    field = await gathered(host, Guest("nash"), copies=2)
 
     assert field.seats((0, 0)) == ("nash", "nash-2")
     assert field.seats((0, 0)) is None
 
 
-def test_a_command_that_can_never_work_is_told_with_its_name(host: Hosting) -> None:
+async def test_a_command_that_can_never_work_is_told_with_its_name(
+    host: Hosting,
+) -> None:
     with pytest.raises(UsageError, match="ann: expected something else"):
-        gathered(host, Guest("ann", Program(("never",))))
+        await gathered(host, Guest("ann", Program(("never",))))
 
 
-def play(
+async def play(
     host: Hosting, field: Field, names: tuple[str, ...], game: Callable[[], Game]
 ) -> Any:
     """Play a match out; nobody does anything illegal."""
 
-    async def main() -> Any:
-        task = asyncio.create_task(field.play(game, TWO_HANDS, names))
-        bots = [host.bots[name] for name in names if name in host.bots]
-        while not task.done():
-            await asyncio.sleep(0)
-            host.house.sit(*bots)
-            host.house.play_out(*bots)
-        return await task
-
-    return asyncio.run(main())
+    task = asyncio.create_task(field.play(game, TWO_HANDS, names))
+    bots = [host.bots[name] for name in names if name in host.bots]
+    while not task.done():
+        await asyncio.sleep(0)
+        host.house.sit(*bots)
+        host.house.play_out(*bots)
+    return await task
 
 
-def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
-    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
-    result, verdict = play(host, field, ("ann", "ben"), lambda: AKQ)
+async def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
+    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    result, verdict = await play(host, field, ("ann", "ben"), lambda: AKQ)
 
     assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
     assert host.conduct.tables == ()
@@ -148,15 +146,15 @@ def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
         ("crashed: exit status 1", "did not say hello: crashed: exit status 1"),
     ],
 )
-def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
+async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     host: Hosting, ended: str | None, says: str
 ) -> None:
     if ended is not None:
         host.ended["late"] = ended
-    field = gathered(host, Guest("ann", COMMAND), Guest("late", COMMAND))
+    field = await gathered(host, Guest("ann", COMMAND), Guest("late", COMMAND))
 
     assert field.seats((1, 1)) is not None
-    result, verdict = play(host, field, ("ann", "late"), lambda: AKQ)
+    result, verdict = await play(host, field, ("ann", "late"), lambda: AKQ)
     kind, seat, text = msgspec.structs.astuple(result.termination)
     assert (kind, seat, text, verdict) == (Ending.ABSENT, 1, says, None)
 
@@ -165,22 +163,22 @@ def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
     ("ended", "says"),
     [(None, "left before the match"), ("ended by itself", "ended by itself")],
 )
-def test_who_goes_between_matches_is_absent_from_the_next(
+async def test_who_goes_between_matches_is_absent_from_the_next(
     host: Hosting, ended: str | None, says: str
 ) -> None:
-    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
     del host.gateway.players["ben"]
     if ended is not None:
         host.ended["ben"] = ended
-    result, _ = play(host, field, ("ann", "ben"), lambda: AKQ)
+    result, _ = await play(host, field, ("ann", "ben"), lambda: AKQ)
 
     assert (result.termination.kind, result.termination.text) == (Ending.ABSENT, says)
 
 
-def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
-    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+async def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
+    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
     host.gateway.players["ben"].games = frozenset({"gin_rummy"})
-    result, _ = play(host, field, ("ann", "ben"), lambda: AKQ)
+    result, _ = await play(host, field, ("ann", "ben"), lambda: AKQ)
 
     assert result.termination.text == (
         "said hello for gin_rummy, expected ace_king_queen among its games"
@@ -192,19 +190,21 @@ def broken(*_: object) -> Rules:
     raise RuntimeError("a fault in the rules")
 
 
-def test_J5_a_void_match_is_played_again(
+async def test_J5_a_void_match_is_played_again(
     host: Hosting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
     games = iter([msgspec.structs.replace(AKQ, rules=broken), AKQ])
-    result, _ = play(host, field, ("ann", "ben"), lambda: next(games))
+    result, _ = await play(host, field, ("ann", "ben"), lambda: next(games))
 
     assert result.termination.kind is Ending.COMPLETED
 
 
-def test_J5_but_not_for_ever(host: Hosting, caplog: pytest.LogCaptureFixture) -> None:
-    field = gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+async def test_J5_but_not_for_ever(
+    host: Hosting, caplog: pytest.LogCaptureFixture
+) -> None:
+    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
     faulty = msgspec.structs.replace(AKQ, rules=broken)
 
     with pytest.raises(ArenaError, match="ann against ben was void 3 times"):
-        play(host, field, ("ann", "ben"), lambda: faulty)
+        await play(host, field, ("ann", "ben"), lambda: faulty)

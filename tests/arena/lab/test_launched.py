@@ -105,7 +105,7 @@ def numbers(sitting: Sitting) -> object:
 
 @pytest.mark.parametrize("offence", [None, illegal, crash])
 @pytest.mark.parametrize("name", GAMES)
-def test_the_same_sitting_adds_up_to_the_same(
+async def test_the_same_sitting_adds_up_to_the_same(
     name: str, offence: Callable[[], object] | None
 ) -> None:
     game = GAMES[name]
@@ -128,7 +128,7 @@ def test_the_same_sitting_adds_up_to_the_same(
     play = launched._Tables(
         Table(made), game, [places], 3, settings, lambda: ticks.append("outside")
     )
-    [sitting] = asyncio.run(play.all_of_them())
+    [sitting] = await play.all_of_them()
 
     assert numbers(sitting) == numbers(local)
     assert (sitting.offence is not None) is (offence is not None)
@@ -178,7 +178,7 @@ class Hall:
         raise AssertionError(f"expected {keys}, got {list(self.playing)}")
 
 
-def in_hall(
+async def in_hall(
     tables: Sequence[tuple[int, ...]],
     scenario: Callable[[Hall, asyncio.Task[Any]], Any],
     each: int = 1,
@@ -187,23 +187,18 @@ def in_hall(
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
 
-    async def main() -> tuple[Sitting, ...]:
-        hall = Hall(each)
-        play = launched._Tables(
-            cast(Field, hall), game, tables, 1, settings, lambda: None
-        )
-        task = asyncio.create_task(play.all_of_them())
-        await scenario(hall, task)
-        try:
-            return await task
-        finally:
-            assert hall.busy == []
-            assert hall.playing == {}
-
-    return asyncio.run(main())
+    hall = Hall(each)
+    play = launched._Tables(cast(Field, hall), game, tables, 1, settings, lambda: None)
+    task = asyncio.create_task(play.all_of_them())
+    await scenario(hall, task)
+    try:
+        return await task
+    finally:
+        assert hall.busy == []
+        assert hall.playing == {}
 
 
-def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
+async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
     async def scenario(hall: Hall, task: object) -> None:
         await hall.until_playing("0-1", "2-3")
         hall.playing["2-3"].set_result(None)
@@ -213,12 +208,12 @@ def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
         await hall.until_playing("0-2")
         hall.playing["0-2"].set_result(None)
 
-    played = in_hall([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
+    played = await in_hall([(0, 1), (0, 2), (2, 3), (2, 4)], scenario)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (2, 3), (2, 4)]
 
 
-def test_J3_an_offender_plays_no_more() -> None:
+async def test_J3_an_offender_plays_no_more() -> None:
     async def scenario(hall: Hall, task: object) -> None:
         await hall.until_playing("0-1", "0-2", "1-2")
         hall.playing["0-2"].set_result(1)
@@ -227,37 +222,37 @@ def test_J3_an_offender_plays_no_more() -> None:
         hall.playing["0-3"].set_result(None)
 
     tables = [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)]
-    played = in_hall(tables, scenario, each=2)
+    played = await in_hall(tables, scenario, each=2)
 
     assert [sitting.bots for sitting in played] == [(0, 1), (0, 2), (0, 3)]
     [offence] = [sitting.offence for sitting in played if sitting.offence]
     assert (offence.bot, offence.place, offence.match) == (2, 1, 1)
 
 
-def test_an_offence_at_two_tables_at_once_is_one() -> None:
+async def test_an_offence_at_two_tables_at_once_is_one() -> None:
     async def scenario(hall: Hall, task: object) -> None:
         await hall.until_playing("0-2", "1-2")
         for table in hall.playing.values():
             table.set_result(1)
 
-    played = in_hall([(0, 2), (1, 2)], scenario, each=2)
+    played = await in_hall([(0, 2), (1, 2)], scenario, each=2)
 
     assert len(played) == 1
 
 
-def test_what_goes_wrong_stops_all_tables() -> None:
+async def test_what_goes_wrong_stops_all_tables() -> None:
     async def scenario(hall: Hall, task: object) -> None:
         await hall.until_playing("0-1", "2-3")
         hall.playing["0-1"].set_exception(OSError("no"))
 
     with pytest.raises(OSError, match="no"):
-        in_hall([(0, 1), (2, 3)], scenario)
+        await in_hall([(0, 1), (2, 3)], scenario)
 
 
-def test_cancelled_all_tables_are_stopped() -> None:
+async def test_cancelled_all_tables_are_stopped() -> None:
     async def scenario(hall: Hall, task: asyncio.Task[Any]) -> None:
         await hall.until_playing("0-1", "2-3")
         task.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        in_hall([(0, 1), (2, 3)], scenario)
+        await in_hall([(0, 1), (2, 3)], scenario)

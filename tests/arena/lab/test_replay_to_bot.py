@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,15 +72,6 @@ class Stage:
         return found
 
 
-def with_a_loop(test: Callable[[], None]) -> None:
-    """A rehearsal's outcome is a future, which needs one."""
-
-    async def run() -> None:
-        test()
-
-    asyncio.run(run())
-
-
 @pytest.fixture
 def bot() -> FakeBot:
     from tests.support.fake_bots import FakeBot
@@ -91,206 +81,173 @@ def bot() -> FakeBot:
 
 @pytest.mark.parametrize("game", GAMES)
 @pytest.mark.parametrize("last", [False, True])
-def test_the_same_answers_to_the_same_questions(
+async def test_the_same_answers_to_the_same_questions(
     game: str, last: bool, bot: FakeBot
 ) -> None:
-    def test() -> None:
-        record = play(game, 6).record
-        seat = len(record.scores) - 1 if last else 0
-        stage = Stage(record, seat, bot)
+    record = play(game, 6).record
+    seat = len(record.scores) - 1 if last else 0
+    stage = Stage(record, seat, bot)
 
-        stage.answers(lambda ask, recorded: recorded)
+    stage.answers(lambda ask, recorded: recorded)
 
-        assert stage.result == Rehearsed(len(stage.asks))
-        match = reopened(record)
-        for answer in record.answers:
-            match.answer(answer)
-        told = list(match.past(seat))
-        assert [(ask.question, ask.news) for ask in stage.asks] == [
-            (question, news) for question, news, _ in told
-        ]
-        [over] = stage.overs
-        assert over.scores == record.scores
-        assert over.reveal is not None
-        assert over.reveal.nonces == record.nonces
-        assert stage.invitation.seats == NAMES[: len(record.scores)]
-        assert stage.invitation.commitment == record.commitment
-        assert not bot.player.chairs
-        assert not stage.rehearsal.tables
-
-    with_a_loop(test)
+    assert stage.result == Rehearsed(len(stage.asks))
+    match = reopened(record)
+    for answer in record.answers:
+        match.answer(answer)
+    told = list(match.past(seat))
+    assert [(ask.question, ask.news) for ask in stage.asks] == [
+        (question, news) for question, news, _ in told
+    ]
+    [over] = stage.overs
+    assert over.scores == record.scores
+    assert over.reveal is not None
+    assert over.reveal.nonces == record.nonces
+    assert stage.invitation.seats == NAMES[: len(record.scores)]
+    assert stage.invitation.commitment == record.commitment
+    assert not bot.player.chairs
+    assert not stage.rehearsal.tables
 
 
-def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
-    def test() -> None:
-        record = play("ace_king_queen", 6).record
-        stage = Stage(record, 0, bot)
-        other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
+async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
+    record = play("ace_king_queen", 6).record
+    stage = Stage(record, 0, bot)
+    other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
-        stage.answers(
-            lambda ask, recorded: other[recorded] if len(stage.asks) == 2 else recorded
-        )
+    stage.answers(
+        lambda ask, recorded: other[recorded] if len(stage.asks) == 2 else recorded
+    )
 
-        assert len(stage.asks) == 2
-        ended = stage.result.ended
-        assert stage.result.same == 1
-        assert isinstance(ended, Differs)
-        assert ended.number == 2
-        assert ended.question == stage.asks[1].question
-        assert other[ended.recorded] == ended.given
-
-    with_a_loop(test)
+    assert len(stage.asks) == 2
+    ended = stage.result.ended
+    assert stage.result.same == 1
+    assert isinstance(ended, Differs)
+    assert ended.number == 2
+    assert ended.question == stage.asks[1].question
+    assert other[ended.recorded] == ended.given
 
 
-def test_an_illegal_answer_fails(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("blackjack", 6).record, 0, bot)
+async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
+    stage = Stage(play("blackjack", 6).record, 0, bot)
 
-        stage.answers(lambda ask, recorded: -1)
+    stage.answers(lambda ask, recorded: -1)
 
-        ended = stage.result.ended
-        assert isinstance(ended, Failed)
-        assert ended.text == "answered -1 to bet; legal: 5 to 100"
-        assert ended.number == 1
-
-    with_a_loop(test)
+    ended = stage.result.ended
+    assert isinstance(ended, Failed)
+    assert ended.text == "answered -1 to bet; legal: 5 to 100"
+    assert ended.number == 1
 
 
-def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
-    def test() -> None:
-        record = play("gin_rummy", 6, offender=1).record
-        stage = Stage(record, 1, bot)
+async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
+    record = play("gin_rummy", 6, offender=1).record
+    stage = Stage(record, 1, bot)
 
-        stage.answers(
-            lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
-        )
+    stage.answers(
+        lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
+    )
 
-        ended = stage.result.ended
-        assert isinstance(ended, Differs)
-        assert ended.recorded == "no legal answer"
-        assert stage.result.same == len(stage.asks) - 1
-
-    with_a_loop(test)
+    ended = stage.result.ended
+    assert isinstance(ended, Differs)
+    assert ended.recorded == "no legal answer"
+    assert stage.result.same == len(stage.asks) - 1
 
 
-def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("gin_rummy", 6, offender=1).record, 0, bot)
+async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
+    stage = Stage(play("gin_rummy", 6, offender=1).record, 0, bot)
 
-        stage.answers(lambda ask, recorded: recorded)
+    stage.answers(lambda ask, recorded: recorded)
 
-        assert stage.result.ended is None
-        [over] = stage.overs
-        assert over.termination.kind is Ending.ILLEGAL
-        assert over.termination.text == ""
-
-    with_a_loop(test)
+    assert stage.result.ended is None
+    [over] = stage.overs
+    assert over.termination.kind is Ending.ILLEGAL
+    assert over.termination.text == ""
 
 
-def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(void("high_low").record, 2, bot)
+async def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
+    stage = Stage(void("high_low").record, 2, bot)
 
-        stage.answers(lambda ask, recorded: recorded)
+    stage.answers(lambda ask, recorded: recorded)
 
-        assert stage.result == Rehearsed(0)
-
-    with_a_loop(test)
+    assert stage.result == Rehearsed(0)
 
 
-def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("gin_rummy", 6).record, 0, bot)
-        bot.reads()
-        crash = Finding(
-            kind=Ending.CRASH,
-            text="crashed: exit status 3",
-            mechanism=Mechanism.EXIT,
-        )
+async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
+    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    bot.reads()
+    crash = Finding(
+        kind=Ending.CRASH,
+        text="crashed: exit status 3",
+        mechanism=Mechanism.EXIT,
+    )
 
-        stage.rehearsal.offence(bot.player, crash)
-        stage.rehearsal.offence(bot.player, replace(crash, text="later"))
+    stage.rehearsal.offence(bot.player, crash)
+    stage.rehearsal.offence(bot.player, replace(crash, text="later"))
 
-        assert stage.result == Rehearsed(0, Failed("crashed: exit status 3"))
-
-    with_a_loop(test)
+    assert stage.result == Rehearsed(0, Failed("crashed: exit status 3"))
 
 
-def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("gin_rummy", 6).record, 0, bot)
-        stage.now += 9.9
-        stage.rehearsal.tick()
-        assert not stage.rehearsal.outcome.done()
+async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
+    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    stage.now += 9.9
+    stage.rehearsal.tick()
+    assert not stage.rehearsal.outcome.done()
 
-        stage.now += 0.2
-        stage.rehearsal.tick()
+    stage.now += 0.2
+    stage.rehearsal.tick()
 
-        assert stage.result == Rehearsed(
-            0, Failed("not ready within 10,000 ms after match")
-        )
-
-    with_a_loop(test)
+    assert stage.result == Rehearsed(
+        0, Failed("not ready within 10,000 ms after match")
+    )
 
 
-def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("gin_rummy", 6).record, 0, bot)
-        [invitation] = bot.reads()
-        assert isinstance(invitation, Match)
-        ready = Ready(invitation.match, "n")
-        bot.player.session.note(ready)
-        stage.rehearsal.ready(bot.player, ready)
-        [ask] = bot.asks()
-        bot.player.chairs[ask.match].asked_at = stage.now
+async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
+    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    [invitation] = bot.reads()
+    assert isinstance(invitation, Match)
+    ready = Ready(invitation.match, "n")
+    bot.player.session.note(ready)
+    stage.rehearsal.ready(bot.player, ready)
+    [ask] = bot.asks()
+    bot.player.chairs[ask.match].asked_at = stage.now
 
-        stage.now += 29.9
-        stage.rehearsal.tick()
-        assert not stage.rehearsal.outcome.done()
-        stage.now += 0.2
-        stage.rehearsal.tick()
+    stage.now += 29.9
+    stage.rehearsal.tick()
+    assert not stage.rehearsal.outcome.done()
+    stage.now += 0.2
+    stage.rehearsal.tick()
 
-        assert stage.result.ended == Failed(
-            "did not answer within 30,000 ms", 1, ask.question
-        )
-
-    with_a_loop(test)
+    assert stage.result.ended == Failed(
+        "did not answer within 30,000 ms", 1, ask.question
+    )
 
 
-def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
-    def test() -> None:
-        stage = Stage(play("gin_rummy", 6).record, 0, bot)
-        [table] = stage.rehearsal.tables
+async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
+    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    [table] = stage.rehearsal.tables
 
-        stage.rehearsal.void(table, "a fault of the arena")
+    stage.rehearsal.void(table, "a fault of the arena")
 
-        assert stage.result.ended == Failed("a fault of the arena")
-
-    with_a_loop(test)
+    assert stage.result.ended == Failed("a fault of the arena")
 
 
-def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
-    def test() -> None:
-        record = play("gin_rummy", 6).record
-        broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
-        seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-        stage = Stage.__new__(Stage)
-        stage.now = 1.0
-        stage.rehearsal = Rehearsal(
-            broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1"
-        )
-        stage.rehearsal.invite(bot.player)
-        [invitation] = bot.reads()
-        assert isinstance(invitation, Match)
-        stage.rehearsal.ready(bot.player, Ready(invitation.match, "n"))
-        for ask in bot.asks():
-            answer = Answer(ask.match, ask.ask, record.answers[0])
-            stage.rehearsal.answer(bot.player, answer, 1.0)
+async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
+    record = play("gin_rummy", 6).record
+    broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
+    seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
+    stage = Stage.__new__(Stage)
+    stage.now = 1.0
+    stage.rehearsal = Rehearsal(
+        broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1"
+    )
+    stage.rehearsal.invite(bot.player)
+    [invitation] = bot.reads()
+    assert isinstance(invitation, Match)
+    stage.rehearsal.ready(bot.player, Ready(invitation.match, "n"))
+    for ask in bot.asks():
+        answer = Answer(ask.match, ask.ask, record.answers[0])
+        stage.rehearsal.answer(bot.player, answer, 1.0)
 
-        with pytest.raises(ArenaError, match="the record cannot be played again"):
-            stage.rehearsal.outcome.result()
-
-    with_a_loop(test)
+    with pytest.raises(ArenaError, match="the record cannot be played again"):
+        stage.rehearsal.outcome.result()
 
 
 def _seats(record: Record) -> list[int]:

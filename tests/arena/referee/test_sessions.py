@@ -203,7 +203,7 @@ class Crowd:
         return count
 
 
-def costs(
+async def costs(
     tmp_path: Path, action: Callable[[Crowd], Callable[[], object]]
 ) -> tuple[int, int]:
     """What something costs among few bots and among many."""
@@ -242,49 +242,51 @@ def costs(
                     task.cancel()
                 await asyncio.gather(waiting, playing, return_exceptions=True)
 
-    return asyncio.run(scenario(FEW)), asyncio.run(scenario(MANY))
+    return await scenario(FEW), await scenario(MANY)
 
 
-def test_a_join_costs_the_same_however_many_are_there(tmp_path: Path) -> None:
-    few, many = costs(tmp_path, lambda crowd: lambda: crowd.joins("new"))
+async def test_a_join_costs_the_same_however_many_are_there(tmp_path: Path) -> None:
+    few, many = await costs(tmp_path, lambda crowd: lambda: crowd.joins("new"))
 
     assert 500 < few < 50_000
     assert many < 1.05 * few
 
 
-def test_a_join_with_a_token_costs_the_same(tmp_path: Path) -> None:
-    few, many = costs(
+async def test_a_join_with_a_token_costs_the_same(tmp_path: Path) -> None:
+    few, many = await costs(
         tmp_path, lambda crowd: lambda: crowd.joins("new", token="a word")
     )
 
     assert many < 1.05 * few
 
 
-def test_a_session_that_nobody_has_costs_the_same(tmp_path: Path) -> None:
-    few, many = costs(
+async def test_a_session_that_nobody_has_costs_the_same(tmp_path: Path) -> None:
+    few, many = await costs(
         tmp_path, lambda crowd: lambda: crowd.joins("bot 7", resume="0" * 32)
     )
 
     assert many < 1.05 * few
 
 
-def test_a_leave_costs_the_same(tmp_path: Path) -> None:
-    few, many = costs(tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1]))
+async def test_a_leave_costs_the_same(tmp_path: Path) -> None:
+    few, many = await costs(
+        tmp_path, lambda crowd: lambda: crowd.leaves(crowd.lines[1])
+    )
 
     assert many < 1.05 * few
 
 
-def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
+async def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
     def back(crowd: Crowd) -> Callable[[], object]:
         player = crowd._host.gateway.players["bot 1"]
         return lambda: crowd.joins("bot 1", resume=player.secret)
 
-    few, many = costs(tmp_path, back)
+    few, many = await costs(tmp_path, back)
 
     assert many < 1.05 * few
 
 
-def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
+async def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
     def idle(crowd: Crowd) -> Callable[[], object]:
         gateway = crowd._host.gateway
         now = asyncio.get_running_loop().time()
@@ -298,6 +300,6 @@ def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
 
         return tick
 
-    few, many = costs(tmp_path, idle)
+    few, many = await costs(tmp_path, idle)
 
     assert many < 1.05 * few

@@ -108,147 +108,120 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.002)
 
 
-def test_a_finding_is_told_once_and_in_the_event_loop() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=312)
-        watched.sampler.watch("ann", 10)
-        await watched.finds()
-        await watched.samples()
-        watched.sampler.close()
+async def test_a_finding_is_told_once_and_in_the_event_loop() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=312)
+    watched.sampler.watch("ann", 10)
+    await watched.finds()
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.found == [("ann", "memory 312 MiB > 256 MiB (sampled)")]
-        assert watched.threads == {threading.get_ident()}
-
-    asyncio.run(main())
+    assert watched.found == [("ann", "memory 312 MiB > 256 MiB (sampled)")]
+    assert watched.threads == {threading.get_ident()}
 
 
-def test_a_hog_is_found_in_a_grandchild() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11)
-        watched.processes.add(12, 11)
-        watched.processes.add(13, 12, mib=300)
-        watched.sampler.watch("ann", 10)
+async def test_a_hog_is_found_in_a_grandchild() -> None:
+    watched = Watched()
+    watched.processes.add(11)
+    watched.processes.add(12, 11)
+    watched.processes.add(13, 12, mib=300)
+    watched.sampler.watch("ann", 10)
 
-        assert (await watched.finds())[1] == "memory 300 MiB > 256 MiB (sampled)"
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert (await watched.finds())[1] == "memory 300 MiB > 256 MiB (sampled)"
+    watched.sampler.close()
 
 
-def test_a_tree_is_found_when_two_samples_agree() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=140, pss=130)
-        watched.processes.add(12, 11, mib=140, pss=130)
-        watched.sampler.watch("ann", 10)
+async def test_a_tree_is_found_when_two_samples_agree() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=140, pss=130)
+    watched.processes.add(12, 11, mib=140, pss=130)
+    watched.sampler.watch("ann", 10)
 
-        assert (await watched.finds())[1] == "memory 260 MiB > 256 MiB (sampled)"
-        assert watched.processes.asked_pss == 4
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert (await watched.finds())[1] == "memory 260 MiB > 256 MiB (sampled)"
+    assert watched.processes.asked_pss == 4
+    watched.sampler.close()
 
 
-def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
+async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
     class Moment(Pretended):
         def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
             self.remove(12)  # it has executed another program, and ended
             return super().pss(pid, but)
 
-    async def main() -> None:
-        watched = Watched()
-        watched.sampler.close()
-        found: list[str] = []
-        moment = Moment()
-        moment.add(11, mib=140, pss=130)
-        moment.add(12, 11, mib=140, pss=130)
-        sampler = Sampler(LIMITS, lambda name, finding: found.append(name), moment)
-        sampler.start()
-        sampler.watch("ann", 10)
-        async with asyncio.timeout(TIMEOUT_S):
-            while sampler.samples < 5:
-                await asyncio.sleep(0.001)
-        sampler.close()
+    watched = Watched()
+    watched.sampler.close()
+    found: list[str] = []
+    moment = Moment()
+    moment.add(11, mib=140, pss=130)
+    moment.add(12, 11, mib=140, pss=130)
+    sampler = Sampler(LIMITS, lambda name, finding: found.append(name), moment)
+    sampler.start()
+    sampler.watch("ann", 10)
+    async with asyncio.timeout(TIMEOUT_S):
+        while sampler.samples < 5:
+            await asyncio.sleep(0.001)
+    sampler.close()
 
-        assert moment.asked_pss == 2
-        assert found == []
-
-    asyncio.run(main())
+    assert moment.asked_pss == 2
+    assert found == []
 
 
-def test_what_is_in_files_counts_once_however_many_have_them_open() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=20, pss=15)
-        watched.processes.add(12, 11, mib=20, pss=15)
-        watched.processes.opened = {
-            11: {7: 140 * MIB},
-            12: {7: 140 * MIB, 8: 100 * MIB},
-        }
-        watched.processes.in_files = 240 * MIB
-        watched.sampler.watch("ann", 10)
+async def test_what_is_in_files_counts_once_however_many_have_them_open() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=20, pss=15)
+    watched.processes.add(12, 11, mib=20, pss=15)
+    watched.processes.opened = {11: {7: 140 * MIB}, 12: {7: 140 * MIB, 8: 100 * MIB}}
+    watched.processes.in_files = 240 * MIB
+    watched.sampler.watch("ann", 10)
 
-        assert (await watched.finds())[1] == "memory 270 MiB > 256 MiB (sampled)"
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert (await watched.finds())[1] == "memory 270 MiB > 256 MiB (sampled)"
+    watched.sampler.close()
 
 
-def test_what_is_in_a_file_and_mapped_counts_once() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=160, pss=160)
-        watched.processes.mapped = {11: 150 * MIB}
-        watched.processes.opened = {11: {7: 150 * MIB}}
-        watched.processes.in_files = 150 * MIB
-        watched.sampler.watch("ann", 10)
-        await watched.samples()
-        watched.sampler.close()
+async def test_what_is_in_a_file_and_mapped_counts_once() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=160, pss=160)
+    watched.processes.mapped = {11: 150 * MIB}
+    watched.processes.opened = {11: {7: 150 * MIB}}
+    watched.processes.in_files = 150 * MIB
+    watched.sampler.watch("ann", 10)
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.found == []
-        assert watched.processes.asked_pss >= 2
-
-    asyncio.run(main())
+    assert watched.found == []
+    assert watched.processes.asked_pss >= 2
 
 
-def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=100)
-        watched.processes.in_files = 156 * MIB
-        watched.sampler.watch("ann", 10)
-        await watched.samples()
-        assert watched.processes.asked_files == 0
+async def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=100)
+    watched.processes.in_files = 156 * MIB
+    watched.sampler.watch("ann", 10)
+    await watched.samples()
+    assert watched.processes.asked_files == 0
 
-        watched.processes.in_files = 157 * MIB
-        await watched.samples()
-        watched.sampler.close()
+    watched.processes.in_files = 157 * MIB
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.processes.asked_files > 0
-        assert watched.found == []
-
-    asyncio.run(main())
+    assert watched.processes.asked_files > 0
+    assert watched.found == []
 
 
-def test_zombies_do_not_count() -> None:
-    async def main() -> None:
-        watched = Watched()
-        for pid in range(20, 30):
-            watched.processes.add(pid)
-            zombie = watched.processes.entries[pid]._replace(is_zombie=True)
-            watched.processes.put(zombie)
-        watched.sampler.watch("ann", 10)
-        await watched.samples()
-        watched.sampler.close()
+async def test_zombies_do_not_count() -> None:
+    watched = Watched()
+    for pid in range(20, 30):
+        watched.processes.add(pid)
+        zombie = watched.processes.entries[pid]._replace(is_zombie=True)
+        watched.processes.put(zombie)
+    watched.sampler.watch("ann", 10)
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.found == []
-
-    asyncio.run(main())
+    assert watched.found == []
 
 
-def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
+async def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else whoever keeps the machine busy is found too late."""
@@ -259,144 +232,123 @@ def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
             rests.append(timeout)
             return super().wait(0.001)
 
-    async def main() -> None:
-        watched = Watched()
-        watched.sampler.close()
-        monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
-        sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
-        monkeypatch.setattr(sampler, "_closing", Recorded())
-        sampler.watch("ann", 10)
-        sampler.start()
-        async with asyncio.timeout(TIMEOUT_S):
-            while sampler.samples < 2:
-                await asyncio.sleep(0.001)
-        sampler.close()
-
     def waits_for_a_core() -> Mapping[int, Entry]:
         threading.Event().wait(0.2)
         return {}
 
-    asyncio.run(main())
+    watched = Watched()
+    watched.sampler.close()
+    monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
+    sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
+    monkeypatch.setattr(sampler, "_closing", Recorded())
+    sampler.watch("ann", 10)
+    sampler.start()
+    async with asyncio.timeout(TIMEOUT_S):
+        while sampler.samples < 2:
+            await asyncio.sleep(0.001)
+    sampler.close()
     assert max(rest for rest in rests if rest is not None) < 0.2
 
 
-def test_nobody_is_found_who_is_not_watched_any_more() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.sampler.watch("ann", 10)
-        watched.sampler.forget("ann")
-        watched.processes.add(11, mib=312)
-        await watched.samples()
-        watched.sampler.close()
+async def test_nobody_is_found_who_is_not_watched_any_more() -> None:
+    watched = Watched()
+    watched.sampler.watch("ann", 10)
+    watched.sampler.forget("ann")
+    watched.processes.add(11, mib=312)
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.found == []
-        with pytest.raises(KeyError):
-            watched.sampler.cpu_ms("ann")
-
-    asyncio.run(main())
+    assert watched.found == []
+    with pytest.raises(KeyError):
+        watched.sampler.cpu_ms("ann")
 
 
-def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11, mib=312)
-        watched.sampler.watch("ann", 10)
-        until = time.monotonic() + TIMEOUT_S
-        while watched.sampler.samples < 3 and time.monotonic() < until:
-            time.sleep(0.001)  # the loop must not run: it would tell
+async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() -> None:
+    watched = Watched()
+    watched.processes.add(11, mib=312)
+    watched.sampler.watch("ann", 10)
+    until = time.monotonic() + TIMEOUT_S
+    while watched.sampler.samples < 3 and time.monotonic() < until:
+        time.sleep(0.001)  # the loop must not run: it would tell
 
-        assert watched.sampler.samples >= 3
-        watched.processes.put(Entry(20, 1, "keeper", 7, False))
-        watched.sampler.watch("ann", 20)
-        await watched.samples()
-        watched.sampler.close()
+    assert watched.sampler.samples >= 3
+    watched.processes.put(Entry(20, 1, "keeper", 7, False))
+    watched.sampler.watch("ann", 20)
+    await watched.samples()
+    watched.sampler.close()
 
-        assert watched.found == []
-
-    asyncio.run(main())
+    assert watched.found == []
 
 
-def test_another_process_with_the_keepers_number_is_not_the_keeper() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.sampler.watch("ann", 10)
-        watched.processes.put(Entry(10, 1, "other", 99, False))
-        watched.processes.times[10] = (0, 5000)
-        watched.processes.add(11, mib=312)
-        await watched.samples()
+async def test_another_process_with_the_keepers_number_is_not_the_keeper() -> None:
+    watched = Watched()
+    watched.sampler.watch("ann", 10)
+    watched.processes.put(Entry(10, 1, "other", 99, False))
+    watched.processes.times[10] = (0, 5000)
+    watched.processes.add(11, mib=312)
+    await watched.samples()
 
-        assert watched.found == []
-        assert watched.sampler.cpu_ms("ann") == 0
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert watched.found == []
+    assert watched.sampler.cpu_ms("ann") == 0
+    watched.sampler.close()
 
 
-def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.times[10] = (70, 1000)  # a keeper with a past
-        watched.processes.add(11)
-        watched.sampler.watch("ann", 10)
-        await watched.samples()
-        watched.processes.times[11] = (250, 0)
+async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> None:
+    watched = Watched()
+    watched.processes.times[10] = (70, 1000)  # a keeper with a past
+    watched.processes.add(11)
+    watched.sampler.watch("ann", 10)
+    await watched.samples()
+    watched.processes.times[11] = (250, 0)
 
-        assert watched.sampler.cpu_ms("ann") == 250
-        watched.processes.remove(11)
+    assert watched.sampler.cpu_ms("ann") == 250
+    watched.processes.remove(11)
 
-        assert watched.sampler.cpu_ms("ann") == 250
-        watched.processes.times[10] = (75, 1260)  # it has waited for it
+    assert watched.sampler.cpu_ms("ann") == 250
+    watched.processes.times[10] = (75, 1260)  # it has waited for it
 
-        assert watched.sampler.cpu_ms("ann") == 260
-        watched.processes.remove(10)
-        await watched.samples()
+    assert watched.sampler.cpu_ms("ann") == 260
+    watched.processes.remove(10)
+    await watched.samples()
 
-        assert watched.sampler.cpu_ms("ann") == 260
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert watched.sampler.cpu_ms("ann") == 260
+    watched.sampler.close()
 
 
-def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() -> None:
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11)
-        watched.processes.add(12, 11)
-        watched.processes.times[12] = (500, 0)
-        watched.sampler.watch("ann", 10)
-        await watched.samples()
-        watched.processes.remove(12)
-        await watched.samples(4)
-        watched.processes.times[11] = (0, 400)  # another one
+async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() -> None:
+    watched = Watched()
+    watched.processes.add(11)
+    watched.processes.add(12, 11)
+    watched.processes.times[12] = (500, 0)
+    watched.sampler.watch("ann", 10)
+    await watched.samples()
+    watched.processes.remove(12)
+    await watched.samples(4)
+    watched.processes.times[11] = (0, 400)  # another one
 
-        assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert watched.sampler.cpu_ms("ann") == 900 - ROUNDING_MS
+    watched.sampler.close()
 
 
-def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
+async def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
 
-    async def main() -> None:
-        watched = Watched()
-        watched.processes.add(11)
-        watched.processes.times[11] = (80, 0)
-        watched.sampler.watch("ann", 10)
+    watched = Watched()
+    watched.processes.add(11)
+    watched.processes.times[11] = (80, 0)
+    watched.sampler.watch("ann", 10)
 
-        assert watched.sampler.cpu_ms("ann") == 80, "else a decision would pay for it"
-        assert watched.sampler.samples == 0
-        watched.sampler.close()
-
-    asyncio.run(main())
+    assert watched.sampler.cpu_ms("ann") == 80, "else a decision would pay for it"
+    assert watched.sampler.samples == 0
+    watched.sampler.close()
 
 
-def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
+async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def main() -> None:
+    with caplog.at_level(logging.ERROR):
         watched = Watched()
         watched.processes.broken = True
         watched.processes.add(11, mib=312)
@@ -409,29 +361,23 @@ def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
         assert await watched.finds() == ("ann", "memory 312 MiB > 256 MiB (sampled)")
         watched.sampler.close()
 
-    with caplog.at_level(logging.ERROR):
-        asyncio.run(main())
-
     [record] = caplog.records
     assert record.exc_info is not None
 
 
-def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
-    async def main() -> None:
-        before = threading.active_count()
-        watched = Watched()
-        watched.processes.add(11, mib=312)
-        watched.sampler.watch("ann", 10)
-        watched.sampler.close()
-        await asyncio.sleep(0)
+async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
+    before = threading.active_count()
+    watched = Watched()
+    watched.processes.add(11, mib=312)
+    watched.sampler.watch("ann", 10)
+    watched.sampler.close()
+    await asyncio.sleep(0)
 
-        assert threading.active_count() == before
-        assert watched.found == []
-
-    asyncio.run(main())
+    assert threading.active_count() == before
+    assert watched.found == []
 
 
-def test_a_system_without_a_reader_finds_nothing_and_says_why(
+async def test_a_system_without_a_reader_finds_nothing_and_says_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def missing(name: str) -> None:
@@ -440,14 +386,11 @@ def test_a_system_without_a_reader_finds_nothing_and_says_why(
     monkeypatch.setattr("arena.sandbox.process_table._has_proc", lambda: False)
     monkeypatch.setattr(importlib, "import_module", missing)
 
-    async def main() -> None:
-        sampler = Sampler(LIMITS, lambda name, finding: None)
-        sampler.start()
-        sampler.watch("ann", os.getpid())
+    sampler = Sampler(LIMITS, lambda name, finding: None)
+    sampler.start()
+    sampler.watch("ann", os.getpid())
 
-        assert sampler.cpu_ms("ann") == 0
-        assert sampler.inactive == probe()
-        sampler.close()
-
-    asyncio.run(main())
+    assert sampler.cpu_ms("ann") == 0
+    assert sampler.inactive == probe()
+    sampler.close()
     assert "pip install 'card-arena[psutil]'" in (probe() or "")

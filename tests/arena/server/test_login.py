@@ -16,7 +16,7 @@ from arena.server.login import Desk
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
-from tests.support.fake_host import run, turns
+from tests.support.fake_host import turns
 
 ACCESS = Access(revision=1, instructors={hashed("secret"): "Eva"})
 WORD = Instruct(VERSION, "secret", Action.IMPORT)
@@ -44,41 +44,35 @@ class Hearing:
         return work
 
 
-def test_what_takes_a_while_is_answered_when_it_is_done() -> None:
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.says()
-        await turns()
-        assert hearing.answers == []
+async def test_what_takes_a_while_is_answered_when_it_is_done() -> None:
+    hearing = Hearing()
+    hearing.says()
+    await turns()
+    assert hearing.answers == []
 
-        hearing.works[0].set_result(Done("2 new"))
-        await turns()
-        assert hearing.answers == [Done("2 new")]
-
-    run(scenario)
+    hearing.works[0].set_result(Done("2 new"))
+    await turns()
+    assert hearing.answers == [Done("2 new")]
 
 
-def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.says()
-        hearing.says()
-        [refused] = hearing.answers
-        assert isinstance(refused, Refused)
-        assert "one word at a time" in refused.text
+async def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
+    hearing = Hearing()
+    hearing.says()
+    hearing.says()
+    [refused] = hearing.answers
+    assert isinstance(refused, Refused)
+    assert "one word at a time" in refused.text
 
-        hearing.says(wire=cast(Wire, object()))
-        assert len(hearing.works) == 2
-        hearing.works[0].set_result(Done("done"))
-        await turns()
-        hearing.says()
-        assert len(hearing.works) == 3
-        for work in hearing.works:
-            work.cancel()
-        await turns()
-        assert hearing.answers[1:] == [Done("done")]
-
-    run(scenario)
+    hearing.says(wire=cast(Wire, object()))
+    assert len(hearing.works) == 2
+    hearing.works[0].set_result(Done("done"))
+    await turns()
+    hearing.says()
+    assert len(hearing.works) == 3
+    for work in hearing.works:
+        work.cancel()
+    await turns()
+    assert hearing.answers[1:] == [Done("done")]
 
 
 @pytest.mark.parametrize(
@@ -88,40 +82,31 @@ def test_one_word_at_a_time_on_a_connection_and_others_go_on() -> None:
         (KeyError("a fault"), "the arena failed at this; see its log"),
     ],
 )
-def test_what_fails_in_a_while_is_refused(error: Exception, text: str) -> None:
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.says()
-        hearing.works[0].set_exception(error)
-        await turns()
-        assert hearing.answers == [Refused("instruct", text)]
-
-    run(scenario)
+async def test_what_fails_in_a_while_is_refused(error: Exception, text: str) -> None:
+    hearing = Hearing()
+    hearing.says()
+    hearing.works[0].set_exception(error)
+    await turns()
+    assert hearing.answers == [Refused("instruct", text)]
 
 
-def test_what_cannot_be_done_is_refused_at_once() -> None:
+async def test_what_cannot_be_done_is_refused_at_once() -> None:
     def refuses() -> Done:
         raise UsageError("expected a competition")
 
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.at_once = refuses
-        hearing.says()
-        assert hearing.answers == [Refused("instruct", "expected a competition")]
-
-    run(scenario)
+    hearing = Hearing()
+    hearing.at_once = refuses
+    hearing.says()
+    assert hearing.answers == [Refused("instruct", "expected a competition")]
 
 
-def test_whoever_has_gone_is_told_nothing() -> None:
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.says()
-        hearing.desk.left(hearing.wire)
-        hearing.works[0].set_result(Done("2 new"))
-        await turns()
-        assert hearing.answers == []
-
-    run(scenario)
+async def test_whoever_has_gone_is_told_nothing() -> None:
+    hearing = Hearing()
+    hearing.says()
+    hearing.desk.left(hearing.wire)
+    hearing.works[0].set_result(Done("2 new"))
+    await turns()
+    assert hearing.answers == []
 
 
 @pytest.mark.parametrize(
@@ -131,30 +116,24 @@ def test_whoever_has_gone_is_told_nothing() -> None:
         (KeyError("a fault"), ["arena.server.login"]),
     ],
 )
-def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most(
+async def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most(
     error: Exception, said: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """And nothing is left for asyncio to complain of."""
 
-    async def scenario() -> None:
-        hearing = Hearing()
-        hearing.says()
-        hearing.desk.left(hearing.wire)
-        hearing.works.pop().set_exception(error)
-        await turns()
-        gc.collect()
+    hearing = Hearing()
+    hearing.says()
+    hearing.desk.left(hearing.wire)
+    hearing.works.pop().set_exception(error)
+    await turns()
+    gc.collect()
 
-        assert hearing.answers == []
-        assert [record.name for record in caplog.records] == said
-
-    run(scenario)
+    assert hearing.answers == []
+    assert [record.name for record in caplog.records] == said
 
 
-def test_nobody_else_is_heard() -> None:
-    async def scenario() -> None:
-        hearing = Hearing()
-        with pytest.raises(Unwelcome):
-            hearing.says(Instruct(VERSION, "guessed", Action.IMPORT))
-        assert hearing.works == []
-
-    run(scenario)
+async def test_nobody_else_is_heard() -> None:
+    hearing = Hearing()
+    with pytest.raises(Unwelcome):
+        hearing.says(Instruct(VERSION, "guessed", Action.IMPORT))
+    assert hearing.works == []

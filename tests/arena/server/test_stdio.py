@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from arena.referee.timers import Timers
@@ -116,16 +117,22 @@ class Bot:
         self.stdin = self.stdout = -1
 
 
-Scenario = Callable[[Owner, Pipe, Bot], Awaitable[None]]
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    yield
+    gc.collect()  # a transport that was forgotten warns now
 
 
 @asynccontextmanager
-async def connected(limits: Limits) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
+async def connected(**limits: int) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
+    """A bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
+    asyncio.get_running_loop().set_debug(True)
     stdin, to_bot = os.pipe()
     from_bot, stdout = os.pipe()
     owner, bot = Owner(), Bot(stdin, stdout)
     timers = Timers(asyncio.get_running_loop())
-    pipe = await Pipe.open(owner, limits, timers, "ann", to_bot, from_bot)
+    changed = msgspec.structs.replace(LIMITS, **limits)
+    pipe = await Pipe.open(owner, changed, timers, "ann", to_bot, from_bot)
     try:
         yield owner, pipe, bot
     finally:
@@ -135,31 +142,16 @@ async def connected(limits: Limits) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
         for descriptor in (to_bot, from_bot):
             with pytest.raises(OSError, match="descriptor"):
                 os.fstat(descriptor)
-
-
-def play(scenario: Scenario, **limits: int) -> Owner:
-    """Run a scenario between a bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
-
-    async def main() -> Owner:
-        everything = {name: getattr(LIMITS, name) for name in LIMITS.__struct_fields__}
-        async with asyncio.timeout(TIMEOUT_S):
-            async with connected(Limits(**{**everything, **limits})) as ends:
-                await scenario(*ends)
-            return ends[0]
-
-    owner = asyncio.run(main(), debug=True)
-    gc.collect()  # a transport that was forgotten warns now
     assert owner.told[0] == "connected"
     assert owner.told.count("lost") == 1
     assert owner.told[-1] == "lost"
-    return owner
 
 
 # --- what works ---
 
 
-def test_it_is_a_wire_without_a_link() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_it_is_a_wire_without_a_link() -> None:
+    async with connected() as (_owner, pipe, bot):
         wire: Wire = pipe
 
         assert (wire.peer, wire.encoding, wire.is_open) == ("ann", Encoding.JSON, True)
@@ -169,11 +161,9 @@ def test_it_is_a_wire_without_a_link() -> None:
         wire.close(1000)
         assert await bot.hear() == b""
 
-    play(scenario)
 
-
-def test_a_line_is_a_frame_both_ways() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_line_is_a_frame_both_ways() -> None:
+    async with connected() as (owner, pipe, bot):
         bot.say('{"name": "Zoë"}\n'.encode())
         await owner.until("received")
         pipe.send(b'{"a":1}', Encoding.JSON)
@@ -182,11 +172,11 @@ def test_a_line_is_a_frame_both_ways() -> None:
         pipe.close(1000)
         assert await bot.hear() == b'{"a":1}\n{"b":2}\n'
 
-    assert play(scenario).frames == ['{"name": "Zoë"}'.encode()]
+    assert owner.frames == ['{"name": "Zoë"}'.encode()]
 
 
-def test_lines_may_come_in_any_pieces() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_lines_may_come_in_any_pieces() -> None:
+    async with connected() as (owner, _pipe, bot):
         for byte in b"[1]\n[2]\n":
             bot.say(bytes([byte]))
             await asyncio.sleep(0)
@@ -195,56 +185,54 @@ def test_lines_may_come_in_any_pieces() -> None:
         bot.say(b"5]\n")
         await owner.until("received", 5)
 
-    assert play(scenario).frames == [b"[1]", b"[2]", b"[3]", b"[4]", b"[5]"]
+    assert owner.frames == [b"[1]", b"[2]", b"[3]", b"[4]", b"[5]"]
 
 
-def test_the_lines_of_windows_are_lines() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_the_lines_of_windows_are_lines() -> None:
+    async with connected() as (owner, _pipe, bot):
         bot.say(b"[1]\r\n  [2] \r\n")
         await owner.until("received", 2)
 
-    assert play(scenario).frames == [b"[1]", b"[2]"]
+    assert owner.frames == [b"[1]", b"[2]"]
 
 
-def test_empty_lines_are_no_frames_but_counted() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_empty_lines_are_no_frames_but_counted() -> None:
+    async with connected() as (owner, _pipe, bot):
         bot.say(b"\n\r\n \t \n[1]\n")
         await owner.until("received")
-
-    owner = play(scenario)
     assert owner.frames == [b"[1]"]
     assert owner.told.count("trifled") == 3
 
 
-def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
+    async with connected() as (owner, _pipe, bot):
         bot.say(b"hello, world\n\xff\x00\xfe\n")
         await owner.until("received", 2)
 
-    assert play(scenario).frames == [b"hello, world", b"\xff\x00\xfe"]
+    assert owner.frames == [b"hello, world", b"\xff\x00\xfe"]
 
 
 # --- too much ---
 
 
-def test_the_longest_line_is_a_frame() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_the_longest_line_is_a_frame() -> None:
+    async with connected() as (owner, _pipe, bot):
         bot.say(b"x" * 1024 + b"\n")
         await owner.until("received")
 
-    assert play(scenario).frames == [b"x" * 1024]
+    assert owner.frames == [b"x" * 1024]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n[1]\n"], ids=["no end", "more lines"])
-def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(end: bytes) -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(
+    end: bytes,
+) -> None:
+    async with connected() as (owner, pipe, bot):
         bot.say(b"[1]\n" + b"x" * 1025 + end)
         await owner.until("misbehaved")
 
         assert not pipe.is_open
         assert await bot.hear() == b'"refused"\n'
-
-    owner = play(scenario)
     assert owner.frames == [b"[1]"]
     [error] = owner.errors
     assert isinstance(error, Oversize)
@@ -253,22 +241,20 @@ def test_a_line_that_is_too_long_is_refused_and_the_bot_hears_it(end: bytes) -> 
     )
 
 
-def test_a_long_line_in_drips_is_not_gathered_beyond_the_limit() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_long_line_in_drips_is_not_gathered_beyond_the_limit() -> None:
+    async with connected() as (owner, pipe, bot):
         while "misbehaved" not in owner.told:
             bot.say(b"x" * 100)
             await asyncio.sleep(0)
             assert len(pipe._partial) <= 1024
         bot.say(b"x" * 10_000 + b"\n[1]\n")
         await bot.hear()
-
-    owner = play(scenario)
     assert owner.frames == []
     assert owner.told.count("misbehaved") == 1
 
 
-def test_a_bot_that_does_not_read_is_cut_when_too_much_waits() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_bot_that_does_not_read_is_cut_when_too_much_waits() -> None:
+    async with connected() as (owner, pipe, _bot):
         frame, sent = b"x" * 10_000, 0
         while pipe.is_open:
             pipe.send(frame, Encoding.JSON)
@@ -279,11 +265,11 @@ def test_a_bot_that_does_not_read_is_cut_when_too_much_waits() -> None:
         pipe.send(frame, Encoding.JSON)
         await owner.until("lost")
 
-    assert play(scenario).told == ["connected", "overflowed", "lost"]
+    assert owner.told == ["connected", "overflowed", "lost"]
 
 
-def test_a_bot_that_is_behind_can_catch_up() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_bot_that_is_behind_can_catch_up() -> None:
+    async with connected() as (owner, pipe, bot):
         while not pipe.is_behind:
             pipe.send(b"x" * 10_000, Encoding.JSON)
         hearing = asyncio.create_task(bot.hear())
@@ -295,22 +281,20 @@ def test_a_bot_that_is_behind_can_catch_up() -> None:
         heard = await hearing
         assert heard == (b"x" * 10_000 + b"\n") * (len(heard) // 10_001)
 
-    play(scenario)
-
 
 # --- the end ---
 
 
-def test_who_does_not_say_hello_in_time_is_cut() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_who_does_not_say_hello_in_time_is_cut() -> None:
+    async with connected(hello_ms=20) as (owner, _pipe, bot):
         assert await bot.hear() == b""
         await owner.until("lost")
 
-    assert play(scenario, hello_ms=20).told == ["connected", "lost"]
+    assert owner.told == ["connected", "lost"]
 
 
-def test_who_has_said_hello_may_stay() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_who_has_said_hello_may_stay() -> None:
+    async with connected(hello_ms=20) as (owner, pipe, bot):
         pipe.hello_received()
         await asyncio.sleep(0.05)
         bot.say(b"[1]\n")
@@ -318,11 +302,9 @@ def test_who_has_said_hello_may_stay() -> None:
 
         assert pipe.is_open
 
-    play(scenario, hello_ms=20)
 
-
-def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
+    async with connected() as (owner, pipe, bot):
         bot.say(b"[1]\n[2")
         bot.close_stdout()
         await owner.until("lost")
@@ -330,11 +312,11 @@ def test_the_end_of_the_bots_output_is_a_lost_connection() -> None:
         assert pipe.close_code is None
         assert await bot.hear() == b""
 
-    assert play(scenario).frames == [b"[1]"]
+    assert owner.frames == [b"[1]"]
 
 
-def test_the_last_words_of_a_bot_that_has_closed_its_input_are_heard() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_the_last_words_of_a_bot_that_has_closed_its_input_are_heard() -> None:
+    async with connected() as (owner, pipe, bot):
         bot.close_stdin()
         while pipe._outward is not None:
             await asyncio.sleep(0)
@@ -344,15 +326,15 @@ def test_the_last_words_of_a_bot_that_has_closed_its_input_are_heard() -> None:
         bot.close_stdout()
         await owner.until("lost")
 
-    assert play(scenario).frames == [b"[1]"]
+    assert owner.frames == [b"[1]"]
 
 
-def test_a_bot_that_has_closed_its_input_and_goes_on_is_cut(
+async def test_a_bot_that_has_closed_its_input_and_goes_on_is_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
 
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+    async with connected() as (owner, pipe, bot):
         bot.close_stdin()
         bot.say(b"[1]\n")
         await owner.until("received")
@@ -361,11 +343,9 @@ def test_a_bot_that_has_closed_its_input_and_goes_on_is_cut(
         with pytest.raises(BrokenPipeError):
             bot.say(b"[2]\n")
 
-    play(scenario)
 
-
-def test_after_a_close_nothing_is_sent_and_nothing_heard() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_after_a_close_nothing_is_sent_and_nothing_heard() -> None:
+    async with connected() as (owner, pipe, bot):
         pipe.send(b'"bye"', Encoding.JSON)
         pipe.close(1000, "the arena has closed")
         pipe.close(1000)
@@ -378,24 +358,24 @@ def test_after_a_close_nothing_is_sent_and_nothing_heard() -> None:
         pipe.close(1000)
         pipe.send(b'"more"', Encoding.JSON)
 
-    assert play(scenario).told == ["connected", "lost"]
+    assert owner.told == ["connected", "lost"]
 
 
-def test_what_follows_a_frame_that_closed_the_connection_does_not_count() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_what_follows_a_frame_that_closed_the_connection_does_not_count() -> None:
+    async with connected() as (owner, _pipe, bot):
         owner.on_frame = lambda wire: wire.close(1000)
         bot.say(b"[1]\n[2]\n")
         await bot.hear()
 
-    assert play(scenario).frames == [b"[1]"]
+    assert owner.frames == [b"[1]"]
 
 
-def test_a_bot_that_writes_on_after_a_close_is_cut(
+async def test_a_bot_that_writes_on_after_a_close_is_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipes, "_CLOSE_S", 0.05)
 
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+    async with connected() as (owner, pipe, bot):
         pipe.close(1000)
         with suppress(BrokenPipeError):
             while True:
@@ -403,12 +383,12 @@ def test_a_bot_that_writes_on_after_a_close_is_cut(
                 await asyncio.sleep(0.001)
         await owner.until("lost")
 
-    assert play(scenario).frames == []
+    assert owner.frames == []
 
 
 @pytest.mark.parametrize("backlog", [False, True])
-def test_a_cut_can_follow_a_close_at_once_and_be_repeated(backlog: bool) -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_cut_can_follow_a_close_at_once_and_be_repeated(backlog: bool) -> None:
+    async with connected() as (owner, pipe, _bot):
         while backlog and not pipe.is_behind:
             pipe.send(b"x" * 10_000, Encoding.JSON)
         failures: list[object] = []
@@ -422,34 +402,31 @@ def test_a_cut_can_follow_a_close_at_once_and_be_repeated(backlog: bool) -> None
 
         assert failures == []
 
-    assert play(scenario).told == ["connected", "lost"]
+    assert owner.told == ["connected", "lost"]
 
 
-def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
-    async def main() -> None:
-        stdin, to_bot = os.pipe()
-        (tmp_path / "file").touch()
-        file = os.open(tmp_path / "file", os.O_RDONLY)
-        owner, timers = Owner(), Timers(asyncio.get_running_loop())
-        with pytest.raises(ValueError, match="Pipe transport is for pipes"):
-            await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
-        for descriptor in (to_bot, file):
-            with pytest.raises(OSError, match="descriptor"):
-                os.fstat(descriptor)
-        os.close(stdin)
-        await asyncio.sleep(0)
+async def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
+    stdin, to_bot = os.pipe()
+    (tmp_path / "file").touch()
+    file = os.open(tmp_path / "file", os.O_RDONLY)
+    owner, timers = Owner(), Timers(asyncio.get_running_loop())
+    with pytest.raises(ValueError, match="Pipe transport is for pipes"):
+        await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
+    for descriptor in (to_bot, file):
+        with pytest.raises(OSError, match="descriptor"):
+            os.fstat(descriptor)
+    os.close(stdin)
+    await asyncio.sleep(0)
 
-        assert owner.told == []
-
-    asyncio.run(main())
+    assert owner.told == []
     gc.collect()
 
 
 # --- rests ---
 
 
-def test_who_rests_is_read_later_and_loses_nothing() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_who_rests_is_read_later_and_loses_nothing() -> None:
+    async with connected() as (owner, pipe, bot):
         loop = asyncio.get_running_loop()
         pipe.rest(loop.time() + 1000)
         pipe.rest(loop.time() + 0.05)  # the latest counts
@@ -463,14 +440,10 @@ def test_who_rests_is_read_later_and_loses_nothing() -> None:
 
         assert owner.frames == [b'"one"', b'"two"']
 
-    play(scenario)
 
-
-def test_a_close_ends_a_rest() -> None:
-    async def scenario(owner: Owner, pipe: Pipe, bot: Bot) -> None:
+async def test_a_close_ends_a_rest() -> None:
+    async with connected() as (owner, pipe, bot):
         pipe.rest(asyncio.get_running_loop().time() + 1000)
         pipe.close(1000)
         bot.close_stdout()
         await owner.until("lost")
-
-    play(scenario)

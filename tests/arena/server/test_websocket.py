@@ -66,26 +66,23 @@ class Door:
 
 
 @pytest.mark.parametrize("serves", [True, False])
-def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
-    async def scenario() -> None:
-        door = cast(Owner, Door(serves=serves))
-        timers = Timers(asyncio.get_running_loop())
-        buffer = cast(Any, memoryview(bytearray(64)))
-        connection = Connection(door, Limits(), timers, buffer)
-        transport, loop = Eager(), asyncio.get_running_loop()
-        loop.call_soon(connection.connection_made, transport)  # as asyncio does
-        loop.call_soon(transport.begin)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
+    door = cast(Owner, Door(serves=serves))
+    timers = Timers(asyncio.get_running_loop())
+    buffer = cast(Any, memoryview(bytearray(64)))
+    connection = Connection(door, Limits(), timers, buffer)
+    transport, loop = Eager(), asyncio.get_running_loop()
+    loop.call_soon(connection.connection_made, transport)  # as asyncio does
+    loop.call_soon(transport.begin)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
-        assert transport.reads is serves
+    assert transport.reads is serves
 
-        connection.serve()
+    connection.serve()
 
-        assert transport.reads
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert transport.reads
+    connection._set_deadline(None)
 
 
 class Gone(Eager):
@@ -111,62 +108,50 @@ class Gone(Eager):
         return 0
 
 
-def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
-    async def scenario() -> None:
-        door = cast(Owner, Door(serves=False))
-        timers = Timers(asyncio.get_running_loop())
-        buffer = cast(Any, memoryview(bytearray(64)))
-        connection = Connection(door, Limits(), timers, buffer)
-        transport = Gone()
-        connection.connection_made(transport)
+async def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
+    door = cast(Owner, Door(serves=False))
+    timers = Timers(asyncio.get_running_loop())
+    buffer = cast(Any, memoryview(bytearray(64)))
+    connection = Connection(door, Limits(), timers, buffer)
+    transport = Gone()
+    connection.connection_made(transport)
 
-        connection._write(b"")
+    connection._write(b"")
 
-        assert transport.is_closed
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert transport.is_closed
+    connection._set_deadline(None)
 
 
-def test_who_rests_is_read_when_its_time_has_come() -> None:
-    async def scenario() -> None:
-        connection, transport = await welcome()
-        now = asyncio.get_running_loop().time()
-        connection.rest(now + 1000)
-        connection.rest(now)  # the latest counts
+async def test_who_rests_is_read_when_its_time_has_come() -> None:
+    connection, transport = await welcome()
+    now = asyncio.get_running_loop().time()
+    connection.rest(now + 1000)
+    connection.rest(now)  # the latest counts
 
-        assert not transport.reads
+    assert not transport.reads
 
-        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)
 
-        assert transport.reads
-
-    asyncio.run(scenario())
+    assert transport.reads
 
 
 @pytest.mark.parametrize("ends", [Connection._cut_later, Connection._read_on])
-def test_a_close_ends_a_rest(ends: Callable[[Connection], None]) -> None:
-    async def scenario() -> None:
-        connection, transport = await welcome()
-        connection.rest(asyncio.get_running_loop().time() + 1000)
-        ends(connection)
+async def test_a_close_ends_a_rest(ends: Callable[[Connection], None]) -> None:
+    connection, transport = await welcome()
+    connection.rest(asyncio.get_running_loop().time() + 1000)
+    ends(connection)
 
-        assert transport.reads
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert transport.reads
+    connection._set_deadline(None)
 
 
-def test_who_is_closing_does_not_rest() -> None:
-    async def scenario() -> None:
-        connection, transport = await welcome()
-        connection._cut_later()
-        connection.rest(asyncio.get_running_loop().time() + 1000)
+async def test_who_is_closing_does_not_rest() -> None:
+    connection, transport = await welcome()
+    connection._cut_later()
+    connection.rest(asyncio.get_running_loop().time() + 1000)
 
-        assert transport.reads
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert transport.reads
+    connection._set_deadline(None)
 
 
 async def welcome() -> tuple[Connection, Eager]:
@@ -248,85 +233,72 @@ def comes(connection: Connection, data: bytes) -> None:
         data = data[len(now) :]
 
 
-def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> None:
-    async def scenario() -> None:
-        connection, transport = asking()
-        comes(connection, GET)
-        comes(connection, UPGRADE)
+async def test_a_websocket_that_was_asked_for_before_the_answer_was_made_is_read() -> (
+    None
+):
+    connection, transport = asking()
+    comes(connection, GET)
+    comes(connection, UPGRADE)
 
-        assert not transport.reads
+    assert not transport.reads
 
-        connection.respond(200, [], b"x" * 1_000_000)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+    connection.respond(200, [], b"x" * 1_000_000)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
 
-        assert connection.is_open
-        assert transport.reads
-        assert connection._buffer_bytes == Limits().buffer_bytes, "no answer is due"
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
-
-
-def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it() -> None:
-    async def scenario() -> None:
-        connection, transport = asking()
-        comes(connection, GET)
-        connection.pause_writing()
-        connection.respond(200, [], b"x")
-        connection.eof_received()
-
-        assert not transport.is_closed
-
-        connection.resume_writing()
-
-        assert transport.is_closed
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert connection.is_open
+    assert transport.reads
+    assert connection._buffer_bytes == Limits().buffer_bytes, "no answer is due"
+    connection._set_deadline(None)
 
 
-def test_who_said_its_last_with_requests_unanswered_gets_their_answers() -> None:
-    async def scenario() -> None:
-        connection, transport = asking()
-        comes(connection, GET)
-        comes(connection, GET)
-        connection.respond(200, [], b"first")
+async def test_who_said_its_last_while_it_reads_an_answer_is_closed_after_it() -> None:
+    connection, transport = asking()
+    comes(connection, GET)
+    connection.pause_writing()
+    connection.respond(200, [], b"x")
+    connection.eof_received()
 
-        assert connection.eof_received(), "the second has no answer yet"
+    assert not transport.is_closed
 
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        connection.respond(200, [], b"second")
+    connection.resume_writing()
 
-        assert transport.written.endswith(b"second")
-        assert transport.is_closed
-        connection._set_deadline(None)
-
-    asyncio.run(scenario())
+    assert transport.is_closed
+    connection._set_deadline(None)
 
 
-def test_little_is_read_of_what_follows_a_request() -> None:
-    async def scenario() -> None:
-        connection, _ = asking()
-        most = len(connection.get_buffer(-1))
-        comes(connection, GET)
+async def test_who_said_its_last_with_requests_unanswered_gets_their_answers() -> None:
+    connection, transport = asking()
+    comes(connection, GET)
+    comes(connection, GET)
+    connection.respond(200, [], b"first")
 
-        assert len(connection.get_buffer(-1)) <= 2048 < most
+    assert connection.eof_received(), "the second has no answer yet"
 
-        connection._set_deadline(None)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    connection.respond(200, [], b"second")
 
-    asyncio.run(scenario())
+    assert transport.written.endswith(b"second")
+    assert transport.is_closed
+    connection._set_deadline(None)
 
 
-def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole() -> None:
-    async def scenario() -> None:
-        connection, transport = asking()
-        connection.hold()
-        comes(connection, GET[:5])  # was on its way
+async def test_little_is_read_of_what_follows_a_request() -> None:
+    connection, _ = asking()
+    most = len(connection.get_buffer(-1))
+    comes(connection, GET)
 
-        assert not transport.reads
+    assert len(connection.get_buffer(-1)) <= 2048 < most
 
-        connection._set_deadline(None)
+    connection._set_deadline(None)
 
-    asyncio.run(scenario())
+
+async def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole() -> None:
+    connection, transport = asking()
+    connection.hold()
+    comes(connection, GET[:5])  # was on its way
+
+    assert not transport.reads
+
+    connection._set_deadline(None)

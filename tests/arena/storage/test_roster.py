@@ -400,36 +400,30 @@ def test_no_token_is_a_formula_to_a_spreadsheet(
 # --- somebody watches ---
 
 
-def test_a_change_is_seen_once(roster: Roster) -> None:
+async def test_a_change_is_seen_once(roster: Roster) -> None:
     seen: list[Access] = []
 
-    async def main() -> None:
-        watch = RosterWatch(roster, seen.append, seen=roster.revision())
-        await watch.look()
-        assert seen == []
-        roster.take([ANN])
-        await watch.look()
-        await watch.look()
-
-    asyncio.run(main())
+    watch = RosterWatch(roster, seen.append, seen=roster.revision())
+    await watch.look()
+    assert seen == []
+    roster.take([ANN])
+    await watch.look()
+    await watch.look()
     assert seen == [roster.access()]
 
 
-def test_it_looks_again_and_again(roster: Roster) -> None:
-    async def main() -> None:
-        changed = asyncio.Event()
-        watch = RosterWatch(roster, lambda _: changed.set(), 0, every_s=0.01)
-        watching = asyncio.create_task(watch.run())
-        for _ in range(2):
-            changed.clear()
-            await asyncio.to_thread(roster.instructor)
-            await asyncio.wait_for(changed.wait(), 10)
-        watching.cancel()
-
-    asyncio.run(main())
+async def test_it_looks_again_and_again(roster: Roster) -> None:
+    changed = asyncio.Event()
+    watch = RosterWatch(roster, lambda _: changed.set(), 0, every_s=0.01)
+    watching = asyncio.create_task(watch.run())
+    for _ in range(2):
+        changed.clear()
+        await asyncio.to_thread(roster.instructor)
+        await asyncio.wait_for(changed.wait(), 10)
+    watching.cancel()
 
 
-def test_a_change_that_could_not_take_effect_hides_no_later_one(
+async def test_a_change_that_could_not_take_effect_hides_no_later_one(
     roster: Roster, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[Access] = []
@@ -442,23 +436,20 @@ def test_a_change_that_could_not_take_effect_hides_no_later_one(
             raise KeyError("a fault of the arena")
         later.set()
 
-    async def main() -> None:
-        watch = RosterWatch(roster, on_change, roster.revision(), every_s=0.01)
-        watching = asyncio.create_task(watch.run())
-        roster.take([ANN])
-        assert await asyncio.to_thread(first.wait, 10)
-        roster.revoke("ann")
-        assert await asyncio.to_thread(later.wait, 10)
-        watching.cancel()
-
-    asyncio.run(main())
+    watch = RosterWatch(roster, on_change, roster.revision(), every_s=0.01)
+    watching = asyncio.create_task(watch.run())
+    roster.take([ANN])
+    assert await asyncio.to_thread(first.wait, 10)
+    roster.revoke("ann")
+    assert await asyncio.to_thread(later.wait, 10)
+    watching.cancel()
     assert [list(access.players.values()) for access in seen] == [["ann"], []]
     [record] = caplog.records
     assert record.exc_info is not None
     assert "the roster" in record.getMessage()
 
 
-def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
+async def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
     roster: Roster,
     engine: sa.Engine,
     caplog: pytest.LogCaptureFixture,
@@ -466,16 +457,13 @@ def test_while_the_database_is_out_of_reach_everything_stays_as_it_was(
     seen: list[Access] = []
     roster.take([ANN])
 
-    async def main() -> None:
-        watch = RosterWatch(roster, seen.append, roster.revision())
-        _execute(engine, "ALTER TABLE meta RENAME TO gone")
-        await watch.look()
-        await watch.look()
-        _execute(engine, "ALTER TABLE gone RENAME TO meta")
-        roster.revoke("ann")
-        await watch.look()
-
-    asyncio.run(main())
+    watch = RosterWatch(roster, seen.append, roster.revision())
+    _execute(engine, "ALTER TABLE meta RENAME TO gone")
+    await watch.look()
+    await watch.look()
+    _execute(engine, "ALTER TABLE gone RENAME TO meta")
+    roster.revoke("ann")
+    await watch.look()
     assert [access.players for access in seen] == [{}]
     [record] = caplog.records
     assert record.getMessage().startswith("the roster stays as it was: cannot read")

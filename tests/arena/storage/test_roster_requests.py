@@ -186,31 +186,28 @@ class Carried:
         assert request.new is not None
         return await asyncio.to_thread(self.roster.rename, request.name, request.new)
 
-    def said(self) -> str:
-        async def main() -> str:
-            watch = RosterWatch(
-                self.roster,
-                lambda access: self.seen.append(access.names),
-                self.roster.revision(),
-                every_s=0.01,
-                requests=self.requests,
-                on_request=self.carries_out,
-            )
-            watching = asyncio.create_task(watch.run())
-            try:
-                return await asyncio.to_thread(self.requests.ask, RENAME)
-            finally:
-                watching.cancel()
-
-        return asyncio.run(main())
+    async def said(self) -> str:
+        watch = RosterWatch(
+            self.roster,
+            lambda access: self.seen.append(access.names),
+            self.roster.revision(),
+            every_s=0.01,
+            requests=self.requests,
+            on_request=self.carries_out,
+        )
+        watching = asyncio.create_task(watch.run())
+        try:
+            return await asyncio.to_thread(self.requests.ask, RENAME)
+        finally:
+            watching.cancel()
 
 
-def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_is_answered(
+async def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_is_answered(
     engine: sa.Engine,
 ) -> None:
     arena = Carried(engine)
 
-    assert arena.said() == "ann"
+    assert await arena.said() == "ann"
     assert arena.seen[-1] == {"anna"}
 
 
@@ -221,11 +218,11 @@ def test_the_arena_carries_out_what_is_asked_and_it_is_in_effect_when_it_is_answ
         (KeyError("a fault"), "the arena failed at this; see its log"),
     ],
 )
-def test_the_arena_says_why_it_does_not(
+async def test_the_arena_says_why_it_does_not(
     engine: sa.Engine, error: Exception, said: str
 ) -> None:
     arena = Carried(engine, error)
 
     with pytest.raises(UsageError, match=rf"^{said}$"):
-        arena.said()
+        await arena.said()
     assert [one.name for one in arena.roster.members()] == ["ann"]

@@ -590,27 +590,17 @@ def test_others_may_write_beside_the_store(store: Store, database: str) -> None:
     assert rows(database, "SELECT id FROM matches") == [("m-1",)]
 
 
-def test_a_coroutine_waits_without_stopping_the_loop(store: Store) -> None:
-    async def scenario() -> int:
-        competition = start(store)
-        finish_match(store, competition, "m-1")
-        await asyncio.gather(store.flushed(), store.flushed())
-        return len(await asyncio.to_thread(store.matches, competition))
+async def test_a_coroutine_waits_without_stopping_the_loop(store: Store) -> None:
+    competition = start(store)
+    finish_match(store, competition, "m-1")
+    await asyncio.gather(store.flushed(), store.flushed())
 
-    assert asyncio.run(scenario()) == 1
+    assert len(await asyncio.to_thread(store.matches, competition)) == 1
 
 
-def test_a_cancelled_wait_does_not_stop_the_writer(
+async def test_a_cancelled_wait_does_not_stop_the_writer(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        waiting = asyncio.ensure_future(store.flushed())
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert barriers[0].cancelled()
-
     barriers: list[Future[None]] = []
     barrier = store._writer.barrier
 
@@ -621,7 +611,12 @@ def test_a_cancelled_wait_does_not_stop_the_writer(
     monkeypatch.setattr(store._writer, "barrier", noted)
     slow = Slow(store, monkeypatch)
     start(store)
-    asyncio.run(scenario())
+    waiting = asyncio.ensure_future(store.flushed())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert barriers[0].cancelled()
     slow.release.set()
     start(store)
     store.flush()

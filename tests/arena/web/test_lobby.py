@@ -20,7 +20,7 @@ from arena.web.lobby import Chronicle, Latest, lobby
 from arena.web.spectators import Gallery
 from protocol.messages import Ending, Termination
 from tests.support.fake_bots import FakeArena
-from tests.support.fake_host import FakeHost, act, first_legal, run, silent, turns
+from tests.support.fake_host import FakeHost, act, first_legal, silent, turns
 
 
 def look(
@@ -29,7 +29,7 @@ def look(
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
 ) -> Any:
-    """The lobby of an arena with this hall, read as JSON."""
+    """The lobby of an arena with this host, read as JSON."""
     admission = SimpleNamespace(requires_token=True)
     host = SimpleNamespace(
         competitions=tuple(hall.competitions),
@@ -41,158 +41,133 @@ def look(
     return msgspec.json.decode(lobby(cast(Host, host), gallery, latest, upcoming))
 
 
-def test_an_arena_where_nothing_goes_on_says_what_it_can_play(house: FakeArena) -> None:
-    async def scenario() -> None:
-        shown = look(FakeHost(house))
-
-        assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
-        assert "expert" in shown["arena"]["games"][1]["house"]
-        assert shown["arena"]["requires_token"]
-        assert not shown["arena"]["practice"]
-        assert not any(shown[key] for key in shown if key != "arena")
-
-    run(scenario)
-
-
-def test_a_competition_is_there_with_its_matches_and_who_waits(
+async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(
     house: FakeArena,
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        for name in ("ann", "ben", "cem", "dee"):
-            hall.comes(name, silent)
-        competition, task = await hall.begin("ann", "ben", "cem", "dee", "eva")
-        shown = look(hall)
+    shown = look(FakeHost(house))
 
-        [going] = shown["competitions"]
-        assert (going["id"], going["form"], going["bots"]) == ("c", "round_robin", 5)
-        assert (going["settled"], going["scheduled"]) == (0, 10)
-        assert going["waits_for"] == ["eva"]
-        assert len(shown["matches"]) == 2
-        for match in shown["matches"]:
-            assert match["competition"] == "c"
-            assert match["scores"] == [0, 0]
-            assert match["viewers"] == 7
-        assert len(shown["queue"]) == 8
-        assert shown["queue_more"] == 0
-        assert all(one["waits_for"] for one in shown["queue"])
-        assert any("eva" in one["waits_for"] for one in shown["queue"])
-        competition.stop(act("stop"))
-        await task
-
-    run(scenario)
+    assert [game["name"] for game in shown["arena"]["games"]] == list(GAMES)
+    assert "expert" in shown["arena"]["games"][1]["house"]
+    assert shown["arena"]["requires_token"]
+    assert not shown["arena"]["practice"]
+    assert not any(shown[key] for key in shown if key != "arena")
 
 
-def test_bots_are_here_away_or_leaving(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "guest", tables=3)
-        away = hall.comes("ben")
-        away.goes()
-        hall.comes("cem").player.leaving = True
-        bots = {bot["name"]: bot for bot in look(hall, aside=["guest"])["bots"]}
+async def test_a_competition_is_there_with_its_matches_and_who_waits(
+    host: FakeHost,
+) -> None:
+    for name in ("ann", "ben", "cem", "dee"):
+        host.comes(name, silent)
+    competition, task = await host.begin("ann", "ben", "cem", "dee", "eva")
+    shown = look(host)
 
-        assert set(bots) == {"ann", "ben", "cem"}
-        assert [bots[name]["state"] for name in bots] == ["here", "away", "leaving"]
-        assert bots["ann"]["rtt_ms"] == 0.5
-        assert bots["ben"]["rtt_ms"] is None
-        assert bots["ann"]["tables"] == 3
-        assert bots["ann"]["games"] == list(GAMES)
-        assert not bots["ann"]["launched"]
+    [going] = shown["competitions"]
+    assert (going["id"], going["form"], going["bots"]) == ("c", "round_robin", 5)
+    assert (going["settled"], going["scheduled"]) == (0, 10)
+    assert going["waits_for"] == ["eva"]
+    assert len(shown["matches"]) == 2
+    for match in shown["matches"]:
+        assert match["competition"] == "c"
+        assert match["scores"] == [0, 0]
+        assert match["viewers"] == 7
+    assert len(shown["queue"]) == 8
+    assert shown["queue_more"] == 0
+    assert all(one["waits_for"] for one in shown["queue"])
+    assert any("eva" in one["waits_for"] for one in shown["queue"])
+    competition.stop(act("stop"))
+    await task
 
-    run(scenario)
+
+async def test_bots_are_here_away_or_leaving(host: FakeHost) -> None:
+    host.come("ann", "guest", tables=3)
+    away = host.comes("ben")
+    away.goes()
+    host.comes("cem").player.leaving = True
+    bots = {bot["name"]: bot for bot in look(host, aside=["guest"])["bots"]}
+
+    assert set(bots) == {"ann", "ben", "cem"}
+    assert [bots[name]["state"] for name in bots] == ["here", "away", "leaving"]
+    assert bots["ann"]["rtt_ms"] == 0.5
+    assert bots["ben"]["rtt_ms"] is None
+    assert bots["ann"]["tables"] == 3
+    assert bots["ann"]["games"] == list(GAMES)
+    assert not bots["ann"]["launched"]
 
 
-def test_lists_are_cut_and_say_by_how_much(house: FakeArena, monkeypatch: Any) -> None:
+async def test_lists_are_cut_and_say_by_how_much(
+    host: FakeHost, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(module, "_BOTS", 2)
     monkeypatch.setattr(module, "_MATCHES", 1)
     monkeypatch.setattr(module, "_QUEUE", 3)
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        for name in ("ann", "ben", "cem", "dee"):
-            hall.comes(name, silent)
-        competition, task = await hall.begin("ann", "ben", "cem", "dee", matches=5)
-        shown = look(hall)
+    for name in ("ann", "ben", "cem", "dee"):
+        host.comes(name, silent)
+    competition, task = await host.begin("ann", "ben", "cem", "dee", matches=5)
+    shown = look(host)
 
-        assert (len(shown["bots"]), shown["bots_more"]) == (2, 2)
-        assert (len(shown["matches"]), shown["matches_more"]) == (1, 1)
-        assert (len(shown["queue"]), shown["queue_more"]) == (3, 25)
-        competition.stop(act("stop"))
-        await task
-
-    run(scenario)
+    assert (len(shown["bots"]), shown["bots_more"]) == (2, 2)
+    assert (len(shown["matches"]), shown["matches_more"]) == (1, 1)
+    assert (len(shown["queue"]), shown["queue_more"]) == (3, 25)
+    competition.stop(act("stop"))
+    await task
 
 
-def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
-    house: FakeArena, monkeypatch: Any
+async def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
+    house: FakeArena, host: FakeHost, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(module, "_MATCHES", 2)
 
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        house.now = asyncio.get_running_loop().time()
-        for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
-            house.open(house.bot(one), house.bot(other))
-            house.now += 1
-        fast = house.conduct.tables[0]
-        fast.match = cast(Any, SimpleNamespace(answers=[0] * 999, scores=(1, -1)))
-        shown = [match["players"] for match in look(hall)["matches"]]
+    house.now = asyncio.get_running_loop().time()
+    for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
+        house.open(house.bot(one), house.bot(other))
+        house.now += 1
+    fast = house.conduct.tables[0]
+    fast.match = cast(Any, SimpleNamespace(answers=[0] * 999, scores=(1, -1)))
+    shown = [match["players"] for match in look(host)["matches"]]
 
-        assert shown == [["c", "d"], ["e", "f"]]
-
-    run(scenario)
+    assert shown == [["c", "d"], ["e", "f"]]
 
 
-def test_a_match_of_the_parlour_is_no_competitions(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        house.open(house.bot("eva"), house.bot("house:nash"))
-        [match] = look(hall)["matches"]
-
-        assert match["competition"] is None
-        assert match["decisions"] == 0
-
-    run(scenario)
-
-
-def test_a_ladder_has_no_end_and_no_queue(house: FakeArena) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben")
-        competition, task = await hall.begin("ann", form=Form.LADDER)
-        await turns()
-        shown = look(hall)
-
-        assert shown["competitions"][0]["scheduled"] is None
-        assert shown["competitions"][0]["bots"] >= 1
-        assert shown["queue"] == []
-        competition.stop(act("stop"))
-        await task
-
-    run(scenario)
-
-
-def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
-    house: FakeArena,
+async def test_a_match_of_the_parlour_is_no_competitions(
+    house: FakeArena, host: FakeHost
 ) -> None:
-    async def scenario() -> None:
-        hall = FakeHost(house)
-        hall.come("ann", "ben", plays=first_legal)
-        competition = hall.compete("ann", "ben")
-        chronicle = Chronicle()
-        for number in range(30):
-            ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
-            result = Result((1, -1), (0, 0), ended)
-            pairing = Pairing(number, ("ann", "ben"))
-            chronicle.matched(competition.ledger, f"m-{number}", pairing, result)
-        coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
-        shown = look(hall, chronicle.latest, [coming])
+    house.open(house.bot("eva"), house.bot("house:nash"))
+    [match] = look(host)["matches"]
 
-        assert [one["id"] for one in shown["latest"]][:2] == ["m-29", "m-28"]
-        assert len(shown["latest"]) == 20
-        assert shown["latest"][0]["termination"] == "illegal"
-        assert "cards" not in str(shown["latest"])
-        assert msgspec.convert(shown["runs"], list[Upcoming]) == [coming]
+    assert match["competition"] is None
+    assert match["decisions"] == 0
 
-    run(scenario)
+
+async def test_a_ladder_has_no_end_and_no_queue(host: FakeHost) -> None:
+    host.come("ann", "ben")
+    competition, task = await host.begin("ann", form=Form.LADDER)
+    await turns()
+    shown = look(host)
+
+    assert shown["competitions"][0]["scheduled"] is None
+    assert shown["competitions"][0]["bots"] >= 1
+    assert shown["queue"] == []
+    competition.stop(act("stop"))
+    await task
+
+
+async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
+    host: FakeHost,
+) -> None:
+    host.come("ann", "ben", plays=first_legal)
+    competition = host.compete("ann", "ben")
+    chronicle = Chronicle()
+    for number in range(30):
+        ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
+        result = Result((1, -1), (0, 0), ended)
+        pairing = Pairing(number, ("ann", "ben"))
+        chronicle.matched(competition.ledger, f"m-{number}", pairing, result)
+    coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
+    shown = look(host, chronicle.latest, [coming])
+
+    assert [one["id"] for one in shown["latest"]][:2] == ["m-29", "m-28"]
+    assert len(shown["latest"]) == 20
+    assert shown["latest"][0]["termination"] == "illegal"
+    assert "cards" not in str(shown["latest"])
+    assert msgspec.convert(shown["runs"], list[Upcoming]) == [coming]

@@ -11,8 +11,8 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +51,24 @@ def store(file: Path) -> Iterator[Store]:
         yield store
 
 
-def reads(
-    store: Store, scenario: Callable[[Reading], Awaitable[None]], **options: Any
-) -> None:
-    """A scenario with a reading that is closed at its end; then no process is left."""
+@asynccontextmanager
+async def reading(store: Store, **options: Any) -> AsyncIterator[Reading]:
+    """One that is closed at the end; then no process is left."""
+    one = Reading(store, **options)
+    pids: list[int] = []
+    try:
+        yield one
+        if one.child.pid is not None:
+            pids.append(one.child.pid)
+    finally:
+        await one.close()
+    assert not any(map(is_there, pids))
 
-    async def main() -> None:
-        one = Reading(store, **options)
-        pids: list[int] = []
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                await scenario(one)
-            if one.child.pid is not None:
-                pids.append(one.child.pid)
-        finally:
-            await one.close()
-        assert not any(map(is_there, pids))
 
-    asyncio.run(main())
+@pytest.fixture
+async def reader(store: Store) -> AsyncIterator[Reading]:
+    async with reading(store) as reader:
+        yield reader
 
 
 def is_there(pid: int) -> bool:
@@ -94,80 +94,71 @@ async def gone(pid: int) -> None:
 # ---- Questions and answers
 
 
-def test_it_answers_what_it_is_asked_and_starts_only_then(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        assert one.child.pid is None
-        answer = await one.ask(LIST, {}, PUBLIC)
-        again = await one.ask(
-            "/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC
-        )
-        none = await one.ask("/api/competitions/none.json", {}, PUBLIC)
+async def test_it_answers_what_it_is_asked_and_starts_only_then(
+    reader: Reading,
+) -> None:
+    assert reader.child.pid is None
+    answer = await reader.ask(LIST, {}, PUBLIC)
+    again = await reader.ask(
+        "/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC
+    )
+    none = await reader.ask("/api/competitions/none.json", {}, PUBLIC)
 
-        assert answer.status == again.status == 200
-        assert answer.etag is not None
-        assert len(msgspec.json.decode(answer.body)["competitions"]) == 1
-        assert (none.status, none.etag) == (404, None)
-        assert "expected the id of a competition" in line(none)
-
-    reads(store, scenario)
-
-
-def test_the_process_gives_way_to_whoever_plays(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        assert one.child.pid is not None
-
-        assert os.getpriority(os.PRIO_PROCESS, one.child.pid) >= min(
-            os.getpriority(os.PRIO_PROCESS, 0) + 10, 19
-        )
-
-    reads(store, scenario)
+    assert answer.status == again.status == 200
+    assert answer.etag is not None
+    assert len(msgspec.json.decode(answer.body)["competitions"]) == 1
+    assert (none.status, none.etag) == (404, None)
+    assert "expected the id of a competition" in line(none)
 
 
-def test_what_a_class_asks_for_at_once_is_asked_once(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
+async def test_the_process_gives_way_to_whoever_plays(reader: Reading) -> None:
+    await reader.ask(LIST, {}, PUBLIC)
+    assert reader.child.pid is not None
+
+    assert os.getpriority(os.PRIO_PROCESS, reader.child.pid) >= min(
+        os.getpriority(os.PRIO_PROCESS, 0) + 10, 19
+    )
+
+
+async def test_what_a_class_asks_for_at_once_is_asked_once(store: Store) -> None:
+    async with reading(store, fresh_s=60.0) as reader:
         answers = await asyncio.gather(
-            *(one.ask(LIST, {}, PUBLIC) for _ in range(200)),
-            *(one.ask(LIST, {}, INSTRUCTOR) for _ in range(200)),
+            *(reader.ask(LIST, {}, PUBLIC) for _ in range(200)),
+            *(reader.ask(LIST, {}, INSTRUCTOR) for _ in range(200)),
         )
-        kept = await one.ask(LIST, {}, PUBLIC)
+        kept = await reader.ask(LIST, {}, PUBLIC)
 
         assert len({id(answer) for answer in answers}) == 2
         assert kept is answers[0]
-        assert one.asked == 2
-
-    reads(store, scenario, fresh_s=60.0)
+        assert reader.asked == 2
 
 
-def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) -> None:
-    async def scenario(one: Reading) -> None:
-        plain = await one.ask(RECORD, {}, PUBLIC)
-        packed = await one.ask(RECORD, {}, PUBLIC, packs=True)
-        tiny = await one.ask(LIST, {}, PUBLIC, packs=True)
-        bad = await one.ask("/api/" + "x" * 2_000, {}, PUBLIC, packs=True)
-
-        assert (plain.is_packed, packed.is_packed) == (False, True)
-        assert len(packed.body) < len(plain.body) / 2
-        assert gzip.decompress(packed.body) == plain.body
-        assert packed.etag == plain.etag
-        assert (tiny.status, tiny.is_packed) == (200, False)
-        assert (bad.status, bad.is_packed) == (404, False), "it repeats what was asked"
-
+async def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) -> None:
     with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
-        reads(store, scenario, fresh_s=60.0)
+        async with reading(store, fresh_s=60.0) as reader:
+            plain = await reader.ask(RECORD, {}, PUBLIC)
+            packed = await reader.ask(RECORD, {}, PUBLIC, packs=True)
+            tiny = await reader.ask(LIST, {}, PUBLIC, packs=True)
+            bad = await reader.ask("/api/" + "x" * 2_000, {}, PUBLIC, packs=True)
+
+            assert (plain.is_packed, packed.is_packed) == (False, True)
+            assert len(packed.body) < len(plain.body) / 2
+            assert gzip.decompress(packed.body) == plain.body
+            assert packed.etag == plain.etag
+            assert (tiny.status, tiny.is_packed) == (200, False)
+            assert (bad.status, bad.is_packed) == (404, False), (
+                "it repeats what was asked"
+            )
 
 
-def test_a_viewer_never_gets_what_was_made_for_another(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        at = "/api/competitions/ace_king_queen-00000000.json"
-        for viewer, actions in ((PUBLIC, None), (INSTRUCTOR, []), (PUBLIC, None)):
-            answer = await one.ask(at, {}, viewer)
-            assert msgspec.json.decode(answer.body)["actions"] == actions
-
-    reads(store, scenario)
+async def test_a_viewer_never_gets_what_was_made_for_another(reader: Reading) -> None:
+    at = "/api/competitions/ace_king_queen-00000000.json"
+    for viewer, actions in ((PUBLIC, None), (INSTRUCTOR, []), (PUBLIC, None)):
+        answer = await reader.ask(at, {}, viewer)
+        assert msgspec.json.decode(answer.body)["actions"] == actions
 
 
-def test_a_match_in_the_parlour_goes_with_the_question(store: Store) -> None:
+async def test_a_match_in_the_parlour_goes_with_the_question(reader: Reading) -> None:
     sat = SatDown(
         match="p-1",
         players=("eva", "house:expert"),
@@ -177,130 +168,108 @@ def test_a_match_in_the_parlour_goes_with_the_question(store: Store) -> None:
         finished_at=2.0,
     )
 
-    async def scenario(one: Reading) -> None:
-        answer = await one.ask("/api/matches/p-1.json", {}, PUBLIC, sat)
+    answer = await reader.ask("/api/matches/p-1.json", {}, PUBLIC, sat)
 
-        assert msgspec.json.decode(answer.body)["players"] == list(sat.players)
-
-    reads(store, scenario)
+    assert msgspec.json.decode(answer.body)["players"] == list(sat.players)
 
 
-def test_names_of_all_kinds_go_through_the_pipe(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        at = "/api/competitions/ace_king_queen-00000000/bot.json"
-        for name in ("näh", "a\nb", "\u2028", "\x00", "x" * 5_000):
-            answer = await one.ask(at, {"name": name}, PUBLIC)
-            assert answer.status == 404
-
-    reads(store, scenario)
+async def test_names_of_all_kinds_go_through_the_pipe(reader: Reading) -> None:
+    at = "/api/competitions/ace_king_queen-00000000/bot.json"
+    for name in ("näh", "a\nb", "\u2028", "\x00", "x" * 5_000):
+        answer = await reader.ask(at, {"name": name}, PUBLIC)
+        assert answer.status == 404
 
 
-def test_what_cannot_even_be_asked_holds_nobody_up(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        bad, good = await asyncio.gather(
-            one.ask("/api/\ud800.json", {}, PUBLIC), one.ask(LIST, {}, PUBLIC)
-        )
+async def test_what_cannot_even_be_asked_holds_nobody_up(reader: Reading) -> None:
+    bad, good = await asyncio.gather(
+        reader.ask("/api/\ud800.json", {}, PUBLIC), reader.ask(LIST, {}, PUBLIC)
+    )
 
-        assert (bad.status, good.status) == (500, 200)
-
-    reads(store, scenario)
+    assert (bad.status, good.status) == (500, 200)
 
 
 # ---- Ends
 
 
-def test_a_child_that_is_killed_costs_one_answer_at_most(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        assert one.child.pid is not None
-        os.kill(one.child.pid, signal.SIGSTOP)
-        first = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
-        others = [
-            asyncio.create_task(one.ask(f"/api/matches/none-{n}.json", {}, PUBLIC))
-            for n in range(5)
-        ]
-        await asyncio.sleep(0)
-        os.kill(one.child.pid, signal.SIGKILL)
-        answer = await first
+async def test_a_child_that_is_killed_costs_one_answer_at_most(reader: Reading) -> None:
+    await reader.ask(LIST, {}, PUBLIC)
+    assert reader.child.pid is not None
+    os.kill(reader.child.pid, signal.SIGSTOP)
+    first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
+    others = [
+        asyncio.create_task(reader.ask(f"/api/matches/none-{n}.json", {}, PUBLIC))
+        for n in range(5)
+    ]
+    await asyncio.sleep(0)
+    os.kill(reader.child.pid, signal.SIGKILL)
+    answer = await first
 
-        assert answer.status == 500
-        assert "starts again with the next question" in line(answer)
-        assert [(await other).status for other in others] == [404] * 5
-        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
-
-    reads(store, scenario)
+    assert answer.status == 500
+    assert "starts again with the next question" in line(answer)
+    assert [(await other).status for other in others] == [404] * 5
+    assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
 
 
-def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(
+async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(
     store: Store,
 ) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        pid = one.child.pid
+    async with reading(store, fresh_s=0.0) as reader:
+        await reader.ask(LIST, {}, PUBLIC)
+        pid = reader.child.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await gone(pid)
-        while one.child.pid is not None:  # the loop has heard of it
+        while reader.child.pid is not None:  # the loop has heard of it
             await asyncio.sleep(0.01)
 
-        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
-        assert one.child.pid not in (None, pid)
-
-    reads(store, scenario, fresh_s=0.0)
+        assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
+        assert reader.child.pid not in (None, pid)
 
 
-def test_what_takes_too_long_is_given_up(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+async def test_what_takes_too_long_is_given_up(
+    reader: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        pid = one.child.pid
-        assert pid is not None
-        monkeypatch.setattr(reader_client, "_MOST_S", 0.2)
-        os.kill(pid, signal.SIGSTOP)
-        slow = await one.ask(MATCH, {}, PUBLIC)
-        monkeypatch.setattr(reader_client, "_MOST_S", TIMEOUT_S)
+    await reader.ask(LIST, {}, PUBLIC)
+    pid = reader.child.pid
+    assert pid is not None
+    monkeypatch.setattr(reader_client, "_MOST_S", 0.2)
+    os.kill(pid, signal.SIGSTOP)
+    slow = await reader.ask(MATCH, {}, PUBLIC)
+    monkeypatch.setattr(reader_client, "_MOST_S", TIMEOUT_S)
 
-        assert slow.status == 503
-        assert not is_there(pid)
-        assert (await one.ask(MATCH, {}, PUBLIC)).status == 200
-
-    reads(store, scenario)
+    assert slow.status == 503
+    assert not is_there(pid)
+    assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
 
 
-def test_a_child_that_cannot_start_is_one_line_and_is_not_tried_at_once(
+async def test_a_child_that_cannot_start_is_one_line_and_is_not_tried_at_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
 
-    async def scenario(one: Reading) -> None:
-        first = await one.ask(LIST, {}, PUBLIC)
-        second = await one.ask(MATCH, {}, PUBLIC)
+    async with reading(store) as reader:
+        first = await reader.ask(LIST, {}, PUBLIC)
+        second = await reader.ask(MATCH, {}, PUBLIC)
 
         assert (first.status, second.status) == (503, 503)
         assert "does not start" in line(first)
-        assert one.child.started == 1
-
-    reads(store, scenario)
+        assert reader.child.started == 1
 
 
-def test_who_asks_for_much_holds_up_nobody_else(store: Store) -> None:
+async def test_who_asks_for_much_holds_up_nobody_else(reader: Reading) -> None:
     order: list[str] = []
 
-    async def scenario(one: Reading) -> None:
-        async def asks(name: str, address: str) -> None:
-            await one.ask(f"/api/competitions/{name}.json", {}, PUBLIC, None, address)
-            order.append(name)
+    async def asks(name: str, address: str) -> None:
+        await reader.ask(f"/api/competitions/{name}.json", {}, PUBLIC, None, address)
+        order.append(name)
 
-        much = (asks(f"much-{number}", "10.0.0.1") for number in range(20))
-        await asyncio.gather(*much, asks("little", "10.0.0.2"))
+    much = (asks(f"much-{number}", "10.0.0.1") for number in range(20))
+    await asyncio.gather(*much, asks("little", "10.0.0.2"))
 
-        assert "little" in order[:3]
-
-    reads(store, scenario)
+    assert "little" in order[:3]
 
 
-def test_what_nobody_waits_for_any_more_is_not_asked(
+async def test_what_nobody_waits_for_any_more_is_not_asked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -312,15 +281,15 @@ def test_what_nobody_waits_for_any_more_is_not_asked(
 
     monkeypatch.setattr(Child, "ask", noting)
 
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        pid = one.child.pid
+    async with reading(store) as reader:
+        await reader.ask(LIST, {}, PUBLIC)
+        pid = reader.child.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
-        first = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
+        first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
         await asyncio.sleep(0)
         gone = [
-            asyncio.create_task(one.ask(f"/api/matches/{n}.json", {}, PUBLIC))
+            asyncio.create_task(reader.ask(f"/api/matches/{n}.json", {}, PUBLIC))
             for n in range(5)
         ]
         await asyncio.sleep(0)
@@ -330,40 +299,32 @@ def test_what_nobody_waits_for_any_more_is_not_asked(
         os.kill(pid, signal.SIGCONT)
 
         assert (await first).status == 200
-        assert (await one.ask("/api/matches/0.json", {}, PUBLIC)).status == 404
+        assert (await reader.ask("/api/matches/0.json", {}, PUBLIC)).status == 404
         assert asked == [LIST, MATCH, "/api/matches/0.json"]
 
-    reads(store, scenario)
+
+async def test_closing_answers_whoever_still_waits(reader: Reading) -> None:
+    await reader.ask(LIST, {}, PUBLIC)
+    assert reader.child.pid is not None
+    os.kill(reader.child.pid, signal.SIGSTOP)
+    waiting = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
+    await asyncio.sleep(0)
+    await reader.close()
+
+    assert (await waiting).status == 503
+    assert (await reader.ask(MATCH, {}, PUBLIC)).status == 503
 
 
-def test_closing_answers_whoever_still_waits(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        assert one.child.pid is not None
-        os.kill(one.child.pid, signal.SIGSTOP)
-        waiting = asyncio.create_task(one.ask(MATCH, {}, PUBLIC))
-        await asyncio.sleep(0)
-        await one.close()
+async def test_ctrl_c_is_for_the_arena(reader: Reading) -> None:
+    await reader.ask(LIST, {}, PUBLIC)
+    pid = reader.child.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGINT)
+    answer = await reader.ask(MATCH, {}, PUBLIC)
 
-        assert (await waiting).status == 503
-        assert (await one.ask(MATCH, {}, PUBLIC)).status == 503
-
-    reads(store, scenario)
-
-
-def test_ctrl_c_is_for_the_arena(store: Store) -> None:
-    async def scenario(one: Reading) -> None:
-        await one.ask(LIST, {}, PUBLIC)
-        pid = one.child.pid
-        assert pid is not None
-        os.kill(pid, signal.SIGINT)
-        answer = await one.ask(MATCH, {}, PUBLIC)
-
-        assert answer.status == 200
-        assert one.child.pid == pid
-        assert os.getpgid(pid) != os.getpgid(0)
-
-    reads(store, scenario)
+    assert answer.status == 200
+    assert reader.child.pid == pid
+    assert os.getpgid(pid) != os.getpgid(0)
 
 
 ARENA = """
@@ -523,22 +484,19 @@ def test_a_result_that_is_not_of_the_schedule_is_one_line(tmp_path: Path) -> Non
     assert "arena verify" in text
 
 
-def test_a_password_is_on_no_command_line_and_in_no_answer(
+async def test_a_password_is_on_no_command_line_and_in_no_answer(
     postgres: Server,
 ) -> None:
     url = postgres.tcp(postgres.url())
     with Store(url) as store:
-
-        async def scenario(one: Reading) -> None:
-            answer = await one.ask(LIST, {}, PUBLIC)
+        async with reading(store) as reader:
+            answer = await reader.ask(LIST, {}, PUBLIC)
             assert answer.status == 200
-            words = Path(f"/proc/{one.child.pid}/cmdline").read_bytes()
-            surroundings = Path(f"/proc/{one.child.pid}/environ").read_bytes()
+            words = Path(f"/proc/{reader.child.pid}/cmdline").read_bytes()
+            surroundings = Path(f"/proc/{reader.child.pid}/environ").read_bytes()
             for secret in (databases.PASSWORD, databases.PASSWORD.replace(" ", "%20")):
                 assert secret.encode() not in words
                 assert secret.encode() not in surroundings
-
-        reads(store, scenario)
 
 
 def test_a_server_that_cannot_be_reached_is_told_without_its_address(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -122,119 +122,106 @@ class FakeManual(ManualPages):
 
 
 Get = Callable[..., Awaitable[Visitor]]
-Scenario = Callable[[Get, School, Site], Awaitable[None]]
 
 
 @pytest.fixture
-def at_site() -> Callable[[Scenario], None]:
-    """Run a scenario at a site of its own; `get` gives a visitor with its answer, or without if `waits`."""
-
-    def run(scenario: Scenario) -> None:
-        async def main() -> None:
-            school, origins = School(), Origins()
-            origins.listens("127.0.0.1")
-            files = Files({"index.html": b"<html>"})
-            site = Site(files, FakeManual(), school, origins)
-
-            async def get(
-                path: str, *, method: str = "GET", waits: bool = False, **said: str
-            ) -> Visitor:
-                visitor = Visitor()
-                headers = Headers({k.replace("_", "-"): v for k, v in said.items()})
-                site.answer(visitor, Request(path, headers, method))
-                for _ in range(0 if waits else 10):
-                    await asyncio.sleep(0)
-                while path.startswith("/docs") and not visitor.status:
-                    await asyncio.sleep(0.001)
-                return visitor
-
-            await scenario(get, school, site)
-            site.close()
-
-        asyncio.run(main())
-
-    return run
+def school() -> School:
+    return School()
 
 
-Run = Callable[[Scenario], None]
+@pytest.fixture
+async def site(school: School) -> AsyncIterator[Site]:
+    origins = Origins()
+    origins.listens("127.0.0.1")
+    files = Files({"index.html": b"<html>"})
+    site = Site(files, FakeManual(), school, origins)
+    yield site
+    site.close()
 
 
-def test_each_path_has_its_place(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        assert (await get("/")).body == b"<html>"
-        assert (await get("/?x=1")).body == b"<html>"
-        assert (await get("/healthz")).body == b"ok\n"
-        assert (await get("/metrics")).body == b"arena_info 1\n"
-        assert "version=0.0.4" in (await get("/metrics")).headers["Content-Type"]
-        assert (await get("/api/lobby.json")).body == b'{"bots":[]}'
-        assert (await get("/api/games.json")).body == b'{"games":[]}'
-        assert (await get("/api/x.json")).body == b'{"id":"x"}'
-        assert (await get("/x")).status == 404
-        assert site.served == {200: 8, 404: 1}
+@pytest.fixture
+def get(site: Site) -> Get:
+    """Gives a visitor with its answer, or without if it `waits`."""
 
-    at_site(scenario)
+    async def get(
+        path: str, *, method: str = "GET", waits: bool = False, **said: str
+    ) -> Visitor:
+        visitor = Visitor()
+        headers = Headers({k.replace("_", "-"): v for k, v in said.items()})
+        site.answer(visitor, Request(path, headers, method))
+        for _ in range(0 if waits else 10):
+            await asyncio.sleep(0)
+        while path.startswith("/docs") and not visitor.status:
+            await asyncio.sleep(0.001)
+        return visitor
+
+    return get
 
 
-def test_the_manual_is_read_in_a_thread(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        for path in ("/docs", "/docs/", "/docs/a/b.md"):
-            visitor = await get(f"{path}?q=x", Accept_Encoding="gzip")
+async def test_each_path_has_its_place(get: Get, site: Site) -> None:
+    assert (await get("/")).body == b"<html>"
+    assert (await get("/?x=1")).body == b"<html>"
+    assert (await get("/healthz")).body == b"ok\n"
+    assert (await get("/metrics")).body == b"arena_info 1\n"
+    assert "version=0.0.4" in (await get("/metrics")).headers["Content-Type"]
+    assert (await get("/api/lobby.json")).body == b'{"bots":[]}'
+    assert (await get("/api/games.json")).body == b'{"games":[]}'
+    assert (await get("/api/x.json")).body == b'{"id":"x"}'
+    assert (await get("/x")).status == 404
+    assert site.served == {200: 8, 404: 1}
 
-            assert visitor.body.decode() == f"{path} q=x ['gzip']\n"
-        assert (await get("/docsx")).status == 404
-        broken = await get("/docs/?breaks")
-        assert (broken.status, "the arena failed" in broken.error) == (500, True)
-        assert site.served == {200: 3, 404: 1, 500: 1}
 
-    at_site(scenario)
+async def test_the_manual_is_read_in_a_thread(get: Get, site: Site) -> None:
+    for path in ("/docs", "/docs/", "/docs/a/b.md"):
+        visitor = await get(f"{path}?q=x", Accept_Encoding="gzip")
+
+        assert visitor.body.decode() == f"{path} q=x ['gzip']\n"
+    assert (await get("/docsx")).status == 404
+    broken = await get("/docs/?breaks")
+    assert (broken.status, "the arena failed" in broken.error) == (500, True)
+    assert site.served == {200: 3, 404: 1, 500: 1}
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
-def test_nothing_but_get_and_head_is_answered(at_site: Run, method: str) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
-            visitor = await get(path, method=method)
+async def test_nothing_but_get_and_head_is_answered(
+    get: Get, school: School, method: str
+) -> None:
+    for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
+        visitor = await get(path, method=method)
 
-            assert (visitor.status, visitor.headers["Allow"]) == (405, "GET, HEAD")
-        assert not school.asked
-
-    at_site(scenario)
-
-
-def test_a_database_that_takes_nothing_is_no_good_health(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        school.broken = "cannot write the database a.db: disk full"
-        visitor = await get("/healthz")
-
-        assert visitor.status == 503
-        assert visitor.body.decode() == f"{school.broken}\n"
-
-    at_site(scenario)
+        assert (visitor.status, visitor.headers["Allow"]) == (405, "GET, HEAD")
+    assert not school.asked
 
 
-def test_a_document_is_for_whoever_has_the_token(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
-        await get("/api/a.json")
+async def test_a_database_that_takes_nothing_is_no_good_health(
+    get: Get, school: School
+) -> None:
+    school.broken = "cannot write the database a.db: disk full"
+    visitor = await get("/healthz")
 
-        assert school.asked == [
-            ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(Kind.OWNER, "ann")),
-            ("/api/a.json", {}, Viewer()),
-        ]
-
-    at_site(scenario)
+    assert visitor.status == 503
+    assert visitor.body.decode() == f"{school.broken}\n"
 
 
-def test_a_wrong_token_is_told_and_counted(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        for path in ("/api/a.json", "/api/lobby.json"):
-            visitor = await get(path, Authorization="Bearer guessed")
+async def test_a_document_is_for_whoever_has_the_token(
+    get: Get, school: School
+) -> None:
+    await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
+    await get("/api/a.json")
 
-            assert (visitor.status, visitor.error) == (401, "expected a token")
-        assert school.blamed == ["10.0.0.1", "10.0.0.1"]
-        assert not school.asked
+    assert school.asked == [
+        ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(Kind.OWNER, "ann")),
+        ("/api/a.json", {}, Viewer()),
+    ]
 
-    at_site(scenario)
+
+async def test_a_wrong_token_is_told_and_counted(get: Get, school: School) -> None:
+    for path in ("/api/a.json", "/api/lobby.json"):
+        visitor = await get(path, Authorization="Bearer guessed")
+
+        assert (visitor.status, visitor.error) == (401, "expected a token")
+    assert school.blamed == ["10.0.0.1", "10.0.0.1"]
+    assert not school.asked
 
 
 @pytest.mark.parametrize(
@@ -248,41 +235,32 @@ def test_a_wrong_token_is_told_and_counted(at_site: Run) -> None:
         ("/api/a.json", {"Authorization": "Bearer"}),
     ],
 )
-def test_what_cannot_be_meant_is_told(
-    at_site: Run, path: str, said: dict[str, str]
+async def test_what_cannot_be_meant_is_told(
+    get: Get, school: School, path: str, said: dict[str, str]
 ) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        visitor = await get(path, **said)
+    visitor = await get(path, **said)
 
-        assert visitor.status == 400
-        assert visitor.error.startswith("expected ")
-        assert not school.asked
-
-    at_site(scenario)
+    assert visitor.status == 400
+    assert visitor.error.startswith("expected ")
+    assert not school.asked
 
 
-def test_a_name_that_was_made_to_point_here_learns_nothing(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        visitor = await get("/api/a.json", Host="evil.example:7700")
+async def test_a_name_that_was_made_to_point_here_learns_nothing(get: Get) -> None:
+    visitor = await get("/api/a.json", Host="evil.example:7700")
 
-        assert visitor.status == 403
-        assert "loopback" in visitor.error
-        assert (await get("/api/a.json", Host="localhost:7700")).status == 200
-
-    at_site(scenario)
+    assert visitor.status == 403
+    assert "loopback" in visitor.error
+    assert (await get("/api/a.json", Host="localhost:7700")).status == 200
 
 
-def test_a_document_that_is_known_is_not_sent_again(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        first = await get("/api/a.json")
-        again = await get("/api/a.json", If_None_Match=first.headers["ETag"])
+async def test_a_document_that_is_known_is_not_sent_again(get: Get) -> None:
+    first = await get("/api/a.json")
+    again = await get("/api/a.json", If_None_Match=first.headers["ETag"])
 
-        assert first.headers["ETag"] == 'W/"v1"'
-        assert first.headers["Cache-Control"] == "no-cache"
-        assert first.headers["Vary"] == "Authorization, Accept-Encoding"
-        assert (again.status, again.body) == (304, b"")
-
-    at_site(scenario)
+    assert first.headers["ETag"] == 'W/"v1"'
+    assert first.headers["Cache-Control"] == "no-cache"
+    assert first.headers["Vary"] == "Authorization, Accept-Encoding"
+    assert (again.status, again.body) == (304, b"")
 
 
 @pytest.mark.parametrize(
@@ -294,116 +272,101 @@ def test_a_document_that_is_known_is_not_sent_again(at_site: Run) -> None:
         (RuntimeError("a secret"), 500, "the arena failed at this document"),
     ],
 )
-def test_why_there_is_no_document_is_told_in_one_line(
-    at_site: Run, found: object, status: int, text: str
+async def test_why_there_is_no_document_is_told_in_one_line(
+    get: Get, school: School, found: object, status: int, text: str
 ) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        school.found = found
-        visitor = await get("/api/a.json")
+    school.found = found
+    visitor = await get("/api/a.json")
 
-        assert visitor.status == status
-        assert visitor.error.startswith(text)
-        assert "secret" not in visitor.error
-        assert visitor.headers["Cache-Control"] == "no-store"
-        assert "Content-Security-Policy" in visitor.headers
-
-    at_site(scenario)
+    assert visitor.status == status
+    assert visitor.error.startswith(text)
+    assert "secret" not in visitor.error
+    assert visitor.headers["Cache-Control"] == "no-store"
+    assert "Content-Security-Policy" in visitor.headers
 
 
-def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
-    at_site: Run,
+async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
+    get: Get, school: School, site: Site
 ) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        school.holds = asyncio.Event()
-        waiting = [await get(f"/api/{n}.json", waits=True) for n in range(256)]
-        refused = await get("/api/one-more.json")
+    school.holds = asyncio.Event()
+    waiting = [await get(f"/api/{n}.json", waits=True) for n in range(256)]
+    refused = await get("/api/one-more.json")
 
-        assert refused.status == 503
-        assert "try again" in refused.error
-        assert (await get("/")).status == 200
-        assert not any(visitor.status for visitor in waiting)
+    assert refused.status == 503
+    assert "try again" in refused.error
+    assert (await get("/")).status == 200
+    assert not any(visitor.status for visitor in waiting)
 
-        school.holds.set()
-        for _ in range(10):
-            await asyncio.sleep(0)
+    school.holds.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
 
-        assert {visitor.status for visitor in waiting} == {200}
-        assert (await get("/api/one-more.json")).status == 200
-        assert not site._near, "nothing is kept of those who have their answers"
-
-    at_site(scenario)
+    assert {visitor.status for visitor in waiting} == {200}
+    assert (await get("/api/one-more.json")).status == 200
+    assert not site._near, "nothing is kept of those who have their answers"
 
 
-def test_nobody_is_answered_by_an_arena_that_has_closed(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        school.holds = asyncio.Event()
-        visitor = await get("/api/a.json")
-        site.close()
-        school.holds.set()
-        for _ in range(10):
-            await asyncio.sleep(0)
+async def test_nobody_is_answered_by_an_arena_that_has_closed(
+    get: Get, school: School, site: Site
+) -> None:
+    school.holds = asyncio.Event()
+    visitor = await get("/api/a.json")
+    site.close()
+    school.holds.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
 
-        assert visitor.status == 0
-
-    at_site(scenario)
-
-
-def test_two_tokens_are_none(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        said = Headers()
-        said["Authorization"] = "Bearer ann's"
-        said["Authorization"] = "Bearer ann's"
-        visitor = Visitor()
-        site.answer(visitor, Request("/api/a.json", said, "GET"))
-
-        assert visitor.status == 400
-        assert not school.asked
-
-    at_site(scenario)
+    assert visitor.status == 0
 
 
-def test_what_a_token_shows_is_not_kept_for_others(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        for etag in ("v1", None):
-            school.found = Answer(200, b"{}", etag)
+async def test_two_tokens_are_none(school: School, site: Site) -> None:
+    said = Headers()
+    said["Authorization"] = "Bearer ann's"
+    said["Authorization"] = "Bearer ann's"
+    visitor = Visitor()
+    site.answer(visitor, Request("/api/a.json", said, "GET"))
 
-            vary = (await get("/api/a.json")).headers["Vary"]
-            assert vary == "Authorization, Accept-Encoding"
-
-    at_site(scenario)
-
-
-def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        plain = await get("/api/a.json")
-        school.found = Answer(200, b"packed", "v1", True)
-        packed = await get("/api/a.json", Accept_Encoding="br, gzip")
-        again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
-        refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
-
-        assert school.packs == [False, True, False, False]
-        assert packed.headers["Content-Encoding"] == "gzip"
-        assert packed.headers["Content-Length"] == "6"
-        assert packed.headers["ETag"] == plain.headers["ETag"]
-        assert "Content-Encoding" not in plain.headers
-        assert again.status == 304
-        assert refused.status == 200
-
-    at_site(scenario)
+    assert visitor.status == 400
+    assert not school.asked
 
 
-def test_the_lobby_may_be_packed_too(at_site: Run) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        plain = await get("/api/lobby.json")
-        packed = await get("/api/lobby.json", Accept_Encoding="gzip")
+async def test_what_a_token_shows_is_not_kept_for_others(
+    get: Get, school: School
+) -> None:
+    for etag in ("v1", None):
+        school.found = Answer(200, b"{}", etag)
 
-        assert (plain.body, "Content-Encoding" in plain.headers) == (LOBBY, False)
-        assert packed.headers["Content-Encoding"] == "gzip"
-        for lobby in (plain, packed):
-            assert lobby.headers["Vary"] == "Authorization, Accept-Encoding"
-            assert lobby.headers["Cache-Control"] == "no-store"
+        vary = (await get("/api/a.json")).headers["Vary"]
+        assert vary == "Authorization, Accept-Encoding"
 
-    at_site(scenario)
+
+async def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(
+    get: Get, school: School
+) -> None:
+    plain = await get("/api/a.json")
+    school.found = Answer(200, b"packed", "v1", True)
+    packed = await get("/api/a.json", Accept_Encoding="br, gzip")
+    again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
+    refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
+
+    assert school.packs == [False, True, False, False]
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["Content-Length"] == "6"
+    assert packed.headers["ETag"] == plain.headers["ETag"]
+    assert "Content-Encoding" not in plain.headers
+    assert again.status == 304
+    assert refused.status == 200
+
+
+async def test_the_lobby_may_be_packed_too(get: Get) -> None:
+    plain = await get("/api/lobby.json")
+    packed = await get("/api/lobby.json", Accept_Encoding="gzip")
+
+    assert (plain.body, "Content-Encoding" in plain.headers) == (LOBBY, False)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    for lobby in (plain, packed):
+        assert lobby.headers["Vary"] == "Authorization, Accept-Encoding"
+        assert lobby.headers["Cache-Control"] == "no-store"
 
 
 # --- who does not read ---
@@ -436,18 +399,15 @@ def test_there_is_an_end_to_what_waits_for_them() -> None:
     assert not late.is_cut
 
 
-def test_what_a_site_sends_is_on_the_account(
-    at_site: Run, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_site_sends_is_on_the_account(
+    get: Get, school: School, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.visitors._MOST_BYTES", 150_000)
 
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        school.found = Answer(200, bytes(100_000))
-        slow, other = await get("/api/a.json"), await get("/api/a.json")
+    school.found = Answer(200, bytes(100_000))
+    slow, other = await get("/api/a.json"), await get("/api/a.json")
 
-        assert (slow.is_cut, other.is_cut) == (True, False)
-
-    at_site(scenario)
+    assert (slow.is_cut, other.is_cut) == (True, False)
 
 
 def test_what_is_small_is_on_nobodys_account() -> None:
@@ -463,39 +423,30 @@ def test_what_is_small_is_on_nobodys_account() -> None:
 # --- who looks on ---
 
 
-def test_whoever_has_a_token_is_told_who_it_is(
-    at_site: Callable[[Scenario], None],
+async def test_whoever_has_a_token_is_told_who_it_is(get: Get, school: School) -> None:
+    own = await get("/api/me.json", Authorization="Bearer ann's")
+    assert own.status == 200
+    assert json.loads(own.body) == {"kind": "owner", "name": "ann"}
+    nobody = await get("/api/me.json")
+    assert json.loads(nobody.body) == {"kind": "public", "name": ""}
+    wrong = await get("/api/me.json", Authorization="Bearer guessed")
+    assert (wrong.status, wrong.error) == (401, "expected a token")
+    assert school.blamed == ["10.0.0.1"]
+
+
+async def test_the_page_gives_a_browser_a_cookie_once(
+    get: Get, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        own = await get("/api/me.json", Authorization="Bearer ann's")
-        assert own.status == 200
-        assert json.loads(own.body) == {"kind": "owner", "name": "ann"}
-        nobody = await get("/api/me.json")
-        assert json.loads(nobody.body) == {"kind": "public", "name": ""}
-        wrong = await get("/api/me.json", Authorization="Bearer guessed")
-        assert (wrong.status, wrong.error) == (401, "expected a token")
-        assert school.blamed == ["10.0.0.1"]
-
-    at_site(scenario)
-
-
-def test_the_page_gives_a_browser_a_cookie_once(
-    at_site: Callable[[Scenario], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def scenario(get: Get, school: School, site: Site) -> None:
-        first, other = await get("/"), await get("/")
-        cookie, *attributes = first.headers["Set-Cookie"].split("; ")
-        assert attributes == ["HttpOnly", "SameSite=Lax"]
-        assert other.headers["Set-Cookie"].split("; ")[0] != cookie
-        again = await get("/", Cookie=f"theme=dark; {cookie}")
-        assert "Set-Cookie" not in again.headers
-        odd = await get("/", Cookie="arena-browser=not one of ours")
-        assert "Set-Cookie" in odd.headers
-        monkeypatch.setattr(Visitor, "is_secure", True)
-        secure = await get("/")
-        assert secure.headers["Set-Cookie"].endswith("; SameSite=Lax; Secure")
-        for path in ("/api/lobby.json", "/healthz", "/nowhere"):
-            assert "Set-Cookie" not in (await get(path)).headers
-
-    at_site(scenario)
+    first, other = await get("/"), await get("/")
+    cookie, *attributes = first.headers["Set-Cookie"].split("; ")
+    assert attributes == ["HttpOnly", "SameSite=Lax"]
+    assert other.headers["Set-Cookie"].split("; ")[0] != cookie
+    again = await get("/", Cookie=f"theme=dark; {cookie}")
+    assert "Set-Cookie" not in again.headers
+    odd = await get("/", Cookie="arena-browser=not one of ours")
+    assert "Set-Cookie" in odd.headers
+    monkeypatch.setattr(Visitor, "is_secure", True)
+    secure = await get("/")
+    assert secure.headers["Set-Cookie"].endswith("; SameSite=Lax; Secure")
+    for path in ("/api/lobby.json", "/healthz", "/nowhere"):
+        assert "Set-Cookie" not in (await get(path)).headers

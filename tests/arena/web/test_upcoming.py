@@ -13,53 +13,49 @@ from arena.formats.timetable import parse
 from arena.games import GAMES
 from arena.storage.store import State
 from protocol.ace_king_queen import AceKingQueenSettings
-from tests.arena.competitions.test_scheduler import SIX, Evening, run, written
+from tests.arena.competitions.test_scheduler import SIX, Evening, written
 
 
 def run_of(name: str, game: str, **more: Any) -> Run:
     return Run(name=name, game=game, form=Form.ROUND_ROBIN, least=2, **more)
 
 
-def test_runs_wait_for_their_time_or_for_bots(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        at_six = run_of("six", "gin_rummy", at=parse(SIX))
-        whenever = run_of("whenever", "ace_king_queen")
-        task = evening.begins(at_six, whenever)
-        await evening.until(lambda: evening.course.upcoming)
-
-        assert evening.course.upcoming == (
-            Upcoming("six", "gin_rummy", "round_robin", SIX.timestamp()),
-            Upcoming("whenever", "ace_king_queen", "round_robin", None),
-        )
-
-        evening.stand.comes("ann", "ben")
-        await evening.starts(1)
-        assert [one.run for one in evening.course.upcoming] == ["six"]
-
-        evening.now = SIX
-        await evening.starts(2)
-        assert not evening.course.upcoming
-        await evening.ends(task)
-
-    run(scenario)
-
-
-def test_what_was_played_once_and_for_all_is_not_to_be_played(
+async def test_runs_wait_for_their_time_or_for_bots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        evening = Evening(monkeypatch)
-        plan = plan_of(
-            GAMES["ace_king_queen"], AceKingQueenSettings(), ("a", "b"), run="once"
-        )
-        evening.stand.written = [written("c", plan, State.FINISHED)]
-        once = run_of("once", "ace_king_queen")
-        later = run_of("later", "gin_rummy")
-        task = evening.begins(once, later)
-        await evening.until(lambda: evening.lines)
+    evening = Evening(monkeypatch)
+    at_six = run_of("six", "gin_rummy", at=parse(SIX))
+    whenever = run_of("whenever", "ace_king_queen")
+    task = evening.begins(at_six, whenever)
+    await evening.until(lambda: evening.course.upcoming)
 
-        assert [one.run for one in evening.course.upcoming] == ["later"]
-        await evening.ends(task)
+    assert evening.course.upcoming == (
+        Upcoming("six", "gin_rummy", "round_robin", SIX.timestamp()),
+        Upcoming("whenever", "ace_king_queen", "round_robin", None),
+    )
 
-    run(scenario)
+    evening.stand.comes("ann", "ben")
+    await evening.starts(1)
+    assert [one.run for one in evening.course.upcoming] == ["six"]
+
+    evening.now = SIX
+    await evening.starts(2)
+    assert not evening.course.upcoming
+    await evening.ends(task)
+
+
+async def test_what_was_played_once_and_for_all_is_not_to_be_played(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    evening = Evening(monkeypatch)
+    plan = plan_of(
+        GAMES["ace_king_queen"], AceKingQueenSettings(), ("a", "b"), run="once"
+    )
+    evening.stand.written = [written("c", plan, State.FINISHED)]
+    once = run_of("once", "ace_king_queen")
+    later = run_of("later", "gin_rummy")
+    task = evening.begins(once, later)
+    await evening.until(lambda: evening.lines)
+
+    assert [one.run for one in evening.course.upcoming] == ["later"]
+    await evening.ends(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -35,11 +34,10 @@ class Gone:
         """Nobody reads it."""
 
 
-def in_a_loop(do: Callable[[Bot], Awaitable[Any]], program: Program | None) -> Any:
-    async def main() -> Any:
-        return await do(Bot(program, "ann", Limits(grace_ms=50)))
-
-    return asyncio.run(main())
+async def in_a_loop(
+    do: Callable[[Bot], Awaitable[Any]], program: Program | None
+) -> Any:
+    return await do(Bot(program, "ann", Limits(grace_ms=50)))
 
 
 def ended(status: int, stderr: str = "") -> Finding:
@@ -55,7 +53,7 @@ def ended(status: int, stderr: str = "") -> Finding:
 STARTED = Program(("bot",))
 
 
-def hint_of(
+async def hint_of(
     code: int | None, status: int | None, blame: Hint | None, *, is_mute: bool = True
 ) -> Hint:
     """Why a bot has left that was told `over` last."""
@@ -67,7 +65,7 @@ def hint_of(
         with bot.speaking(blame=blame):
             return await bot.departed("more", Hint.LEFT, finding)
 
-    failed: Failed = in_a_loop(do, None if status is None else STARTED)
+    failed: Failed = await in_a_loop(do, None if status is None else STARTED)
     return failed.hint
 
 
@@ -85,17 +83,17 @@ def hint_of(
         (None, 1, Hint.FRAGMENTS, Hint.FRAGMENTS),
     ],
 )
-def test_only_who_leaves_in_order_has_taken_over_for_the_end(
+async def test_only_who_leaves_in_order_has_taken_over_for_the_end(
     code: int | None, status: int | None, blame: Hint | None, hint: Hint
 ) -> None:
-    assert hint_of(code, status, blame) is hint
+    assert await hint_of(code, status, blame) is hint
 
 
-def test_who_has_spoken_since_over_has_not() -> None:
-    assert hint_of(1000, None, None, is_mute=False) is Hint.LEFT
+async def test_who_has_spoken_since_over_has_not() -> None:
+    assert await hint_of(1000, None, None, is_mute=False) is Hint.LEFT
 
 
-def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
+async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
     async def do(bot: Bot) -> list[Hint]:
         def crash(blame: Hint | None, stderr: str) -> Hint:
             with bot.speaking(blame=blame):
@@ -107,10 +105,10 @@ def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
             crash(Hint.FRAGMENTS, "KeyError: 'b'"),
         ]
 
-    assert in_a_loop(do, STARTED) == [Hint.STRICT, Hint.CRASHED, Hint.FRAGMENTS]
+    assert await in_a_loop(do, STARTED) == [Hint.STRICT, Hint.CRASHED, Hint.FRAGMENTS]
 
 
-def test_what_a_step_has_provoked_first_is_its_own() -> None:
+async def test_what_a_step_has_provoked_first_is_its_own() -> None:
     async def do(bot: Bot) -> list[Hint]:
         hints = []
         for blame in (Hint.REPEATED, Hint.FORGETS, None, Hint.REFUSAL):
@@ -118,7 +116,7 @@ def test_what_a_step_has_provoked_first_is_its_own() -> None:
                 hints.append(bot.failure("it", "nothing", Hint.SILENT).hint)
         return hints
 
-    assert in_a_loop(do, STARTED) == [
+    assert await in_a_loop(do, STARTED) == [
         Hint.REPEATED,
         Hint.FORGETS,
         Hint.SILENT,
@@ -126,16 +124,18 @@ def test_what_a_step_has_provoked_first_is_its_own() -> None:
     ]
 
 
-def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
+async def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
     async def do(bot: Bot) -> Hint:
         with pytest.raises(Failed) as raised:
             await bot._take(Opened(cast(Line, Gone(None))), "an answer")
         return raised.value.hint
 
-    assert in_a_loop(do, STARTED) is Hint.ONE_CONNECTION
+    assert await in_a_loop(do, STARTED) is Hint.ONE_CONNECTION
 
 
-def test_a_command_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_command_that_cannot_be_executed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def start(*args: object, **named: object) -> None:
         raise ArenaError("no such interpreter")
 
@@ -146,7 +146,7 @@ def test_a_command_that_cannot_be_executed(monkeypatch: pytest.MonkeyPatch) -> N
             await bot.launch()
         return raised.value
 
-    failed: Failed = in_a_loop(do, STARTED)
+    failed: Failed = await in_a_loop(do, STARTED)
     assert (failed.hint, failed.came) == (Hint.NOT_STARTED, "no such interpreter")
 
 

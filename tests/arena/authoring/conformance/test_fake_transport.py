@@ -65,22 +65,19 @@ class Transport(asyncio.Transport):
         return 0
 
 
-def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
-    async def main() -> list[bytes]:
-        socket = _Socket(
-            desk := Desk(Limits()), Limits(), desk._timers, memoryview(bytearray(16))
-        )
-        transport = Transport()
-        socket._transport = transport
-        writing = asyncio.create_task(
-            socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY)
-        )
-        await transport.has_two.wait()
-        socket._write(b"a pong")
-        await writing
-        return transport.written
-
-    written = asyncio.run(main())
+async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
+    socket = _Socket(
+        desk := Desk(Limits()), Limits(), desk._timers, memoryview(bytearray(16))
+    )
+    transport = Transport()
+    socket._transport = transport
+    writing = asyncio.create_task(
+        socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY)
+    )
+    await transport.has_two.wait()
+    socket._write(b"a pong")
+    await writing
+    written = transport.written
 
     assert written[-1] == b"a pong"
     assert b"".join(written[:-1]).endswith(b"{}" * 50)

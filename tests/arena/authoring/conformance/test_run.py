@@ -25,8 +25,10 @@ def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.steps._LINGER_S", 0.002)
 
 
-def failures(memory: InMemoryBot, **changes: Any) -> list[tuple[Step, Hint | None]]:
-    checked, told = check(memory, **changes)
+async def failures(
+    memory: InMemoryBot, **changes: Any
+) -> list[tuple[Step, Hint | None]]:
+    checked, told = await check(memory, **changes)
 
     assert not checked.passed
     assert [*checked.steps] == told
@@ -44,8 +46,8 @@ def of(told: list[Outcome], step: Step) -> Outcome:
 # ---- Those that behave
 
 
-def test_a_bot_that_behaves_passes() -> None:
-    checked, told = check(InMemoryBot(tables=3, batch=True, games=[*GAMES]))
+async def test_a_bot_that_behaves_passes() -> None:
+    checked, told = await check(InMemoryBot(tables=3, batch=True, games=[*GAMES]))
 
     assert checked.passed
     assert checked.name == "memory"
@@ -58,8 +60,8 @@ def test_a_bot_that_behaves_passes() -> None:
         assert legal.about == f"{len(SHAPES[game])} shapes"
 
 
-def test_what_its_decisions_took_is_told() -> None:
-    checked, told = check(InMemoryBot())
+async def test_what_its_decisions_took_is_told() -> None:
+    checked, told = await check(InMemoryBot())
     report = checked.report
 
     played = of(told, Step.PLAY).about
@@ -71,15 +73,15 @@ def test_what_its_decisions_took_is_told() -> None:
     assert report.cpu_ms is None
 
 
-def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
-    _, told = check(InMemoryBot())
+async def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
+    _, told = await check(InMemoryBot())
 
     assert of(told, Step.BATCH).status is Status.SKIPPED
     assert of(told, Step.TABLES).status is Status.SKIPPED
 
 
-def test_only_the_games_that_are_named_are_checked() -> None:
-    checked, told = check(InMemoryBot(games=[*GAMES]), games=("blackjack",))
+async def test_only_the_games_that_are_named_are_checked() -> None:
+    checked, told = await check(InMemoryBot(games=[*GAMES]), games=("blackjack",))
 
     assert checked.games == ("blackjack",)
     assert [one.game for one in told if one.step is Step.PLAY] == ["blackjack"]
@@ -88,14 +90,14 @@ def test_only_the_games_that_are_named_are_checked() -> None:
 # ---- Those that do not
 
 
-def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
-    found = failures(InMemoryBot(), games=("blackjack",))
+async def test_a_game_that_it_does_not_offer_cannot_be_checked() -> None:
+    found = await failures(InMemoryBot(), games=("blackjack",))
 
     assert found == [(Step.HELLO, Hint.GAMES)]
 
 
-def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
-    _, told = check(InMemoryBot(protocol=2))
+async def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
+    _, told = await check(InMemoryBot(protocol=2))
 
     assert of(told, Step.HELLO).hint is Hint.VERSION
     after = told[2:]
@@ -108,8 +110,8 @@ class Silent(InMemoryBot):
         return None
 
 
-def test_one_that_does_not_answer_must_play_before_all_else() -> None:
-    _, told = check(Silent())
+async def test_one_that_does_not_answer_must_play_before_all_else() -> None:
+    _, told = await check(Silent())
 
     assert of(told, Step.PLAY).hint is Hint.SILENT
     assert of(told, Step.LOST_CONNECTION).about == "it must play first: mend step 5"
@@ -125,8 +127,8 @@ class Late(InMemoryBot):
         return later
 
 
-def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
-    assert (Step.PLAY, Hint.SLOW) in failures(Late())
+async def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
+    assert (Step.PLAY, Hint.SLOW) in await failures(Late())
 
 
 class Illegal(InMemoryBot):
@@ -134,8 +136,8 @@ class Illegal(InMemoryBot):
         return "raise"
 
 
-def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
-    found = failures(Illegal())
+async def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
+    found = await failures(Illegal())
 
     assert found == [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]
 
@@ -145,8 +147,8 @@ class Truths(InMemoryBot):
         return super().choose(legal) if isinstance(legal, list) else True
 
 
-def test_an_answer_of_another_type_is_an_encoding() -> None:
-    assert failures(Truths(games=["three_card_poker"]))[0] == (
+async def test_an_answer_of_another_type_is_an_encoding() -> None:
+    assert (await failures(Truths(games=["three_card_poker"])))[0] == (
         Step.ENCODING,
         Hint.STRINGS,
     )
@@ -157,8 +159,8 @@ class WrongAsk(InMemoryBot):
         return super().answer({**ask, "ask": "1"}, value)
 
 
-def test_an_answer_to_what_was_never_asked() -> None:
-    assert failures(WrongAsk())[0] == (Step.ENCODING, Hint.WRONG_ASK)
+async def test_an_answer_to_what_was_never_asked() -> None:
+    assert (await failures(WrongAsk()))[0] == (Step.ENCODING, Hint.WRONG_ASK)
 
 
 class Leaves(InMemoryBot):
@@ -168,8 +170,8 @@ class Leaves(InMemoryBot):
         return super().take(message)
 
 
-def test_one_that_says_goodbye() -> None:
-    assert failures(Leaves())[0] == (Step.ENCODING, Hint.LEFT)
+async def test_one_that_says_goodbye() -> None:
+    assert (await failures(Leaves()))[0] == (Step.ENCODING, Hint.LEFT)
 
 
 class Dies(InMemoryBot):
@@ -180,9 +182,11 @@ class Dies(InMemoryBot):
         self.wire = None  # somebody starts it again when it is waited for
 
 
-def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> None:
+async def test_one_that_dies_between_two_steps_is_not_started_again_in_silence() -> (
+    None
+):
     memory = Dies()
-    _, told = check(memory, after={Step.PLAY: memory.die})
+    _, told = await check(memory, after={Step.PLAY: memory.die})
 
     failed = [one for one in told if one.status is Status.FAILED]
     assert [(one.step, one.hint) for one in failed] == [
@@ -197,8 +201,8 @@ class Chatty(InMemoryBot):
         return super().take(message)
 
 
-def test_one_that_speaks_before_it_is_spoken_to() -> None:
-    assert failures(Chatty()) == [(Step.HELLO, Hint.OUT_OF_TURN)]
+async def test_one_that_speaks_before_it_is_spoken_to() -> None:
+    assert await failures(Chatty()) == [(Step.HELLO, Hint.OUT_OF_TURN)]
 
 
 class Instructs(InMemoryBot):
@@ -206,8 +210,8 @@ class Instructs(InMemoryBot):
         return {"type": "instruct", "protocol": 1, "token": "t", "action": "status"}
 
 
-def test_an_instructors_word_is_no_hello() -> None:
-    assert failures(Instructs()) == [(Step.HELLO, Hint.NOT_HELLO)]
+async def test_an_instructors_word_is_no_hello() -> None:
+    assert await failures(Instructs()) == [(Step.HELLO, Hint.NOT_HELLO)]
 
 
 class Once(InMemoryBot):
@@ -223,8 +227,8 @@ class Once(InMemoryBot):
         return super().answer(ask, value) if is_new else None
 
 
-def test_one_that_does_not_repeat_itself_goes_on_with_the_other_steps() -> None:
-    assert failures(Once()) == [
+async def test_one_that_does_not_repeat_itself_goes_on_with_the_other_steps() -> None:
+    assert await failures(Once()) == [
         (Step.REPEATED_QUESTION, Hint.REPEATED),
         (Step.LOST_CONNECTION, Hint.FORGETS),
     ]
@@ -236,9 +240,9 @@ class Stays(InMemoryBot):
             super().closed(code)
 
 
-def test_one_that_does_not_come_back_is_awaited_once() -> None:
+async def test_one_that_does_not_come_back_is_awaited_once() -> None:
     memory = Stays()
-    _, told = check(memory)
+    _, told = await check(memory)
 
     assert of(told, Step.LOST_CONNECTION).hint is Hint.NOT_BACK
     assert "has not come back" in of(told, Step.LOST_SESSION).about
@@ -250,8 +254,8 @@ class Forgetful(InMemoryBot):
         return super().hello()
 
 
-def test_one_that_comes_back_as_somebody_new() -> None:
-    found = failures(Forgetful())
+async def test_one_that_comes_back_as_somebody_new() -> None:
+    found = await failures(Forgetful())
 
     assert (Step.LOST_CONNECTION, Hint.NO_RESUME) in found
 
@@ -265,8 +269,8 @@ class FirstSession(InMemoryBot):
         return {**said, "resume": self.first} if self.session else said
 
 
-def test_one_that_keeps_its_first_session() -> None:
-    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in failures(FirstSession())
+async def test_one_that_keeps_its_first_session() -> None:
+    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in await failures(FirstSession())
 
 
 class ComesAgain(InMemoryBot):
@@ -274,8 +278,8 @@ class ComesAgain(InMemoryBot):
         super().closed(None if code == 1000 else code)
 
 
-def test_one_that_comes_back_after_the_end() -> None:
-    assert failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
+async def test_one_that_comes_back_after_the_end() -> None:
+    assert await failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
 
 
 class Stubborn(InMemoryBot):
@@ -286,27 +290,27 @@ class Stubborn(InMemoryBot):
         return super().answer(ask, self.kept)
 
 
-def test_one_that_repeats_what_was_refused() -> None:
-    assert failures(Stubborn()) == [(Step.REFUSAL, Hint.REFUSAL)]
+async def test_one_that_repeats_what_was_refused() -> None:
+    assert await failures(Stubborn()) == [(Step.REFUSAL, Hint.REFUSAL)]
 
 
 @pytest.mark.parametrize("place", [0, -1])
-def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
+async def test_whoever_takes_the_first_or_the_last_in_the_list_is_not_stubborn(
     place: int,
 ) -> None:
     class Takes(InMemoryBot):
         def choose(self, legal: Any) -> Any:
             return legal[place]
 
-    checked, _ = check(Takes())
+    checked, _ = await check(Takes())
 
     assert checked.passed
 
 
-def test_a_session_of_an_arena_before_is_refused_first() -> None:
+async def test_a_session_of_an_arena_before_is_refused_first() -> None:
     memory = InMemoryBot()
     memory.session = "of another arena"
-    checked, _ = check(memory)
+    checked, _ = await check(memory)
 
     assert checked.passed
 
@@ -314,7 +318,7 @@ def test_a_session_of_an_arena_before_is_refused_first() -> None:
 # ---- Time
 
 
-def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
+async def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.05)
@@ -328,7 +332,7 @@ def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
             else:
                 super().connect()
 
-    _, told = check(LateComer(), rounds=1)
+    _, told = await check(LateComer(), rounds=1)
 
     assert of(told, Step.STARTS).status is Status.OK
     assert of(told, Step.STARTS).took_ms >= 140
@@ -339,10 +343,10 @@ class Nobody(InMemoryBot):
         """It never comes."""
 
 
-def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_is_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.authoring.conformance.bot._AWAITED_MS", 50)
 
-    assert failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
+    assert await failures(Nobody()) == [(Step.STARTS, Hint.NOT_CONNECTED)]
 
 
 class Thinks(InMemoryBot):
@@ -359,12 +363,12 @@ class Thinks(InMemoryBot):
         return None
 
 
-def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
+async def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.authoring.conformance.steps._PLAY_S", 0.1)
     monkeypatch.setattr("arena.authoring.conformance.steps._LEGAL_S", 0.0)
-    checked, told = check(Thinks(), rounds=200)
+    checked, told = await check(Thinks(), rounds=200)
     play, legal = of(told, Step.PLAY), of(told, Step.LEGAL)
 
     assert not checked.passed
@@ -384,17 +388,17 @@ def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
     ]
 
 
-def test_with_fewer_rounds_a_slow_bot_shows_all() -> None:
-    checked, _ = check(Thinks(), rounds=3)
+async def test_with_fewer_rounds_a_slow_bot_shows_all() -> None:
+    checked, _ = await check(Thinks(), rounds=3)
 
     assert checked.passed
 
 
-def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
+async def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._TOTAL_S", 0.0)
-    checked, told = check(InMemoryBot())
+    checked, told = await check(InMemoryBot())
 
     assert not checked.passed
     by_status = {one.step: one.status for one in told}
@@ -402,20 +406,22 @@ def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
     assert by_status[Step.CLOSE] is Status.OK
 
 
-def test_a_step_that_lasts_too_long_is_not_complete(
+async def test_a_step_that_lasts_too_long_is_not_complete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.3)
-    _, told = check(Thinks(), rounds=1_000)
+    _, told = await check(Thinks(), rounds=1_000)
 
     assert of(told, Step.PLAY).status is Status.INCOMPLETE
     assert of(told, Step.PLAY).about == "not done within 0 s"
 
 
-def test_what_is_being_done_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_being_done_is_told_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("arena.authoring.conformance.run._TICK_S", 0.02)
     seen: list[str] = []
-    checked, _ = check(Thinks(), rounds=60, on_progress=seen.append)
+    checked, _ = await check(Thinks(), rounds=60, on_progress=seen.append)
 
     assert checked.passed
     assert any(
@@ -431,8 +437,8 @@ class NeverReady(InMemoryBot):
         return {**super().ready(match), "nonce": ""}  # type: ignore[dict-item]
 
 
-def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
-    found = failures(NeverReady())
+async def test_what_went_wrong_before_is_no_fault_of_a_later_step() -> None:
+    found = await failures(NeverReady())
 
     assert found[:2] == [
         (Step.ENCODING, Hint.NO_MESSAGE),
@@ -447,8 +453,8 @@ class Sleepless(InMemoryBot):
         return super().take(message) if next(iter(message)) == "type" else None
 
 
-def test_one_that_does_not_read_with_a_library() -> None:
-    assert failures(Sleepless())[0] == (Step.ENCODING, Hint.JSON_LIBRARY)
+async def test_one_that_does_not_read_with_a_library() -> None:
+    assert (await failures(Sleepless()))[0] == (Step.ENCODING, Hint.JSON_LIBRARY)
 
 
 class Spams(InMemoryBot):
@@ -459,13 +465,13 @@ class Spams(InMemoryBot):
         return answer
 
 
-def test_too_many_repeats_in_a_second_fail() -> None:
+async def test_too_many_repeats_in_a_second_fail() -> None:
     few = msgspec.structs.replace(LIMITS, unanswered=20)
     many = msgspec.structs.replace(LIMITS, unanswered=1_000_000)
-    checked, _ = check(Spams(), limits=many)
+    checked, _ = await check(Spams(), limits=many)
 
     assert checked.passed
-    assert failures(Spams(), limits=few)[0] == (Step.ENCODING, Hint.OUT_OF_TURN)
+    assert (await failures(Spams(), limits=few))[0] == (Step.ENCODING, Hint.OUT_OF_TURN)
 
 
 # ---- Closed with 1012, and lost memory
@@ -477,8 +483,8 @@ class EndsAtRestart(InMemoryBot):
             super().closed(code)
 
 
-def test_one_that_ends_when_the_arena_starts_again() -> None:
-    assert failures(EndsAtRestart()) == [(Step.LOST_SESSION, Hint.NOT_BACK)]
+async def test_one_that_ends_when_the_arena_starts_again() -> None:
+    assert await failures(EndsAtRestart()) == [(Step.LOST_SESSION, Hint.NOT_BACK)]
 
 
 class Remembers(InMemoryBot):
@@ -498,9 +504,9 @@ class Remembers(InMemoryBot):
         return super().take(message)
 
 
-def test_who_asks_for_the_past_is_told_it() -> None:
+async def test_who_asks_for_the_past_is_told_it() -> None:
     memory = Remembers()
-    checked, _ = check(memory)
+    checked, _ = await check(memory)
 
     assert checked.passed
     assert memory.past
@@ -513,11 +519,14 @@ class StumblesOverThePast(Remembers):
         return None if self.past else super().ready(match)
 
 
-def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
-    assert failures(StumblesOverThePast())[0] == (Step.LOST_CONNECTION, Hint.FORGETS)
+async def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
+    assert (await failures(StumblesOverThePast()))[0] == (
+        Step.LOST_CONNECTION,
+        Hint.FORGETS,
+    )
 
 
-def test_ids_of_matches_are_those_of_an_arena() -> None:
+async def test_ids_of_matches_are_those_of_an_arena() -> None:
     ids: set[str] = set()
 
     class Notes(InMemoryBot):
@@ -526,13 +535,13 @@ def test_ids_of_matches_are_those_of_an_arena() -> None:
                 ids.add(message["match"])
             return super().take(message)
 
-    check(Notes(batch=True, tables=2))
+    await check(Notes(batch=True, tables=2))
 
     assert all(re.fullmatch(r"[0-9a-f]{8}-\d+\.\d", one) for one in ids), ids
     assert len({one.split("-")[0] for one in ids}) == 1
 
 
-def test_it_gets_as_many_tables_as_it_says() -> None:
+async def test_it_gets_as_many_tables_as_it_says() -> None:
     open_now: set[str] = set()
     most = [0]
 
@@ -545,7 +554,7 @@ def test_it_gets_as_many_tables_as_it_says() -> None:
             most[0] = max(most[0], len(open_now))
             return super().take(message)
 
-    checked, told = check(Counts(tables=500))
+    checked, told = await check(Counts(tables=500))
 
     assert checked.passed
     assert most == [64]
@@ -578,23 +587,23 @@ class Stranger(InMemoryBot):
         """It has gone."""
 
 
-def test_strangers_do_no_harm_to_a_good_bot() -> None:
-    checked, told = check(Visited())
+async def test_strangers_do_no_harm_to_a_good_bot() -> None:
+    checked, told = await check(Visited())
 
     assert checked.passed, [one for one in told if one.status is Status.FAILED]
 
 
-def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
+async def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:
     class Renamed(InMemoryBot):
         def hello(self) -> Message:
             said = super().hello()
             return {**said, "name": "other"} if "resume" in said else said
 
-    assert (Step.LOST_CONNECTION, Hint.SAME_NAME) in failures(Renamed())
+    assert (Step.LOST_CONNECTION, Hint.SAME_NAME) in await failures(Renamed())
 
 
-def test_a_game_that_it_does_not_offer_is_named() -> None:
-    _, told = check(InMemoryBot(), games=("blackjack",))
+async def test_a_game_that_it_does_not_offer_is_named() -> None:
+    _, told = await check(InMemoryBot(), games=("blackjack",))
 
     assert "blackjack" in str(of(told, Step.HELLO).expected)
     assert of(told, Step.HELLO).came == "it offers ace_king_queen"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -29,7 +30,7 @@ from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
 from tests.arena.referee.test_timers import FakeLoop, timers
 from tests.support.fake_bots import FakeArena, FakeBot
-from tests.support.fake_host import run, turns
+from tests.support.fake_host import turns
 
 LIMITS = Limits(decision_ms=1_000, bank_ms=3_000, hard_ms=5_000, start_ms=2_000)
 NEAR = "10.0.0.1"
@@ -180,53 +181,56 @@ def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
     )
 
 
-def scene(test: Callable[[Stand], Awaitable[None]], **options: Any) -> None:
-    async def scenario() -> None:
-        stand = Stand(**options)
-        await test(stand)
-        stand.people.close()
+@asynccontextmanager
+async def opened(**options: Any) -> AsyncIterator[Stand]:
+    stand = Stand(**options)
+    yield stand
+    stand.people.close()
 
-    run(scenario)
+
+@pytest.fixture
+async def stand() -> AsyncIterator[Stand]:
+    async with opened() as stand:
+        yield stand
 
 
 # --- to sit down ---
 
 
-def test_a_person_plays_a_connected_bot_and_the_record_is_kept() -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        seat = stand.sits("akq", "bob", settings={"hands": 4})
-        assert seat.name == "Pat"
-        assert not stand.people.tables
+async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(
+    stand: Stand,
+) -> None:
+    stand.comes("bob")
+    seat = stand.sits("akq", "bob", settings={"hands": 4})
+    assert seat.name == "Pat"
+    assert not stand.people.tables
 
-        stand.arrives(seat)
-        [table] = stand.people.tables
-        assert [chair.player.name for chair in table.chairs] == ["Pat", "bob"]
-        assert [chair.limits.hard_ms for chair in table.chairs] == [3_600_000, 5_000]
-        assert table.limits == LIMITS
-        stand.plays("Pat", "bob")
+    stand.arrives(seat)
+    [table] = stand.people.tables
+    assert [chair.player.name for chair in table.chairs] == ["Pat", "bob"]
+    assert [chair.limits.hard_ms for chair in table.chairs] == [3_600_000, 5_000]
+    assert table.limits == LIMITS
+    stand.plays("Pat", "bob")
 
-        record = stand.record
-        assert (record.match, record.players) == (table.id, ("Pat", "bob"))
-        assert record.record.settings == {"hands": 4}
-        assert replay(record.record).record == record.record
-        assert record.verdict is None
-        assert msgspec.json.decode(msgspec.json.encode(record), type=SatDown)
-        assert stand.people.tables == ()
-        await turns()
-        assert stand.dismissed == ["Pat: the match is over"]
-        assert stand.people.aside == set()
-        assert stand.freed_names == [("Pat", "bob")]
-
-    scene(test)
+    record = stand.record
+    assert (record.match, record.players) == (table.id, ("Pat", "bob"))
+    assert record.record.settings == {"hands": 4}
+    assert replay(record.record).record == record.record
+    assert record.verdict is None
+    assert msgspec.json.decode(msgspec.json.encode(record), type=SatDown)
+    assert stand.people.tables == ()
+    await turns()
+    assert stand.dismissed == ["Pat: the match is over"]
+    assert stand.people.aside == set()
+    assert stand.freed_names == [("Pat", "bob")]
 
 
-def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
+async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(house_bots, "_IDLE_S", 0)
 
-    async def test(stand: Stand) -> None:
+    async with opened() as stand:
         one = stand.sits("akq", "house:random")
         other = stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
@@ -246,15 +250,13 @@ def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
         await turns()
         assert len(stand.called) == 2
 
-    scene(test)
 
-
-def test_a_house_bot_that_is_wanted_again_in_time_stays(
+async def test_a_house_bot_that_is_wanted_again_in_time_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.web.play.house_bots._IDLE_S", 0.0)
 
-    async def test(stand: Stand) -> None:
+    async with opened() as stand:
         stand.sits("akq", "house:random")
         await turns()
         stand.people.stand(stand.eye)
@@ -263,46 +265,39 @@ def test_a_house_bot_that_is_wanted_again_in_time_stays(
         assert stand.crew == {"house:random"}
         assert len(stand.called) == 1
 
-    scene(test)
+
+async def test_one_house_bot_takes_several_chairs_of_a_table(stand: Stand) -> None:
+    against = ("house:random",) * 3
+    seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
+    stand.arrives(seat)
+    assert not stand.people.tables, "the house bot is on its way"
+    await turns()
+    [table] = stand.people.tables
+    names = [chair.player.name for chair in table.chairs]
+    assert names == ["Pat", *against]
+    assert len(stand.called) == 1
 
 
-def test_one_house_bot_takes_several_chairs_of_a_table() -> None:
-    async def test(stand: Stand) -> None:
-        against = ("house:random",) * 3
-        seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
-        stand.arrives(seat)
-        assert not stand.people.tables, "the house bot is on its way"
-        await turns()
-        [table] = stand.people.tables
-        names = [chair.player.name for chair in table.chairs]
-        assert names == ["Pat", *against]
-        assert len(stand.called) == 1
-
-    scene(test)
+async def test_the_same_house_bot_in_another_game_has_another_name(
+    stand: Stand,
+) -> None:
+    stand.sits("akq", "house:random")
+    stand.sits("gin", "house:random", name="Sue", eye=Eye())
+    await turns()
+    names = [name for _, name, _, _ in stand.called]
+    assert names == ["house:random", "house:random (gin)"]
 
 
-def test_the_same_house_bot_in_another_game_has_another_name() -> None:
-    async def test(stand: Stand) -> None:
-        stand.sits("akq", "house:random")
-        stand.sits("gin", "house:random", name="Sue", eye=Eye())
-        await turns()
-        names = [name for _, name, _, _ in stand.called]
-        assert names == ["house:random", "house:random (gin)"]
-
-    scene(test)
-
-
-def test_against_the_dealer_a_person_sits_alone_and_matches_are_short() -> None:
-    async def test(stand: Stand) -> None:
-        stand.arrives(stand.sits("blackjack"))
-        [table] = stand.people.tables
-        assert msgspec.to_builtins(table.settings) == {
-            "bankroll": 100,
-            "hands": 20,
-            "shuffle": "uniform",
-        }
-
-    scene(test)
+async def test_against_the_dealer_a_person_sits_alone_and_matches_are_short(
+    stand: Stand,
+) -> None:
+    stand.arrives(stand.sits("blackjack"))
+    [table] = stand.people.tables
+    assert msgspec.to_builtins(table.settings) == {
+        "bankroll": 100,
+        "hands": 20,
+        "shuffle": "uniform",
+    }
 
 
 @pytest.mark.parametrize(
@@ -319,33 +314,31 @@ def test_against_the_dealer_a_person_sits_alone_and_matches_are_short() -> None:
         (("high_low", "free", "free", "free"), "has 3 free tables and"),
     ],
 )
-def test_who_cannot_be_played_against(words: tuple[str, ...], said: str) -> None:
-    async def test(stand: Stand) -> None:
-        for name in ("gone", "busy", "needed", "free"):
-            stand.comes(name, tables=2 if name == "free" else 1)
-        stand.bots["gone"].goes()
-        stand.house.open(stand.bots["busy"], stand.bots["free"])
-        stand.competitions.append(competition("needed"))
+async def test_who_cannot_be_played_against(
+    stand: Stand, words: tuple[str, ...], said: str
+) -> None:
+    for name in ("gone", "busy", "needed", "free"):
+        stand.comes(name, tables=2 if name == "free" else 1)
+    stand.bots["gone"].goes()
+    stand.house.open(stand.bots["busy"], stand.bots["free"])
+    stand.competitions.append(competition("needed"))
 
-        assert said in stand.refuses(*words)
-
-    scene(test)
+    assert said in stand.refuses(*words)
 
 
-def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred() -> None:
-    async def test(stand: Stand) -> None:
-        for name in ("ann", "bob"):
-            stand.comes(name)
-        stand.competitions.append(competition(form=Form.LADDER, barred=("bob",)))
-        offered = [
-            name
-            for name, player in stand.players.items()
-            if stand.people.is_offered(player, "gin_rummy")
-        ]
+async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred(
+    stand: Stand,
+) -> None:
+    for name in ("ann", "bob"):
+        stand.comes(name)
+    stand.competitions.append(competition(form=Form.LADDER, barred=("bob",)))
+    offered = [
+        name
+        for name, player in stand.players.items()
+        if stand.people.is_offered(player, "gin_rummy")
+    ]
 
-        assert offered == ["bob"]
-
-    scene(test)
+    assert offered == ["bob"]
 
 
 @pytest.mark.parametrize(
@@ -361,60 +354,49 @@ def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred() -> 
         ({"hands": [1]}, "hands"),
     ],
 )
-def test_settings_that_are_none_or_too_long(
-    settings: dict[str, Any], said: str
+async def test_settings_that_are_none_or_too_long(
+    stand: Stand, settings: dict[str, Any], said: str
 ) -> None:
-    async def test(stand: Stand) -> None:
-        assert said in stand.refuses("akq", "house:random", settings=settings)
-
-    scene(test)
+    assert said in stand.refuses("akq", "house:random", settings=settings)
 
 
 # --- names and tokens ---
 
 
 @pytest.mark.parametrize("name", ["bob", "launched", "Pat", "BOB", "Ｌaunched"])
-def test_a_person_whose_name_somebody_has_gets_a_number(name: str) -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        stand.crew.add("launched")
-        stand.sits("akq", "house:random")
+async def test_a_person_whose_name_somebody_has_gets_a_number(
+    stand: Stand, name: str
+) -> None:
+    stand.comes("bob")
+    stand.crew.add("launched")
+    stand.sits("akq", "house:random")
 
-        for number in (2, 3):
-            seat = stand.sits("tcp", name=name, eye=Eye())
-            assert seat.name == f"{name} {number}"
-
-    scene(test)
-
-
-def test_a_number_is_not_given_twice_and_fits_the_longest_name() -> None:
-    async def test(stand: Stand) -> None:
-        stand.sits("tcp", name="guest  2", eye=Eye())
-        names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
-        assert names == ["Guest", "Guest 3", "Guest 4"]
-
-        long = "x" * 64
-        names = [stand.sits("tcp", name=long, eye=Eye()).name for _ in range(2)]
-        assert names == [long, "x" * 62 + " 2"]
-
-    scene(test)
+    for number in (2, 3):
+        seat = stand.sits("tcp", name=name, eye=Eye())
+        assert seat.name == f"{name} {number}"
 
 
-def test_a_person_does_not_take_a_name_that_is_kept() -> None:
-    async def test(stand: Stand) -> None:
-        stand.gateway.admission.expect("kept", "a secret")
-        for name in ("kept", "KEPT"):
-            assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
+async def test_a_number_is_not_given_twice_and_fits_the_longest_name(
+    stand: Stand,
+) -> None:
+    stand.sits("tcp", name="guest  2", eye=Eye())
+    names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
+    assert names == ["Guest", "Guest 3", "Guest 4"]
 
-    scene(test)
+    long = "x" * 64
+    names = [stand.sits("tcp", name=long, eye=Eye()).name for _ in range(2)]
+    assert names == [long, "x" * 62 + " 2"]
 
 
-def test_a_person_does_not_pass_for_a_house_bot() -> None:
-    async def test(stand: Stand) -> None:
-        for name in ("house:random", "house:anything", "House：x"):
-            assert "no house bot" in stand.refuses("tcp", name=name)
+async def test_a_person_does_not_take_a_name_that_is_kept(stand: Stand) -> None:
+    stand.gateway.admission.expect("kept", "a secret")
+    for name in ("kept", "KEPT"):
+        assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
 
-    scene(test)
+
+async def test_a_person_does_not_pass_for_a_house_bot(stand: Stand) -> None:
+    for name in ("house:random", "house:anything", "House：x"):
+        assert "no house bot" in stand.refuses("tcp", name=name)
 
 
 ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
@@ -430,58 +412,52 @@ ROSTER = Access(names=frozenset({"ann"}), players={hashed("a"): "ann"})
         ("ANN", "ann/person"),
     ],
 )
-def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
+async def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
     said: str, called: str
 ) -> None:
-    async def test(stand: Stand) -> None:
+    async with opened(access=ROSTER) as stand:
         assert stand.sits("tcp", name=said, viewer=ANN).name == called
-
-    scene(test, access=ROSTER)
 
 
 @pytest.mark.parametrize("name", ["ann", "ann/me"])
-def test_nobody_else_takes_a_name_of_the_roster(name: str) -> None:
-    async def test(stand: Stand) -> None:
+async def test_nobody_else_takes_a_name_of_the_roster(name: str) -> None:
+    async with opened(access=ROSTER) as stand:
         for viewer in (PUBLIC, Viewer(Kind.INSTRUCTOR)):
             assert "expected a token" in stand.refuses("tcp", name=name, viewer=viewer)
         long = "x" * 62
         assert "a shorter name" in stand.refuses("tcp", name=long, viewer=ANN)
         assert "a shorter name" in stand.refuses("tcp", name="ann/", viewer=ANN)
 
-    scene(test, access=ROSTER)
 
-
-def test_where_tokens_are_needed_people_need_one() -> None:
-    async def test(stand: Stand) -> None:
+async def test_where_tokens_are_needed_people_need_one() -> None:
+    async with opened(access=ROSTER, requires_token=True) as stand:
         assert "expected a token" in stand.refuses("tcp")
         assert stand.sits("tcp", viewer=ANN).name == "ann/Pat"
         instructor = Viewer(Kind.INSTRUCTOR)
         assert stand.sits("tcp", viewer=instructor, eye=Eye()).name == "Pat"
 
-    scene(test, access=ROSTER, requires_token=True)
-
 
 # --- how many ---
 
 
-def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them() -> None:
-    async def test(stand: Stand) -> None:
-        for _ in range(64):
-            assert stand.sits("tcp", name="Guest", eye=Eye()).name.startswith("Guest")
-        said = stand.refuses("tcp")
-        assert said == "expected at most 64 tables for people from one address; come back later"  # fmt: skip
+async def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them(
+    stand: Stand,
+) -> None:
+    for _ in range(64):
+        assert stand.sits("tcp", name="Guest", eye=Eye()).name.startswith("Guest")
+    said = stand.refuses("tcp")
+    assert said == "expected at most 64 tables for people from one address; come back later"  # fmt: skip
 
-        for n in range(192):
-            stand.sits("tcp", name="Guest", eye=Eye(), address=f"10.0.1.{n // 64}")
-        said = stand.refuses("tcp", address="10.0.2.1")
-        assert said == "expected at most 256 tables for people; come back later"
-
-    scene(test)
+    for n in range(192):
+        stand.sits("tcp", name="Guest", eye=Eye(), address=f"10.0.1.{n // 64}")
+    said = stand.refuses("tcp", address="10.0.2.1")
+    assert said == "expected at most 256 tables for people; come back later"
 
 
 @pytest.mark.parametrize("viewer", [PUBLIC, ANN, Viewer(Kind.INSTRUCTOR, "Eva")])
-def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
-    async def test(stand: Stand) -> None:
+async def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
+    async with opened(access=ROSTER) as stand:
+
         def eye() -> Eye:  # a login is the same wherever it comes from
             return Eye("one browser" if viewer is PUBLIC else "")
 
@@ -492,67 +468,59 @@ def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
 
         stand.sits("tcp", eye=Eye(), viewer=PUBLIC, name="another")
 
-    scene(test, access=ROSTER)
+
+async def test_when_people_have_used_up_their_share_newcomers_are_told_so(
+    stand: Stand,
+) -> None:
+    person = stand.arrives(stand.sits("tcp"))
+    share = person.player.share
+    assert share is not None
+    share.spend(asyncio.get_running_loop().time(), 1.0)
+
+    said = stand.refuses("tcp", eye=Eye(), address="10.0.2.1")
+    assert said == "people who play take all the time that the arena has for them; try again in a moment"  # fmt: skip
 
 
-def test_when_people_have_used_up_their_share_newcomers_are_told_so() -> None:
-    async def test(stand: Stand) -> None:
-        person = stand.arrives(stand.sits("tcp"))
-        share = person.player.share
-        assert share is not None
-        share.spend(asyncio.get_running_loop().time(), 1.0)
+async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not(
+    stand: Stand,
+) -> None:
+    bob = stand.comes("bob")
+    pat = stand.arrives(stand.sits("akq", "house:random"))
+    sue = stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+    await turns()
+    house = stand.players["house:random"]
 
-        said = stand.refuses("tcp", eye=Eye(), address="10.0.2.1")
-        assert said == "people who play take all the time that the arena has for them; try again in a moment"  # fmt: skip
-
-    scene(test)
-
-
-def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not() -> None:
-    async def test(stand: Stand) -> None:
-        bob = stand.comes("bob")
-        pat = stand.arrives(stand.sits("akq", "house:random"))
-        sue = stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
-        await turns()
-        house = stand.players["house:random"]
-
-        assert bob.player.share is None
-        assert house.share is not None
-        shares = {id(one.share) for one in (pat.player, sue.player, house)}
-        assert len(shares) == 3, "each of them its own part"
-        now = asyncio.get_running_loop().time()
-        assert pat.player.share is not None
-        pat.player.share.spend(now, 1.0)
-        assert house.share.is_spent(now), "all of it within that of all people"
-
-    scene(test)
+    assert bob.player.share is None
+    assert house.share is not None
+    shares = {id(one.share) for one in (pat.player, sue.player, house)}
+    assert len(shares) == 3, "each of them its own part"
+    now = asyncio.get_running_loop().time()
+    assert pat.player.share is not None
+    pat.player.share.spend(now, 1.0)
+    assert house.share.is_spent(now), "all of it within that of all people"
 
 
-def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once() -> None:
-    async def test(stand: Stand) -> None:
-        stand.people._servants.tables = 4
-        stand.sits("high_low", *("house:random",) * 3, eye=Eye())
-        said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
-        assert "house:random plays at all of its 4; choose another" in said
-
-    scene(test)
-
-
-def test_nobody_has_two_chairs() -> None:
-    async def test(stand: Stand) -> None:
-        stand.sits("tcp")
-        assert "to stand up first" in stand.refuses("tcp", name="Pat again")
-        stand.people.stand(stand.eye)
-        await turns()
-        stand.sits("tcp", name="Pat")
-
-    scene(test)
+async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(
+    stand: Stand,
+) -> None:
+    stand.people._servants.tables = 4
+    stand.sits("high_low", *("house:random",) * 3, eye=Eye())
+    said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
+    assert "house:random plays at all of its 4; choose another" in said
 
 
-def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nobody_has_two_chairs(stand: Stand) -> None:
+    stand.sits("tcp")
+    assert "to stand up first" in stand.refuses("tcp", name="Pat again")
+    stand.people.stand(stand.eye)
+    await turns()
+    stand.sits("tcp", name="Pat")
+
+
+async def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arena.web.play.recent._MOST", 3)
 
-    async def test(stand: Stand) -> None:
+    async with opened() as stand:
         for n in range(5):
             seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
             stand.arrives(seat)
@@ -565,48 +533,40 @@ def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         stand.plays("Pat")
         assert stand.record.players == ("Pat",), "the latest whatever its length"
 
-    scene(test)
 
-
-def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
-    monkeypatch: pytest.MonkeyPatch,
+async def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def test(stand: Stand) -> None:
-        for n in range(6):
-            seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
-            stand.arrives(seat)
-            stand.plays(seat.name)
-            if n == 0:
-                answers = len(stand.record.record.answers)
-                monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 2 * answers)
-        kept = [one.players[0] for one in stand.people._kept]
-        assert kept == ["p4", "p5"]
-
-    scene(test)
+    for n in range(6):
+        seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
+        stand.arrives(seat)
+        stand.plays(seat.name)
+        if n == 0:
+            answers = len(stand.record.record.answers)
+            monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 2 * answers)
+    kept = [one.players[0] for one in stand.people._kept]
+    assert kept == ["p4", "p5"]
 
 
 # --- who does not come, and who goes ---
 
 
-def test_the_chair_is_for_who_has_its_token() -> None:
-    async def test(stand: Stand) -> None:
-        seat = stand.sits("tcp")
-        stand.comes(seat.name, token="of a bot that was here before")
-        assert stand.people.tables == ()
+async def test_the_chair_is_for_who_has_its_token(stand: Stand) -> None:
+    seat = stand.sits("tcp")
+    stand.comes(seat.name, token="of a bot that was here before")
+    assert stand.people.tables == ()
 
-        stand.players[seat.name].token = seat.token
-        stand.people.changed()
-        assert len(stand.people.tables) == 1
-
-    scene(test)
+    stand.players[seat.name].token = seat.token
+    stand.people.changed()
+    assert len(stand.people.tables) == 1
 
 
-def test_who_does_not_come_within_a_minute_has_no_chair(
+async def test_who_does_not_come_within_a_minute_has_no_chair(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.web.play.tables._WAIT_S", 0)
 
-    async def test(stand: Stand) -> None:
+    async with opened() as stand:
         seat = stand.sits("tcp")
         while not stand.eye.told:
             await asyncio.sleep(0)
@@ -617,234 +577,201 @@ def test_who_does_not_come_within_a_minute_has_no_chair(
         with pytest.raises(KeyError):
             stand.gateway.admission._expected[hashed(seat.token)]
 
-    scene(test)
+
+async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(stand: Stand) -> None:
+    stand.fails = ArenaError("no memory")
+    person = stand.arrives(stand.sits("akq", "house:random"))
+    await turns()
+    assert stand.eye.told[-1]["text"] == "house:random cannot be started: no memory"
+    assert stand.dismissed[-1].startswith("Pat: house:random cannot be started")
+    assert person.player.name not in stand.players
+
+    stand.fails, stand.comes_at_once = None, False
+    stand.arrives(stand.sits("akq", "house:random"))
+    await turns()
+    stand.ends("house:random")
+    assert stand.eye.told[-1]["text"] == "house:random has left"
+
+    await turns()
+    stand.comes_at_once = True
+    stand.arrives(stand.sits("akq", "house:random"))
+    await turns()
+    assert len(stand.people.tables) == 1, "it is started once more"
 
 
-def test_a_house_bot_that_cannot_be_started_or_ends_is_told() -> None:
-    async def test(stand: Stand) -> None:
-        stand.fails = ArenaError("no memory")
-        person = stand.arrives(stand.sits("akq", "house:random"))
-        await turns()
-        assert stand.eye.told[-1]["text"] == "house:random cannot be started: no memory"
-        assert stand.dismissed[-1].startswith("Pat: house:random cannot be started")
-        assert person.player.name not in stand.players
-
-        stand.fails, stand.comes_at_once = None, False
-        stand.arrives(stand.sits("akq", "house:random"))
-        await turns()
-        stand.ends("house:random")
-        assert stand.eye.told[-1]["text"] == "house:random has left"
-
-        await turns()
-        stand.comes_at_once = True
-        stand.arrives(stand.sits("akq", "house:random"))
-        await turns()
-        assert len(stand.people.tables) == 1, "it is started once more"
-
-    scene(test)
+async def test_an_opponent_that_leaves_before_the_match_is_told(stand: Stand) -> None:
+    stand.comes("bob")
+    stand.comes("eve")
+    seat = stand.sits("akq", "bob")
+    stand.ends("bob")
+    assert stand.eye.told == [], "perhaps the person does not come either"
+    stand.arrives(seat)
+    assert stand.eye.told[-1]["text"] == "bob has left"
 
 
-def test_an_opponent_that_leaves_before_the_match_is_told() -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        stand.comes("eve")
-        seat = stand.sits("akq", "bob")
-        stand.ends("bob")
-        assert stand.eye.told == [], "perhaps the person does not come either"
-        stand.arrives(seat)
-        assert stand.eye.told[-1]["text"] == "bob has left"
-
-    scene(test)
+async def test_a_person_who_plays_another_game_is_sent_away(stand: Stand) -> None:
+    seat = stand.sits("tcp")
+    bot = stand.house.bot(seat.name)
+    bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
+    stand.players.add(bot.player)
+    stand.people.changed()
+    await turns()
+    assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
 
 
-def test_a_person_who_plays_another_game_is_sent_away() -> None:
-    async def test(stand: Stand) -> None:
-        seat = stand.sits("tcp")
-        bot = stand.house.bot(seat.name)
-        bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
-        stand.players.add(bot.player)
-        stand.people.changed()
-        await turns()
-        assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
-
-    scene(test)
-
-
-def test_who_stands_up_has_lost_and_nobody_is_told() -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        stand.arrives(stand.sits("akq", "bob"))
-        stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
-        stand.people.stand(stand.eye)
-        ended = stand.record.record.termination
-        assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
-        assert ended.text == "stood up in the middle of the match"
-        assert stand.eye.told == []
-        await turns()
-        assert "bob" in stand.players
-        assert stand.people.aside == set()
-        stand.people.stand(stand.eye)  # there is nothing to give up any more
-
-    scene(test)
+async def test_who_stands_up_has_lost_and_nobody_is_told(stand: Stand) -> None:
+    stand.comes("bob")
+    stand.arrives(stand.sits("akq", "bob"))
+    stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
+    stand.people.stand(stand.eye)
+    ended = stand.record.record.termination
+    assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
+    assert ended.text == "stood up in the middle of the match"
+    assert stand.eye.told == []
+    await turns()
+    assert "bob" in stand.players
+    assert stand.people.aside == set()
+    stand.people.stand(stand.eye)  # there is nothing to give up any more
 
 
-def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays_on() -> (
-    None
-):
-    async def test(stand: Stand) -> None:
-        stand.sits("tcp")
-        stand.people.left(stand.eye)
-        await turns()
-        assert (stand.people.aside, stand.eye.told) == (set(), [])
+async def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays_on(
+    stand: Stand,
+) -> None:
+    stand.sits("tcp")
+    stand.people.left(stand.eye)
+    await turns()
+    assert (stand.people.aside, stand.eye.told) == (set(), [])
 
-        stand.arrives(stand.sits("tcp", settings={"rounds": 2}))
-        stand.people.left(stand.eye)
-        stand.plays("Pat")
-        assert stand.record.record.termination.kind is Ending.COMPLETED
-
-    scene(test)
+    stand.arrives(stand.sits("tcp", settings={"rounds": 2}))
+    stand.people.left(stand.eye)
+    stand.plays("Pat")
+    assert stand.record.record.termination.kind is Ending.COMPLETED
 
 
-def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute() -> None:
-    async def test(stand: Stand) -> None:
-        loop = FakeLoop()
-        stand.gateway.timers = timers(loop)
-        stand.comes("bob")
-        person = stand.arrives(stand.sits("akq", "bob"))
-        stand.house.sit(person, stand.bots["bob"])
-        stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+async def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute(
+    stand: Stand,
+) -> None:
+    loop = FakeLoop()
+    stand.gateway.timers = timers(loop)
+    stand.comes("bob")
+    person = stand.arrives(stand.sits("akq", "bob"))
+    stand.house.sit(person, stand.bots["bob"])
+    stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
+    stand.people.left(stand.eye)
+    stand.people.unseen(stand.eye.browser)
+
+    loop.runs(59)
+    assert not list(stand.people._kept)
+    loop.runs(2)
+    ended = stand.record.record.termination
+    assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
+    assert ended.text == "nobody has looked at the table for 60 s"
+    [table] = stand.people.tables
+    assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
+
+
+async def test_a_page_that_is_loaded_again_keeps_its_table(stand: Stand) -> None:
+    loop = FakeLoop()
+    stand.gateway.timers = timers(loop)
+    stand.arrives(stand.sits("tcp"))
+    for _ in range(3):
         stand.people.left(stand.eye)
         stand.people.unseen(stand.eye.browser)
-
         loop.runs(59)
-        assert not list(stand.people._kept)
-        loop.runs(2)
-        ended = stand.record.record.termination
-        assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
-        assert ended.text == "nobody has looked at the table for 60 s"
-        [table] = stand.people.tables
-        assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
+        stand.people.seen(stand.eye.browser)
+    loop.runs(3600)
 
-    scene(test)
+    assert len(stand.people.tables) == 1
 
 
-def test_a_page_that_is_loaded_again_keeps_its_table() -> None:
-    async def test(stand: Stand) -> None:
-        loop = FakeLoop()
-        stand.gateway.timers = timers(loop)
-        stand.arrives(stand.sits("tcp"))
-        for _ in range(3):
-            stand.people.left(stand.eye)
-            stand.people.unseen(stand.eye.browser)
-            loop.runs(59)
-            stand.people.seen(stand.eye.browser)
-        loop.runs(3600)
+async def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_it(
+    stand: Stand,
+) -> None:
+    stand.comes("bob")
+    person = stand.arrives(stand.sits("akq", "bob"))
+    stand.house.sit(person, stand.bots["bob"])
+    person.goes()
+    gone = _left("left")
+    stand.conduct.offence(stand.players["bob"], gone)
+    await turns()
+    assert stand.dismissed == []
+    assert stand.people.is_aside("Pat")
 
-        assert len(stand.people.tables) == 1
-
-    scene(test)
-
-
-def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_it() -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        person = stand.arrives(stand.sits("akq", "bob"))
-        stand.house.sit(person, stand.bots["bob"])
-        person.goes()
-        gone = _left("left")
-        stand.conduct.offence(stand.players["bob"], gone)
-        await turns()
-        assert stand.dismissed == []
-        assert stand.people.is_aside("Pat")
-
-        person.comes_back()
-        stand.people.changed()
-        await turns()
-        assert stand.dismissed == ["Pat: the match is over"]
-        assert not stand.people.is_aside("Pat")
-
-    scene(test)
+    person.comes_back()
+    stand.people.changed()
+    await turns()
+    assert stand.dismissed == ["Pat: the match is over"]
+    assert not stand.people.is_aside("Pat")
 
 
-def test_the_same_person_plays_again_though_its_last_connection_is_lost() -> None:
-    async def test(stand: Stand) -> None:
-        person = stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
-        person.goes()
-        stand.conduct.void(stand.people.tables[0], "for the test")
-        await turns()
-        assert stand.people.is_aside("Pat")
+async def test_the_same_person_plays_again_though_its_last_connection_is_lost(
+    stand: Stand,
+) -> None:
+    person = stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
+    person.goes()
+    stand.conduct.void(stand.people.tables[0], "for the test")
+    await turns()
+    assert stand.people.is_aside("Pat")
 
-        stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
-        stand.plays("Pat")
-        assert len(stand.people._kept) == 2
-
-    scene(test)
+    stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
+    stand.plays("Pat")
+    assert len(stand.people._kept) == 2
 
 
 # --- offences, and competitions ---
 
 
-def test_an_offence_ends_its_match_and_that_is_all() -> None:
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        stand.arrives(stand.sits("akq", "bob"))
-        stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
-        [ask] = stand.bots["Pat"].asks()
-        stand.house.answer(stand.bots["Pat"], ask, "bet")
-        [ask] = stand.bots["bob"].asks()
-        stand.house.answer(stand.bots["bob"], ask, "all in")
-        record = stand.record
-        assert record.verdict is not None
-        assert (record.verdict.bot, record.verdict.kind) == ("bob", Ending.ILLEGAL)
-        await turns()
-        stand.arrives(stand.sits("akq", "bob"))
-        assert len(stand.people.tables) == 1, "it can be played against again"
-
-    scene(test)
+async def test_an_offence_ends_its_match_and_that_is_all(stand: Stand) -> None:
+    stand.comes("bob")
+    stand.arrives(stand.sits("akq", "bob"))
+    stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
+    [ask] = stand.bots["Pat"].asks()
+    stand.house.answer(stand.bots["Pat"], ask, "bet")
+    [ask] = stand.bots["bob"].asks()
+    stand.house.answer(stand.bots["bob"], ask, "all in")
+    record = stand.record
+    assert record.verdict is not None
+    assert (record.verdict.bot, record.verdict.kind) == ("bob", Ending.ILLEGAL)
+    await turns()
+    stand.arrives(stand.sits("akq", "bob"))
+    assert len(stand.people.tables) == 1, "it can be played against again"
 
 
-def test_a_competition_that_needs_a_bot_gets_it_at_once() -> None:
-    async def test(stand: Stand) -> None:
-        for name in ("ann", "bob"):
-            stand.comes(name)
-        stand.arrives(stand.sits("akq", "bob"))
-        stand.sits("akq", "ann", name="Sue", eye=(eye := Eye()))
-        stand.arrives(stand.sits("tcp", name="Tim", eye=Eye()))
-        stand.people.needed(competition("ann", "bob"))
+async def test_a_competition_that_needs_a_bot_gets_it_at_once(stand: Stand) -> None:
+    for name in ("ann", "bob"):
+        stand.comes(name)
+    stand.arrives(stand.sits("akq", "bob"))
+    stand.sits("akq", "ann", name="Sue", eye=(eye := Eye()))
+    stand.arrives(stand.sits("tcp", name="Tim", eye=Eye()))
+    stand.people.needed(competition("ann", "bob"))
 
-        ended = stand.record.record.termination
-        assert (ended.kind, ended.seat) == (Ending.VOID, None)
-        assert ended.text == "bob has to play in a competition"
-        assert stand.players["bob"].chairs == {}
-        assert eye.told[-1]["text"] == "ann has to play in a competition"
-        await turns()
-        assert [one.chairs[0].player.name for one in stand.people.tables] == ["Tim"]
-
-    scene(test)
+    ended = stand.record.record.termination
+    assert (ended.kind, ended.seat) == (Ending.VOID, None)
+    assert ended.text == "bob has to play in a competition"
+    assert stand.players["bob"].chairs == {}
+    assert eye.told[-1]["text"] == "ann has to play in a competition"
+    await turns()
+    assert [one.chairs[0].player.name for one in stand.people.tables] == ["Tim"]
 
 
-def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots() -> (
-    None
-):
-    async def test(stand: Stand) -> None:
-        stand.comes("bob")
-        stand.arrives(stand.sits("akq", "bob"))
-        stand.arrives(stand.sits("akq", "house:random", name="Sue", eye=Eye()))
-        await turns()
-        stand.people.needed(competition(form=Form.LADDER))
+async def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots(
+    stand: Stand,
+) -> None:
+    stand.comes("bob")
+    stand.arrives(stand.sits("akq", "bob"))
+    stand.arrives(stand.sits("akq", "house:random", name="Sue", eye=Eye()))
+    await turns()
+    stand.people.needed(competition(form=Form.LADDER))
 
-        [table] = stand.people.tables
-        assert table.chairs[0].player.name == "Sue"
-
-    scene(test)
+    [table] = stand.people.tables
+    assert table.chairs[0].player.name == "Sue"
 
 
-def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits() -> None:
-    async def test(stand: Stand) -> None:
-        stand.arrives(stand.sits("tcp", name="zoe"))
-        stand.people.needed(competition("zoe"))
-        await turns()
-        assert stand.dismissed == ["zoe: zoe has to play in a competition"]
-        assert "zoe" not in stand.taken
-
-    scene(test)
+async def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits(
+    stand: Stand,
+) -> None:
+    stand.arrives(stand.sits("tcp", name="zoe"))
+    stand.people.needed(competition("zoe"))
+    await turns()
+    assert stand.dismissed == ["zoe: zoe has to play in a competition"]
+    assert "zoe" not in stand.taken
