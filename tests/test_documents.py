@@ -54,7 +54,8 @@ from protocol.messages import (
 )
 from protocol.session import Session
 from protocol.strategy import house_bots
-from tests.documents import (
+from tests.support.arena_process import free_port
+from tests.support.documents import (
     DOCUMENTS,
     PROTOCOL,
     ROOT,
@@ -65,7 +66,6 @@ from tests.documents import (
     without_blocks,
     words,
 )
-from tests.support.arena_process import free_port
 
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 SETS_UP = "python3 -m venv"  # such a line makes an environment of its own

@@ -12,7 +12,7 @@ from arena.games import GAMES
 from bots.strategy import BaseStrategy
 from protocol.games import VOCABULARIES
 from protocol.strategy import house_bots
-from tests.documents import DOCUMENTS, ROOT
+from tests.support.documents import DOCUMENTS, ROOT
 
 PATHS = re.findall(r"^\d+\. `([^`]+)`", DOCUMENTS["CONTRIBUTING.md"], re.MULTILINE)
 SECTIONS = {

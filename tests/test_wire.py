@@ -32,7 +32,7 @@ from protocol.messages import (
 )
 from protocol.strategy import house_bots
 from protocol.vocabulary import Range
-from tests.documents import (
+from tests.support.documents import (
     DOCUMENTS,
     PROTOCOL,
     blocks,

@@ -7,7 +7,7 @@ import pytest
 from protocol.errors import UsageError
 from protocol.games import VOCABULARIES
 from protocol.schema.frames import frames_block, transcript_block
-from tests.documents import PROTOCOL
+from tests.support.documents import PROTOCOL
 
 TRANSCRIPT = b"""{"transcript":1,"game":"blackjack"}
 {"bot":{"type":"hello"}}

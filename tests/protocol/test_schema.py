@@ -34,9 +34,9 @@ from protocol.schema.definitions import FROM_BOT, definitions, links
 from protocol.schema.docstrings import of_class, of_constants
 from protocol.schema.documents import FROM_ARENA, documents
 from protocol.schema.tables import PARTS, fill_in
-from tests.documents import PROTOCOL, ROOT
 from tests.protocol.test_codec import JSON_VALUES, damaged
 from tests.support import frame_validation
+from tests.support.documents import PROTOCOL, ROOT
 
 if TYPE_CHECKING:
     from jsonschema_rs import Validator

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents import DOCUMENTS
 from tests.support.arena_process import free_port
+from tests.support.documents import DOCUMENTS
 
 __all__ = ["SlowProxy", "nginx"]
 

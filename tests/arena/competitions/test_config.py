@@ -19,7 +19,7 @@ from arena.formats.timetable import parse
 from arena.games import GAMES
 from protocol.errors import UsageError
 from protocol.messages import Limits
-from tests.documents import DOCUMENTS
+from tests.support.documents import DOCUMENTS
 
 Read = Callable[[str], Config]
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from arena.authoring.conformance import HINTS, TITLES, Hint, Outcome, Status, Step
-from tests.documents import DOCUMENTS
+from tests.support.documents import DOCUMENTS
 
 
 def test_every_step_has_a_title() -> None:
