@@ -19,7 +19,7 @@ __all__ = [
     "words",
 ]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 _NOT_OURS = {"node_modules", "venv", "build", "dist"}
 
