@@ -45,7 +45,7 @@ _REMEMBERED = 8192  # matches: twice the most tables that a bot can have
 _TURN = 64  # lines: so often somebody else has a turn while the program floods
 
 
-class _Peek(msgspec.Struct, frozen=True, gc=False):
+class _MessageHead(msgspec.Struct, frozen=True, gc=False):
     """As much of a message as it takes to know what it is about."""
 
     type: str = ""
@@ -380,7 +380,7 @@ class Bridge:
                 await websocket.close(code, reason)
 
 
-_decode_peek = msgspec.json.Decoder(_Peek).decode
+_decode_peek = msgspec.json.Decoder(_MessageHead).decode
 _decode_parts = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -392,8 +392,8 @@ def _parts(frame: bytes) -> list[bytes]:
     return [frame]
 
 
-def _peek(part: bytes) -> _Peek:
+def _peek(part: bytes) -> _MessageHead:
     try:
         return _decode_peek(part)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return _Peek()
+        return _MessageHead()

@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from bots.frames import join, read_frame, write_message
 from bots.keeper import Keeper
 from bots.reach import Link, NotAdmitted, begins, check_address
-from bots.seat import Seat, StrategyFailed
+from bots.seat import StrategyFailed, StrategySeat
 from protocol.codec import Encoding
 from protocol.errors import one_line
 from protocol.messages import (
@@ -110,7 +110,7 @@ class Client:
         )
         self._link = Link(url, wait_s=wait_s, patience_s=patience_s, on_event=on_event)
         self._is_retold = self._is_practice = False
-        self._seats: dict[str, Seat] = {}
+        self._seats: dict[str, StrategySeat] = {}
         self._random = random.Random()
         self._outbox: list[bytes] = []
         self._filled = asyncio.Event()
@@ -262,7 +262,7 @@ class Client:
         """Take a chair; after a reconnect the invitation comes again."""
         seat = self._seats.get(invitation.match)
         if seat is None:
-            seat = self._seats[invitation.match] = Seat(
+            seat = self._seats[invitation.match] = StrategySeat(
                 invitation,
                 self._strategies[invitation.game],
                 seed=self._keeper.seed_of(invitation.match),
@@ -306,7 +306,7 @@ class Client:
         }
 
 
-def _brought_back(seat: Seat) -> str:
+def _brought_back(seat: StrategySeat) -> str:
     """One line for a strategy that was rebuilt and is asked something new."""
     strayed = f", {seat.strayed} answered otherwise this time" if seat.strayed else ""
     match = seat.match

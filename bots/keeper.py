@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable, Container
 from pathlib import Path
 
-from bots.session_file import Kept, SessionFile, SessionUnusable
+from bots.session_file import SavedSession, SessionFile, SessionUnusable
 
 __all__ = ["Keeper"]
 
@@ -39,7 +39,7 @@ class Keeper:
         self._seed = seed
         self._path = path
         self._on_event = on_event
-        self._kept = Kept(url=url, name=name)
+        self._kept = SavedSession(url=url, name=name)
         self._file: SessionFile | None = None
         self._is_new = False
         self._is_restored = False
@@ -101,7 +101,7 @@ class Keeper:
 
     def forget(self) -> None:
         """The arena has no such session: the next `welcome` begins another."""
-        self._kept = Kept(url=self._kept.url, name=self._kept.name)
+        self._kept = SavedSession(url=self._kept.url, name=self._kept.name)
         self._is_restored = False
 
     def save(self) -> None:

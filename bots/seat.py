@@ -18,7 +18,7 @@ from protocol.messages import Answer, Ask, Match, Past, Refused
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
-__all__ = ["Seat", "StrategyFailed"]
+__all__ = ["StrategyFailed", "StrategySeat"]
 
 
 class StrategyFailed(ArenaError):
@@ -40,7 +40,7 @@ def _failure(doing: str, error: BaseException) -> StrategyFailed:
     return StrategyFailed(f"the strategy raised at {doing}: {in_words(error)}")
 
 
-class Seat:
+class StrategySeat:
     """One match from this side of the table, with a strategy of its own.
 
     Args:

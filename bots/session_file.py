@@ -26,7 +26,7 @@ from protocol.errors import ArenaError, one_line
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["Kept", "SessionFile", "SessionUnusable", "default_place"]
+__all__ = ["SavedSession", "SessionFile", "SessionUnusable", "default_place"]
 
 Seed: TypeAlias = str | None
 
@@ -35,7 +35,7 @@ class SessionUnusable(ArenaError):
     """The session file cannot be read, written or locked, or is another's."""
 
 
-class Kept(
+class SavedSession(
     msgspec.Struct,
     kw_only=True,
     forbid_unknown_fields=True,
@@ -79,7 +79,7 @@ class SessionFile:
         except OSError as error:
             raise self._unusable("kept", error) from None
 
-    def read(self, url: str, name: str) -> Kept | None:
+    def read(self, url: str, name: str) -> SavedSession | None:
         """The session that this bot had at that address; None if there is none.
 
         Raises:
@@ -94,7 +94,7 @@ class SessionFile:
         if not data:
             return None  # made by `mktemp`, say
         try:
-            kept = msgspec.json.decode(data, type=Kept)
+            kept = msgspec.json.decode(data, type=SavedSession)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise SessionUnusable(
                 f"{self._shown} is no session of ours; delete it or choose another file"
@@ -106,7 +106,7 @@ class SessionFile:
             )
         return kept
 
-    def write(self, kept: Kept) -> None:
+    def write(self, kept: SavedSession) -> None:
         """Put a session in the place of the last one, at once and whole.
 
         It survives the process, which is all it has to: there is no waiting for the disk.

@@ -283,7 +283,7 @@ def copy_checkout(folder: Path) -> None:
 # ---- The frames
 
 
-class Recorded(NamedTuple):
+class DecodedBlock(NamedTuple):
     """The frames of a block, decoded: those that a bot sent and those that it got; None is where it lost its memory."""
 
     game: str
@@ -294,13 +294,13 @@ class Recorded(NamedTuple):
         return [message for message in self.said if isinstance(message, kind)]
 
 
-def recorded(name: str | None = None) -> list[Recorded]:
+def recorded(name: str | None = None) -> list[DecodedBlock]:
     """All blocks of frames that show a game, or the one of that name; each must parse to what it was encoded from."""
     found = []
     for block in blocks(PROTOCOL):
         tag, *rest = block.language.split()
         if tag == "frames" and rest[1:] == ([] if name is None else [name]):
-            talk = Recorded(rest[0], [])
+            talk = DecodedBlock(rest[0], [])
             for line in block.text.splitlines():
                 side, _, frame = line.partition(" ")
                 talk.said.append(heard(talk.game, side, frame.strip()))
@@ -321,13 +321,13 @@ def heard(game: str, side: str, frame: str) -> BotMessage | ArenaMessage | None:
     return message
 
 
-def all_recorded() -> dict[str, Recorded]:
+def all_recorded() -> dict[str, DecodedBlock]:
     """Every block of frames, by its game and name."""
     named = {name: talk for name in NAMED for talk in recorded(name)}
     return {talk.game: talk for talk in recorded()} | named
 
 
-def conversation(game: str) -> Recorded:
+def conversation(game: str) -> DecodedBlock:
     """The whole conversation on the page of a game."""
     [talk] = [talk for talk in recorded() if talk.game == game]
     return talk
@@ -383,7 +383,7 @@ def test_everything_is_said_when_it_may_be(name: str) -> None:
             assert bot_counts or isinstance(message, Ready), message
 
 
-def begun(talk: Recorded) -> Session:
+def begun(talk: DecodedBlock) -> Session:
     """A session as it stands where the frames begin."""
     session = Session()
     first = talk.said[0]
@@ -417,8 +417,8 @@ def test_a_conversation_of_every_game_is_whole(game: str) -> None:
 def test_who_has_lost_its_memory_hears_everything_again() -> None:
     [talk] = recorded("past")
     breach = talk.said.index(None)
-    before = Recorded(talk.game, talk.said[:breach])
-    after = Recorded(talk.game, talk.said[breach + 1 :])
+    before = DecodedBlock(talk.game, talk.said[:breach])
+    after = DecodedBlock(talk.game, talk.said[breach + 1 :])
     [hello] = after.those(Hello)
     [past] = after.those(Past)
     first, waiting = before.those(Ask)
@@ -482,11 +482,11 @@ def test_the_texts_of_lateness_are_those_of_the_arena() -> None:
     assert f"\n{out_of_time(5_003, 5_000, 0, 5_997, 'CPU')}\n" in PROTOCOL
 
 
-def kinds_said(talk: Recorded) -> list[str]:
+def kinds_said(talk: DecodedBlock) -> list[str]:
     return [type(message).__name__ for message in talk.said]
 
 
-def revealed(talk: Recorded) -> tuple[bytes, bytes]:
+def revealed(talk: DecodedBlock) -> tuple[bytes, bytes]:
     """The seed of a match that was recorded to its end, and the key of its stream."""
     over = talk.those(Over)[-1]
     assert over.reveal is not None
@@ -494,7 +494,7 @@ def revealed(talk: Recorded) -> tuple[bytes, bytes]:
     return seed, match_key(seed, over.reveal.nonces)
 
 
-def news(talk: Recorded, kind: str) -> list[Any]:
+def news(talk: DecodedBlock, kind: str) -> list[Any]:
     """News that were heard, in order; what is told again is left out."""
     found = []
     for message in talk.said:

@@ -9,21 +9,21 @@ import sys
 import pytest
 
 from tests.tools import soak
-from tests.tools.soak_outcome import LEFT, Outcome, Sample, trend_mib
+from tests.tools.soak_outcome import LEFT, ProcessSample, SoakOutcome, trend_mib
 
-NOTHING = Sample(0.0, 40.0, 10, 0, 0, 2, 2, 0, 0, 0.1, 0)
+NOTHING = ProcessSample(0.0, 40.0, 10, 0, 0, 2, 2, 0, 0, 0.1, 0)
 
 
 def outcome(
-    after: Sample = NOTHING,
+    after: ProcessSample = NOTHING,
     rss_mib: tuple[float, ...] = (40, 50, 50, 50, 50),
     wronged: tuple[str, ...] = (),
-) -> Outcome:
+) -> SoakOutcome:
     samples = tuple(
         NOTHING._replace(minute=minute, rss_mib=rss)
         for minute, rss in enumerate(rss_mib, start=1)
     )
-    return Outcome(NOTHING, samples, after, 1, {}, {}, wronged)
+    return SoakOutcome(NOTHING, samples, after, 1, {}, {}, wronged)
 
 
 def test_a_clean_soak_has_no_faults() -> None:

@@ -15,7 +15,7 @@ import pytest
 from websockets.frames import Frame, Opcode
 
 from arena.referee import bot_session
-from arena.referee.sessions import Players
+from arena.referee.sessions import BotSessions
 from arena.server.admission import Admission, Unwelcome
 from protocol.blackjack import Bet
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot
@@ -246,7 +246,7 @@ def test_a_hello_of_another_version_is_told_so_if_it_has_no_other_fields() -> No
     assert isinstance(hello, Hello)
 
     with pytest.raises(Unwelcome) as refused:
-        Admission(Players(), Limits()).admitted(hello)
+        Admission(BotSessions(), Limits()).admitted(hello)
     assert refused.value.code == "version"
     assert f"`{refused.value}`" in PROTOCOL
     with pytest.raises(Malformed, match="later"):

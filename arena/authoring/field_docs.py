@@ -15,7 +15,7 @@ from protocol.schema.docstrings import of_class
 from protocol.vocabulary import News, Question, Range
 
 __all__ = [
-    "Field",
+    "FieldDoc",
     "Kind",
     "KindDocs",
     "answers",
@@ -28,7 +28,7 @@ __all__ = [
 Kind: TypeAlias = type[Question[Any]] | type[News]
 
 
-class Field(msgspec.Struct, frozen=True):
+class FieldDoc(msgspec.Struct, frozen=True):
     """A field: its name on the wire, what it holds in words, and its type."""
 
     name: str
@@ -106,11 +106,11 @@ def _camel(kind: str) -> str:
     return re.sub(r"_(\w)", lambda after: after[1].upper(), kind)
 
 
-def fields(kind: Kind) -> list[Field]:
+def fields(kind: Kind) -> list[FieldDoc]:
     """All fields but `legal`, the words of a closed set with them."""
     described = of_class(kind)
     return [
-        Field(
+        FieldDoc(
             field.encode_name,
             _with_values(described.of(field.encode_name), field.type),
             field.type,

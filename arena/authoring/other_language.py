@@ -5,7 +5,7 @@ They are parts of the manual, found by their headings; nothing of them stands he
 
 from __future__ import annotations
 
-from arena.authoring.starter import ADDRESS, Command, Starter
+from arena.authoring.starter import ADDRESS, ShellCommand, Starter
 from arena.engine.rules import Game
 from arena.manual.documents import documents, section
 from protocol.strategy import house_bots
@@ -32,8 +32,10 @@ def other_language(game: Game, name: str) -> Starter:
             "session.md": section(protocol, _SESSION),
         },
         (
-            Command("try", f"{play} --bot '{name}={_COMMAND}'"),
-            Command("check", f"arena check -- {_COMMAND}"),
-            Command("connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"),
+            ShellCommand("try", f"{play} --bot '{name}={_COMMAND}'"),
+            ShellCommand("check", f"arena check -- {_COMMAND}"),
+            ShellCommand(
+                "connect", f"ARENA_NAME={name} ARENA_URL={ADDRESS} {_COMMAND}"
+            ),
         ),
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from arena.authoring.conformance.table import AnyLegal
 from arena.engine.drive import drive
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.records.seat_transcript import conversation
@@ -71,7 +71,7 @@ def _conversation(game: Game, number: int) -> Iterator[ArenaMessage]:
     """All that the seat is told in a match that everybody plays by chance."""
     chance = random.Random(number)
     settings = game.vocabulary.read_settings(None)
-    match = Match(game, settings, seed=seed_from_int(number))
+    match = MatchState(game, settings, seed=seed_from_int(number))
     drive(match, [AnyLegal(chance)] * game.seats)
     names = ("ann", "ben", "cem", "dan")[: game.seats]
     chair = f"sample-{number}.{SEAT}"

@@ -18,12 +18,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from arena.authoring.field_docs import kind_docs
 from arena.authoring.samples import samples
 from arena.authoring.strategy_source import interface
-from arena.competitions.config import Serve
+from arena.competitions.config import ServeSection
 from arena.engine.rules import Game
 from protocol.codec import Encoding, encode
 from protocol.strategy import house_bots
 
-__all__ = ["ADDRESS", "Command", "Language", "Starter", "plain_name", "starter"]
+__all__ = ["ADDRESS", "Language", "ShellCommand", "Starter", "plain_name", "starter"]
 
 
 class Language(StrEnum):
@@ -42,7 +42,7 @@ class Language(StrEnum):
         return _TOOLS[self].title
 
 
-class Command(msgspec.Struct, frozen=True):
+class ShellCommand(msgspec.Struct, frozen=True):
     """Something to do in a starter's folder: what for, in a word, and the line for a shell."""
 
     purpose: str
@@ -58,7 +58,7 @@ class Starter(msgspec.Struct, frozen=True):
     """
 
     files: Mapping[str, str]
-    commands: tuple[Command, ...]
+    commands: tuple[ShellCommand, ...]
 
 
 class _Tools(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ _TOOLS = {
     ),
 }
 
-ADDRESS = f"ws://127.0.0.1:{Serve().port}"  # an arena on the same machine
+ADDRESS = f"ws://127.0.0.1:{ServeSection().port}"  # an arena on the same machine
 SAMPLES = "samples.jsonl"
 _COMMON = "common"  # the templates that all languages have
 _SUFFIX = "jinja"  # of the names of templates, as most are no programs yet
@@ -185,7 +185,7 @@ def plain_name(name: str) -> str:
     return plain.strip("-") or "bot"
 
 
-def _commands(game: Game, language: Language, name: str) -> tuple[Command, ...]:
+def _commands(game: Game, language: Language, name: str) -> tuple[ShellCommand, ...]:
     """What can be done with it, line by line."""
     tools = _TOOLS[language]
     rivals = list(house_bots(game.name))[: game.seats - 1]
@@ -205,7 +205,7 @@ def _commands(game: Game, language: Language, name: str) -> tuple[Command, ...]:
         "check": f"arena check -- {_quoted(tools.start)}",
         "connect": connect,
     }
-    return tuple(Command(purpose, line) for purpose, line in lines.items() if line)
+    return tuple(ShellCommand(purpose, line) for purpose, line in lines.items() if line)
 
 
 def _quoted(command: str) -> str:
@@ -214,7 +214,7 @@ def _quoted(command: str) -> str:
 
 
 def _values(
-    game: Game, language: Language, commands: tuple[Command, ...]
+    game: Game, language: Language, commands: tuple[ShellCommand, ...]
 ) -> Mapping[str, object]:
     """What the templates are filled with; for a purpose that no command has, an empty text."""
     words, tools = game.vocabulary, _TOOLS[language]

@@ -19,14 +19,14 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from arena.competitions.config import Serve
+from arena.competitions.config import ServeSection
 from arena.server.origin import Origins, is_loopback, read_base_path
 from arena.server.proxies import Proxies
 from protocol.errors import UsageError
 
-__all__ = ["Door", "door_options", "elsewhere", "page_at"]
+__all__ = ["Endpoint", "door_options", "page_at", "urls_for_others"]
 
-_DEFAULTS = Serve()
+_DEFAULTS = ServeSection()
 
 _ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the default route leads to
     socket.AF_INET: "192.0.2.1",
@@ -35,7 +35,7 @@ _ANYWHERE = {  # RFC 5737 and RFC 3849: addresses that nobody has, which the def
 _DISCARD = 9  # a port; nothing is sent to it
 
 
-class Door(msgspec.Struct, frozen=True):
+class Endpoint(msgspec.Struct, frozen=True):
     """Where the arena listens, and to whom; the fields are `Host`'s arguments, but for two.
 
     Attributes:
@@ -83,7 +83,7 @@ class Door(msgspec.Struct, frozen=True):
             )
 
 
-def elsewhere(url: str) -> tuple[str, ...]:
+def urls_for_others(url: str) -> tuple[str, ...]:
     """What students can connect to, best first; nothing if the arena listens on one interface, which is in its own address then."""
     parts = urlsplit(url)
     listens = _listens_on(parts.hostname or "0.0.0.0")
@@ -231,9 +231,9 @@ def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
     def gathered(
         *args: Any, tls_cert: Path | None, tls_key: Path | None, **given: Any
     ) -> Any:
-        fields = [name for name in Door.__struct_fields__ if name in given]
+        fields = [name for name in Endpoint.__struct_fields__ if name in given]
         chosen = {name: given.pop(name) for name in fields}
-        door = Door(
+        door = Endpoint(
             **chosen,
             tls=_tls_of(tls_cert, tls_key),
             hidden=() if tls_key is None else (tls_key,),

@@ -14,7 +14,7 @@ import msgspec
 
 from arena.cli import _output as output
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import Ledger, Report
+from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.engine.match import Result
 from arena.formats.bracket import reached
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Board",
-    "Watcher",
+    "CompetitionLog",
     "documents",
     "match_log",
     "show",
@@ -100,7 +100,7 @@ def _left(progress: messages.Progress) -> str:
     return f"about {output.duration(progress.left_s)} left"
 
 
-class Watcher(Listener):
+class CompetitionLog(Listener):
     """Passes on what happens in competitions: a line per match to a log, and what the instructor should know.
 
     Args:
@@ -112,7 +112,7 @@ class Watcher(Listener):
         self._log = log
         self._tell = tell
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over."""
@@ -196,13 +196,13 @@ def watch() -> Iterator[Board]:
             mover.join()
 
 
-def documents(reports: Sequence[Report]) -> list[Any]:
+def documents(reports: Sequence[CompetitionReport]) -> list[Any]:
     """Reports for a JSON document."""
     plain: list[Any] = msgspec.to_builtins(reports)
     return plain
 
 
-def show(report: Report) -> None:
+def show(report: CompetitionReport) -> None:
     """One competition's result on stdout, for people."""
     click.echo()
     output.print_table(title_of(report), table_of(report))
@@ -212,7 +212,7 @@ def show(report: Report) -> None:
             click.echo(f"  {verdict.advice}")
 
 
-def title_of(report: Report) -> str:
+def title_of(report: CompetitionReport) -> str:
     """What was played, in a line."""
     game = game_named(report.game).vocabulary.title
     form = report.form.value.replace("_", " ")
@@ -221,7 +221,7 @@ def title_of(report: Report) -> str:
     return f"{report.run} · {title}" if report.run else title
 
 
-def table_of(report: Report) -> Table:
+def table_of(report: CompetitionReport) -> Table:
     """The standings, or an elimination's ranking."""
     from rich.table import Table
 
@@ -240,7 +240,7 @@ def table_of(report: Report) -> Table:
     return table
 
 
-def _round_robin(table: Table, report: Report) -> None:
+def _round_robin(table: Table, report: CompetitionReport) -> None:
     """Ranks, wins and scores, and every pairing's score beside them."""
     rows = report.standings
     remaining = [row.name for row in rows if row.name in report.cross_table]
@@ -262,7 +262,7 @@ def _round_robin(table: Table, report: Report) -> None:
             table.add_row(_rank(row), row.name, *counts, score, mean, *against)
 
 
-def _league(table: Table, report: Report) -> None:
+def _league(table: Table, report: CompetitionReport) -> None:
     measure = measure_for(report.game)
     share = report.game == "three_card_poker"
     rows = report.standings
@@ -290,7 +290,7 @@ def _league(table: Table, report: Report) -> None:
         )
 
 
-def _elimination(table: Table, report: Report) -> None:
+def _elimination(table: Table, report: CompetitionReport) -> None:
     _columns(table, "rank", "bot", "reached stage", "score in the final", "offence")
     for placed, stage in reached(report.ranking):
         score = "" if placed.score is None else output.signed(placed.score)
@@ -301,7 +301,7 @@ def _elimination(table: Table, report: Report) -> None:
         table.add_row("–", name, "not there", "", "")
 
 
-def _ladder(table: Table, report: Report) -> None:
+def _ladder(table: Table, report: CompetitionReport) -> None:
     _columns(table, "rank", "bot", "rating", "mu", "σ", "matches", "wins", "offences")
     for row in report.standings:
         if why := _unlisted(row):
@@ -319,7 +319,7 @@ def _ladder(table: Table, report: Report) -> None:
         )
 
 
-def _bracket(table: Table, report: Report) -> None:
+def _bracket(table: Table, report: CompetitionReport) -> None:
     """An elimination that is not over: who is in, and who is out."""
     _columns(table, "bot", "stage", "stands")
     for row in report.standings:

@@ -20,18 +20,18 @@ from arena.engine.rules import Game
 from arena.games import competition_settings
 from arena.lab.in_process import entrant, sittings
 from arena.lab.series import Offence, Sitting, unit
-from arena.sandbox.bot_spec import Entry, named
+from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.vocabulary import Settings
 
 if TYPE_CHECKING:
-    from arena.lab.bot_pool import Guest
+    from arena.lab.bot_pool import PoolBot
 
 __all__ = [
     "FEWER",
-    "Plan",
+    "SeriesPlan",
     "check",
     "guests",
     "in_process",
@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 FEWER = "--games or --hands"
 
 
-class Plan(msgspec.Struct, frozen=True):
+class SeriesPlan(msgspec.Struct, frozen=True):
     """What is to be played: how many matches, and by which settings."""
 
     game: Game
@@ -88,7 +88,7 @@ def plan(
     matches: int = 1,
     defaults: Mapping[str, object] | None = None,
     competition: bool = False,
-) -> Plan:
+) -> SeriesPlan:
     """What `--games`, `--hands` and `--set` ask for together.
 
     Args:
@@ -118,11 +118,11 @@ def plan(
         raise UsageError(f"expected --{name} or --set {name}=…, got both")
     asked = {**(defaults or {}), **settings, **chosen}
     if competition:
-        return Plan(game, matches, competition_settings(game, asked))
-    return Plan(game, matches, game.vocabulary.read_settings(asked))
+        return SeriesPlan(game, matches, competition_settings(game, asked))
+    return SeriesPlan(game, matches, game.vocabulary.read_settings(asked))
 
 
-def check(entries: Sequence[Entry], seed: int | None, limits: Limits) -> None:
+def check(entries: Sequence[BotSpec], seed: int | None, limits: Limits) -> None:
     """See that the options suit the bots.
 
     Raises:
@@ -139,30 +139,32 @@ def check(entries: Sequence[Entry], seed: int | None, limits: Limits) -> None:
 
 
 def guests(
-    game: Game, bots: Sequence[str], entries: Sequence[Entry]
-) -> tuple[Guest, ...]:
+    game: Game, bots: Sequence[str], entries: Sequence[BotSpec]
+) -> tuple[PoolBot, ...]:
     """Those that take part as processes: the bots that were named, then the commands, each under a name of its own.
 
     Raises:
         UnknownBot: a named one is not there, or cannot be loaded.
         UsageError: a command was given a name that another bot has.
     """
-    from arena.lab.bot_pool import Guest
+    from arena.lab.bot_pool import PoolBot
 
     with output.stdout_for_results():
         for bot in bots:
             entrant(game, bot)
     nothing = Program(())
-    taken = [Entry(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)]
+    taken = [
+        BotSpec(nothing, stem) for stem in dict.fromkeys(Path(b).stem for b in bots)
+    ]
     commands = named([*taken, *entries])[len(taken) :]
     return (
-        *(Guest(bot) for bot in bots),
-        *(Guest(entry.name or "", entry.program) for entry in commands),
+        *(PoolBot(bot) for bot in bots),
+        *(PoolBot(entry.name or "", entry.program) for entry in commands),
     )
 
 
 def in_process(
-    planned: Plan,
+    planned: SeriesPlan,
     bots: Sequence[str],
     seeds: Mapping[tuple[int, ...], int],
     seed: int,
@@ -195,9 +197,9 @@ def in_process(
 
 
 def launched(
-    planned: Plan,
+    planned: SeriesPlan,
     bots: Sequence[str],
-    commands: Sequence[Entry],
+    commands: Sequence[BotSpec],
     tables: Sequence[tuple[int, ...]],
     limits: Limits,
 ) -> tuple[tuple[str, ...], tuple[Sitting, ...]]:
@@ -223,11 +225,11 @@ def launched(
         *planned.bar(len(tables)),
         FEWER,
     )
-    return tuple(guest.name for guest in processes), played
+    return tuple(bot.name for bot in processes), played
 
 
 def run(
-    playing: Callable[[output.Progress], Coroutine[Any, Any, Result]],
+    playing: Callable[[output.ProgressCount], Coroutine[Any, Any, Result]],
     what: str,
     total: int,
     noun: str,

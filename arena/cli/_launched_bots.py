@@ -14,11 +14,11 @@ from itertools import count
 
 from arena.cli._competition_report import Board
 from arena.competitions.arena_host import Host
-from arena.sandbox.bot_spec import Entry
+from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Ending, Verdict
 
-__all__ = ["Teller", "launched"]
+__all__ = ["BotNotices", "launched"]
 
 _LONGEST_LINE = 500
 _KEPT = 500  # lines in all
@@ -28,7 +28,7 @@ _KEPT_MATCHES = (
 _KEPT_LETTERS = 200_000  # a frame of the log stays far below a mebibyte
 
 
-class Teller:
+class BotNotices:
     """Tells of eliminations and of bots of ours that have ended, but not of the same thing twice; keeps what was told lately."""
 
     def __init__(self, board: Board | None = None) -> None:
@@ -84,14 +84,14 @@ class Teller:
 
 @contextlib.asynccontextmanager
 async def launched(
-    host: Host, entries: Sequence[Entry], teller: Teller
+    host: Host, entries: Sequence[BotSpec], notices: BotNotices
 ) -> AsyncIterator[None]:
     """Start bots, and go on when all are here, but not later than they have to say hello; their ends are told inside.
 
     Args:
         host: the arena, which is open.
         entries: the bots, each with a name.
-        teller: what tells of them.
+        notices: what tells of them.
 
     Raises:
         UsageError: a bot's command can never work here.
@@ -105,13 +105,13 @@ async def launched(
         except UsageError as error:
             raise UsageError(f"{entry.name}: {error}") from None
         except ArenaError as error:
-            teller.say(f"{entry.name}: {error}")
+            notices.say(f"{entry.name}: {error}")
     all_here = asyncio.Event()
-    watching = asyncio.create_task(_watch(host, coming, all_here, teller))
+    watching = asyncio.create_task(_watch(host, coming, all_here, notices))
     try:
         await _wait_for(all_here, host.limits.hello_ms / 1000)
         for name in sorted(coming):
-            teller.say(f"{name} has not said hello within {host.limits.hello_ms:,} ms")
+            notices.say(f"{name} has not said hello within {host.limits.hello_ms:,} ms")
         yield
     finally:
         watching.cancel()
@@ -124,12 +124,12 @@ async def _wait_for(event: asyncio.Event, within_s: float) -> None:
 
 
 async def _watch(
-    host: Host, coming: set[str], all_here: asyncio.Event, teller: Teller
+    host: Host, coming: set[str], all_here: asyncio.Event, notices: BotNotices
 ) -> None:
     """Cross off who has come or will not come, and tell who has ended."""
     while True:
         for name, why in host.ended.items():
-            teller.ended(name, why)
+            notices.ended(name, why)
         players = host.gateway.players
         coming.difference_update([one for one in coming if one in players], host.ended)
         if not coming:

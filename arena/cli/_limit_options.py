@@ -1,6 +1,6 @@
 """A flag for every field of `Limits`, made from the struct: its type and default, and the words of its docstring.
 
-A command that takes them is a `Command` of this module's, which shows them in a section of their own.
+A command that takes them is a `LimitsCommand` of this module's, which shows them in a section of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from protocol.messages import Limits
 
-__all__ = ["Command", "described", "limits_options"]
+__all__ = ["LimitsCommand", "described", "limits_options"]
 
 _ATTRIBUTE = re.compile(r" {4}(\w+): (.+(?:\n {6,}.+)*)")  # and where it goes on
 
@@ -25,7 +25,7 @@ class LimitOption(click.Option):
     """A flag that sets a limit."""
 
 
-class Command(click.Command):
+class LimitsCommand(click.Command):
     """A command whose help has the limits at the end."""
 
     def format_options(

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from arena.competitions.config import Serve
+from arena.competitions.config import ServeSection
 from arena.engine.rules import Game
 from arena.games import game_named
-from arena.sandbox.bot_spec import Entry, read_entry
+from arena.sandbox.bot_spec import BotSpec, read_entry
 from protocol.errors import BadSettings
 
 __all__ = [
@@ -55,7 +55,7 @@ def json_option(command: Command) -> Command:
 
 
 def bot_option(command: Command) -> Command:
-    """The repeatable option `--bot`, read into a tuple of `Entry`s, `commands`."""
+    """The repeatable option `--bot`, read into a tuple of `BotSpec`s, `commands`."""
     return click.option(
         "--bot",
         "commands",
@@ -69,7 +69,7 @@ def bot_option(command: Command) -> Command:
 
 def _read_bots(
     _ctx: click.Context, _param: click.Parameter, texts: Sequence[str]
-) -> tuple[Entry, ...]:
+) -> tuple[BotSpec, ...]:
     return tuple(map(read_entry, texts))
 
 
@@ -88,7 +88,7 @@ def db_option(help_text: str) -> Callable[[Command], Command]:
     """The option `--db`, a text for `database`."""
     return click.option(
         "--db",
-        default=Serve().db,
+        default=ServeSection().db,
         show_default=True,
         metavar="FILE|URL",
         help=f"{help_text} A URL such as postgresql+psycopg://user@host/name is a database elsewhere.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Eliminated",
-    "Progress",
+    "ProgressCount",
     "duration",
     "plural",
     "print_json",
@@ -46,7 +46,7 @@ def stdout_for_results() -> Iterator[None]:
         yield
 
 
-class Progress:
+class ProgressCount:
     """How far a command has come."""
 
     def __init__(self, show: Callable[[int], object]) -> None:
@@ -65,7 +65,7 @@ class Progress:
 @contextmanager
 def progress(
     what: str, total: int, unit: str, *, seed: int, less: str
-) -> Iterator[Progress]:
+) -> Iterator[ProgressCount]:
     """A progress bar on stderr where that is a terminal.
 
     Args:
@@ -96,10 +96,10 @@ def ticking(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[Progress]:
+def _bar(what: str, total: int) -> Iterator[ProgressCount]:
     """A bar on stderr where that is a terminal and there is something to wait for."""
     if not sys.stderr.isatty() or not total:
-        yield Progress(lambda done: None)
+        yield ProgressCount(lambda done: None)
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -108,7 +108,7 @@ def _bar(what: str, total: int) -> Iterator[Progress]:
         console=Console(stderr=True), transient=True, redirect_stdout=False
     ) as bar:
         task = bar.add_task(what, total=total)
-        yield Progress(lambda done: bar.update(task, completed=done))
+        yield ProgressCount(lambda done: bar.update(task, completed=done))
 
 
 def print_json(document: object) -> None:

@@ -14,15 +14,15 @@ from pathlib import Path
 import click
 import msgspec
 
-from arena.authoring.conformance import Checked, Outcome, Status
+from arena.authoring.conformance import CheckReport, StepOutcome, StepStatus
 from arena.cli import Interrupted
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
-from arena.competitions.config import Serve
+from arena.competitions.config import ServeSection
 from arena.games import game_named
-from arena.sandbox.bot_spec import Entry, named
+from arena.sandbox.bot_spec import BotSpec, named
 from arena.sandbox.command import Program, read_program, strategy_program
 from protocol.errors import ArenaError, UsageError, one_line
 from protocol.messages import Limits
@@ -33,27 +33,30 @@ _STDIO = "stdio:"
 _INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|bash|sh)[\d.]*(\.exe)?")
 _GIVEN = click.core.ParameterSource.COMMANDLINE
 _LONGEST_LINE = 1000
-_WORDS = {**{status: status.value for status in Status}, Status.FAILED: "FAILED"}
-_BRACKETS = (Status.SKIPPED, Status.INCOMPLETE)
+_WORDS = {
+    **{status: status.value for status in StepStatus},
+    StepStatus.FAILED: "FAILED",
+}
+_BRACKETS = (StepStatus.SKIPPED, StepStatus.INCOMPLETE)
 _FRAME = 4 << 20  # of what --verbose shows of a frame: all of it
 _CLEAR = "\r\x1b[K"  # the line that a terminal shows last
 
 
-@click.command(name="check", cls=Command)
+@click.command(name="check", cls=LimitsCommand)
 @click.argument("words", nargs=-1, metavar="[--] [COMMAND...]")
 @click.option(
     "--listen", is_flag=True, help="Wait for a bot that connects by itself instead."
 )
 @click.option(
     "--host",
-    default=Serve().host,
+    default=ServeSection().host,
     show_default=True,
     help="With --listen: the address to listen on.",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=Serve().port,
+    default=ServeSection().port,
     show_default=True,
     help="With --listen: the port, 0 for a free one.",
 )
@@ -113,7 +116,7 @@ def command(
         if not listen and context.get_parameter_source(option) is _GIVEN:
             raise UsageError(f"expected --{option} with --listen only")
     seed = secrets.randbits(32) if seed is None else seed
-    entry = None if listen else named([Entry(program_of(words))])[0]
+    entry = None if listen else named([BotSpec(program_of(words))])[0]
     wanted = tuple(game_named(game).name for game in games)
     checked = _run(
         entry,
@@ -163,7 +166,7 @@ def _program_of(words: Sequence[str]) -> Program:
 
 
 def _run(
-    entry: Entry | None,
+    entry: BotSpec | None,
     address: tuple[str, int],
     games: Sequence[str],
     rounds: int,
@@ -172,17 +175,17 @@ def _run(
     *,
     verbose: bool,
     quiet: bool,
-) -> Checked:
+) -> CheckReport:
     """Check it, telling of every step as it is done."""
-    from arena.authoring.conformance.bot import Bot
+    from arena.authoring.conformance.bot import BotUnderTest
     from arena.authoring.conformance.run import run
     from arena.authoring.conformance.table import seed_of
 
     display = _Display(verbose=verbose, quiet=quiet)
 
-    async def check() -> Checked:
+    async def check() -> CheckReport:
         stops_at_sigterm()
-        bot = Bot(
+        bot = BotUnderTest(
             None if entry is None else entry.program,
             "bot" if entry is None else entry.name or "bot",
             limits,
@@ -232,7 +235,7 @@ class _Display:
         width = shutil.get_terminal_size().columns - 1
         click.echo(f"{_CLEAR}{text[:width]}", err=True, nl=False)
 
-    def step_done(self, outcome: Outcome) -> None:
+    def step_done(self, outcome: StepOutcome) -> None:
         if self.has_progress:
             click.echo(_CLEAR, err=True, nl=False)
         if not self._is_quiet:
@@ -240,12 +243,12 @@ class _Display:
             sys.stdout.flush()
 
 
-def lines_of(outcome: Outcome) -> list[str]:
+def lines_of(outcome: StepOutcome) -> list[str]:
     """A step as people are shown it: a line, and if it failed four more, and the end of what it wrote."""
     word = _WORDS[outcome.status]
     about = f"({outcome.about})" if outcome.status in _BRACKETS else outcome.about
     line = f"{outcome.number:>2} {outcome.name:<22} {word:<7} {about}".rstrip()
-    if outcome.status is not Status.FAILED:
+    if outcome.status is not StepStatus.FAILED:
         return [one_line(line, _LONGEST_LINE)]
     said = {
         "sent": outcome.sent or "nothing",
@@ -262,7 +265,7 @@ def lines_of(outcome: Outcome) -> list[str]:
     return [one_line(text, _LONGEST_LINE) for text in lines]
 
 
-def summary_of(checked: Checked) -> list[str]:
+def summary_of(checked: CheckReport) -> list[str]:
     """What it took, against the limits, and what came of it all."""
     report, limits = checked.report, checked.limits
     lines = [""]
@@ -279,21 +282,23 @@ def summary_of(checked: Checked) -> list[str]:
         )
     counts = {
         status: sum(step.status is status for step in checked.steps)
-        for status in Status
+        for status in StepStatus
     }
-    short = counts[Status.INCOMPLETE]
+    short = counts[StepStatus.INCOMPLETE]
     seed = "" if checked.seed is None else f"; seed {checked.seed}"
     lines.append(
-        f"{output.plural(len(checked.steps), 'step')}: {counts[Status.OK]} ok, {counts[Status.FAILED]} failed, "
-        f"{counts[Status.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
+        f"{output.plural(len(checked.steps), 'step')}: {counts[StepStatus.OK]} ok, {counts[StepStatus.FAILED]} failed, "
+        f"{counts[StepStatus.SKIPPED]} skipped{f', {short} incomplete' if short else ''}{seed}"
     )
     return lines
 
 
-def verdict_on(checked: Checked) -> str:
+def verdict_on(checked: CheckReport) -> str:
     """Why the exit status is not 0."""
-    failed = [step.name for step in checked.steps if step.status is Status.FAILED]
-    short = [step.name for step in checked.steps if step.status is Status.INCOMPLETE]
+    failed = [step.name for step in checked.steps if step.status is StepStatus.FAILED]
+    short = [
+        step.name for step in checked.steps if step.status is StepStatus.INCOMPLETE
+    ]
     if short and not failed:
         return (
             f"nothing was wrong, but there was no time for all of {', '.join(short)}; "

@@ -11,12 +11,12 @@ import msgspec
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.lab.crosstable import AGAINST_ITSELF, CrossTable, tables
 from arena.lab.in_process import derived_seed
 from arena.lab.series import unit
-from arena.sandbox.bot_spec import Entry
+from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import house_bots
@@ -32,7 +32,7 @@ SETTINGS = {"gin_rummy": {"games": 1000}}
 """G16; a match of Ace-King-Queen is 1,000 hands anyway (A8)."""
 
 
-@click.command(name="cross", cls=Command)
+@click.command(name="cross", cls=LimitsCommand)
 @options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
 @options.bot_option
@@ -44,7 +44,7 @@ SETTINGS = {"gin_rummy": {"games": 1000}}
 def command(
     game: Game,
     bots: tuple[str, ...],
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     games: int | None,
     hands: int | None,
     settings: dict[str, object],
@@ -93,9 +93,9 @@ def command(
 
 
 def _play(
-    planned: lab_runs.Plan,
+    planned: lab_runs.SeriesPlan,
     names: tuple[str, ...],
-    commands: Sequence[Entry],
+    commands: Sequence[BotSpec],
     limits: Limits,
     seed: int | None,
 ) -> CrossTable:
@@ -124,7 +124,7 @@ def _check_names(game: Game, names: Sequence[str], commands: int) -> None:
 
 
 def _document(
-    planned: lab_runs.Plan, table: CrossTable, seed: int | None
+    planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None
 ) -> dict[str, Any]:
     names = table.names
     return {
@@ -162,7 +162,7 @@ def _document(
     }
 
 
-def _show(planned: lab_runs.Plan, table: CrossTable, seed: int | None) -> None:
+def _show(planned: lab_runs.SeriesPlan, table: CrossTable, seed: int | None) -> None:
     from rich.table import Table
 
     standings = table.standings()
@@ -195,7 +195,7 @@ def _show(planned: lab_runs.Plan, table: CrossTable, seed: int | None) -> None:
     output.print_table(title, shown)
 
 
-def _cell(planned: lab_runs.Plan, table: CrossTable, bot: int, other: int) -> str:
+def _cell(planned: lab_runs.SeriesPlan, table: CrossTable, bot: int, other: int) -> str:
     """What `bot` scored against `other`; of its own two instances, what the first one did."""
     for sitting in table.counting():
         if sorted(sitting.bots) == sorted((bot, other)):

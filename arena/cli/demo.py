@@ -14,7 +14,7 @@ from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.lab.demo import FIELD, demo
 from arena.storage.store import Store
 from protocol.errors import UsageError
@@ -60,7 +60,7 @@ def command(keep: Path | None, as_json: bool) -> None:
         click.echo(f"The database is {keep}.")
 
 
-async def _demo(store: Store) -> list[Report]:
+async def _demo(store: Store) -> list[CompetitionReport]:
     with report.watch() as board:
         board.note(f"starting {sum(len(contest.bots) for contest in FIELD)} bots")
 

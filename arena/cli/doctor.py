@@ -7,7 +7,7 @@ import msgspec
 
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.sandbox.doctor import Report, examine
+from arena.sandbox.doctor import DoctorReport, examine
 
 __all__ = ["command"]
 
@@ -28,7 +28,7 @@ def command(as_json: bool) -> None:
         _show(report)
 
 
-def _show(report: Report) -> None:
+def _show(report: DoctorReport) -> None:
     from rich.table import Table
 
     table = Table()

@@ -10,17 +10,17 @@ import msgspec
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.lab.series import Sitting, unit
-from arena.sandbox.bot_spec import Entry
+from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import UsageError
 from protocol.messages import Limits
 
 __all__ = ["command"]
 
 
-@click.command(name="play", cls=Command)
+@click.command(name="play", cls=LimitsCommand)
 @options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
 @options.bot_option
@@ -32,7 +32,7 @@ __all__ = ["command"]
 def command(
     game: Game,
     bots: tuple[str, ...],
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     games: int | None,
     hands: int | None,
     settings: dict[str, object],
@@ -75,7 +75,10 @@ def command(
 
 
 def _document(
-    planned: lab_runs.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
+    planned: lab_runs.SeriesPlan,
+    bots: tuple[str, ...],
+    sitting: Sitting,
+    seed: int | None,
 ) -> dict[str, Any]:
     return {
         "game": planned.game.name,
@@ -100,7 +103,10 @@ def _document(
 
 
 def _show(
-    planned: lab_runs.Plan, bots: tuple[str, ...], sitting: Sitting, seed: int | None
+    planned: lab_runs.SeriesPlan,
+    bots: tuple[str, ...],
+    sitting: Sitting,
+    seed: int | None,
 ) -> None:
     from rich.table import Table
 

@@ -21,11 +21,11 @@ from arena.games import game_named
 from arena.lab.in_process import entrant
 from arena.records import document as sheet
 from arena.records import narrative, phrases
-from arena.records.document import Sheet
+from arena.records.document import MatchDocument
 from arena.records.seat_transcript import conversation
 from arena.results import audit_database
 from arena.sandbox.command import read_program
-from arena.storage.reader import sheet_of
+from arena.storage.reader import document_of
 from arena.storage.schema import MATCHES
 from arena.storage.store import Store
 from protocol.errors import (
@@ -44,23 +44,23 @@ _LAST = "last"
 _LONGEST_LINE = 2000
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _FoundRecord(msgspec.Struct, frozen=True):
     """A match that was found: its sheet if it has rows, its record, the evidence, the limits that it was played by."""
 
     record: Record
-    sheet: Sheet | None = None
+    document: MatchDocument | None = None
     verdict: Verdict | None = None
     limits: Limits = Limits()
 
     @property
     def players(self) -> tuple[str, ...]:
         """Who sat where, if that is known."""
-        return () if self.sheet is None else self.sheet.players
+        return () if self.document is None else self.document.players
 
     @property
     def name(self) -> str:
         """Its id, if it has one."""
-        return "replay" if self.sheet is None else self.sheet.match
+        return "replay" if self.document is None else self.document.match
 
 
 @click.command(name="replay")
@@ -132,13 +132,13 @@ def command(
     elif frames and seat is not None:
         _show_frames(found, game, seat - 1)
     elif as_json:
-        document = found.record if found.sheet is None else found.sheet
+        document = found.record if found.document is None else found.document
         click.echo(document.to_json())
     else:
         _show(_lines(found, None if seat is None else seat - 1, round_number))
 
 
-def _find(match: str, db: str) -> _Found:
+def _find(match: str, db: str) -> _FoundRecord:
     """The match: in a file, or in the database.
 
     Raises:
@@ -149,16 +149,16 @@ def _find(match: str, db: str) -> _Found:
     if path.is_file():
         try:
             document = sheet.read(path.read_bytes())
-            if isinstance(document, Sheet):
-                return _Found(document.read_record(), document)
+            if isinstance(document, MatchDocument):
+                return _FoundRecord(document.read_record(), document)
         except UsageError as error:
             raise ArenaError(f"{path}: {error}") from None
-        return _Found(document)
+        return _FoundRecord(document)
     with audit_database.opened(db) as store:
         return _stored(store, match)
 
 
-def _stored(store: Store, match: str) -> _Found:
+def _stored(store: Store, match: str) -> _FoundRecord:
     columns = sa.select(MATCHES.c.id, MATCHES.c.record)
     query = columns.where(MATCHES.c.id == match)
     if match == _LAST:
@@ -170,7 +170,7 @@ def _stored(store: Store, match: str) -> _Found:
             what = "a match" if match == _LAST else "the id of a match or `last`"
             raise UsageError(f"expected {what} in the database, got {match!r}")
         played = store.played(row.id)
-        found = sheet_of(played, row.record)
+        found = document_of(played, row.record)
         verdicts = [
             verdict
             for verdict in store.verdicts(played.competition)
@@ -185,13 +185,15 @@ def _stored(store: Store, match: str) -> _Found:
         record = found.read_record()
     except UsageError as error:
         raise ArenaError(f"match {played.id}: {error}") from None
-    return _Found(record, found, verdicts[0] if verdicts else None, limits)
+    return _FoundRecord(record, found, verdicts[0] if verdicts else None, limits)
 
 
-def _lines(found: _Found, seat: int | None, round_number: int | None) -> Iterator[str]:
+def _lines(
+    found: _FoundRecord, seat: int | None, round_number: int | None
+) -> Iterator[str]:
     """The text."""
-    if found.sheet is not None and round_number is None:
-        yield f"match {found.name} of {found.sheet.competition}, pairing {found.sheet.pairing}"
+    if found.document is not None and round_number is None:
+        yield f"match {found.name} of {found.document.competition}, pairing {found.document.pairing}"
     yield from narrative.tell(
         found.record,
         found.players,
@@ -215,7 +217,7 @@ def _show(lines: Iterator[str]) -> None:
         click.echo_via_pager("\n".join(text))
 
 
-def _show_frames(found: _Found, game: Game, seat: int) -> None:
+def _show_frames(found: _FoundRecord, game: Game, seat: int) -> None:
     """Print the conversation of a seat.
 
     Raises:
@@ -240,7 +242,13 @@ def _show_frames(found: _Found, game: Game, seat: int) -> None:
 
 
 def _rehearse(
-    found: _Found, game: Game, seat: int, bot: str, seed: str | None, *, as_json: bool
+    found: _FoundRecord,
+    game: Game,
+    seat: int,
+    bot: str,
+    seed: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Ask the bot, and say what came of it."""
     from arena.lab import replay_to_bot
@@ -248,16 +256,16 @@ def _rehearse(
     players = found.players if len(found.players) == game.seats else _unnamed(game)
     start = _program(game, bot, seed)
 
-    async def ask() -> replay_to_bot.Rehearsed:
-        return await replay_to_bot.rehearse(
+    async def ask() -> replay_to_bot.ReplayOutcome:
+        return await replay_to_bot.replay_to_bot(
             found.record, seat, players, start, found.limits, found.name
         )
 
     done = lab_runs.run(lambda _: ask(), "asking", 1, "bot", "questions")
     ended = done.ended
     if as_json:
-        differs = ended if isinstance(ended, replay_to_bot.Differs) else None
-        failed = ended if isinstance(ended, replay_to_bot.Failed) else None
+        differs = ended if isinstance(ended, replay_to_bot.FirstDifference) else None
+        failed = ended if isinstance(ended, replay_to_bot.BotFailed) else None
         document = {"same": done.same, "differs": differs, "failed": failed}
         output.print_json(msgspec.to_builtins(document))
     same = output.plural(done.same, "answer")
@@ -266,7 +274,7 @@ def _rehearse(
         if not as_json:
             click.echo(f"{same}, all as recorded")
         return
-    if isinstance(ended, replay_to_bot.Differs):
+    if isinstance(ended, replay_to_bot.FirstDifference):
         what = f"question {ended.number:,} is answered in another way"
         said = {"recorded": ended.recorded, "given": ended.given}
     else:
@@ -290,7 +298,7 @@ def _explain(
         click.echo(f"{whose}: {text}")
 
 
-def _game(found: _Found) -> Game:
+def _game(found: _FoundRecord) -> Game:
     try:
         return game_named(found.record.game)
     except UsageError as error:

@@ -16,7 +16,7 @@ from arena.cli import _options as options
 from arena.cli import _output as output
 from arena.engine.names import spelled
 from arena.results import csv_tables
-from arena.storage.lock import Taken, hold
+from arena.storage.lock import DatabaseInUse, hold
 from arena.storage.roster import Imported, Issued, Member, Roster
 from arena.storage.roster_csv import read_class
 from arena.storage.roster_requests import Request, RosterRequests
@@ -194,7 +194,7 @@ def _change(db: str, name: str, new: str | None = None) -> str:
         name = spelled(name, [one.name for one in roster.members()])
         try:
             lock = hold(engine, shown(engine.url))  # so that none starts meanwhile
-        except Taken:
+        except DatabaseInUse:
             action = Action.UNLIST if new is None else Action.RENAME
             RosterRequests(engine).ask(Request(action=action, name=name, new=new))
             return name

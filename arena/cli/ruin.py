@@ -10,11 +10,11 @@ import click
 from arena.cli import _lab_runs as lab_runs
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.engine.rules import Game
 from arena.lab.in_process import entrant
 from arena.lab.ruin import Attempt, Ruin, ruin
-from arena.sandbox.bot_spec import Entry
+from arena.sandbox.bot_spec import BotSpec
 from protocol.errors import UsageError
 from protocol.messages import Limits
 from protocol.strategy import Strategy
@@ -24,7 +24,7 @@ __all__ = ["command"]
 _CHIPS = click.IntRange(min=1)
 
 
-@click.command(name="ruin", cls=Command)
+@click.command(name="ruin", cls=LimitsCommand)
 @options.game_argument
 @click.argument("bot", required=False)
 @options.bot_option
@@ -57,7 +57,7 @@ _CHIPS = click.IntRange(min=1)
 def command(
     game: Game,
     bot: str | None,
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     stake: int,
     goal: int,
     trials: int,
@@ -141,7 +141,7 @@ def _try(
 
 def _try_launched(
     attempt: Attempt,
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     trials: int,
     limits: Limits,
     as_json: bool,
@@ -149,19 +149,19 @@ def _try_launched(
     """Let a process try."""
     from arena.lab.launched import ruin
 
-    [guest] = lab_runs.guests(attempt.game, (), commands)
+    [bot] = lab_runs.guests(attempt.game, (), commands)
     result, offence = lab_runs.run(
         lambda progress: ruin(
-            attempt, guest, trials=trials, limits=limits, tick=progress.tick
+            attempt, bot, trials=trials, limits=limits, tick=progress.tick
         ),
-        f"{guest.name}: {attempt.stake:,} to {attempt.goal:,}",
+        f"{bot.name}: {attempt.stake:,} to {attempt.goal:,}",
         trials,
         "trial",
         "--trials",
     )
-    _print(attempt.game, guest.name, (None,), [result], None, as_json)
+    _print(attempt.game, bot.name, (None,), [result], None, as_json)
     if offence is not None:
-        raise output.Eliminated(lab_runs.out(guest.name, offence))
+        raise output.Eliminated(lab_runs.out(bot.name, offence))
 
 
 def _trials(

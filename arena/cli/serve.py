@@ -15,22 +15,22 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._addresses import Door, door_options, elsewhere, page_at
-from arena.cli._launched_bots import Teller, launched
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._addresses import Endpoint, door_options, page_at, urls_for_others
+from arena.cli._launched_bots import BotNotices, launched
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
-from arena.competitions.admin import Instructor
+from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
-from arena.competitions.config import Config, Serve, example, read_config
-from arena.competitions.ledger import Report
-from arena.competitions.planned_run import Run
-from arena.competitions.scheduler import Course, Open
+from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.ledger import CompetitionReport
+from arena.competitions.planned_run import PlannedRun
+from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.engine.names import alike
 from arena.engine.rules import Game
 from arena.formats.spec import plan_of
 from arena.games import GAMES, competition_settings, game_named
-from arena.sandbox.bot_spec import Entry, named, some
+from arena.sandbox.bot_spec import BotSpec, named, some
 from arena.sandbox.command import views
 from arena.storage.roster import Roster
 from arena.storage.store import Store
@@ -41,7 +41,7 @@ from protocol.messages import Limits
 
 __all__ = ["command"]
 
-_DEFAULTS = Serve()
+_DEFAULTS = ServeSection()
 _NEW_OBJECTS = 10_000  # between two collections of garbage; Python looks at every 700
 
 
@@ -67,7 +67,7 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
         ctx.exit()
 
 
-@click.command(name="serve", cls=Command)
+@click.command(name="serve", cls=LimitsCommand)
 @click.argument("games", nargs=-1, metavar="[GAME]...")
 @click.option(
     "--config",
@@ -116,9 +116,9 @@ def command(
     stop: Stop | None,
     games: tuple[str, ...],
     config: Config,
-    door: Door,
+    endpoint: Endpoint,
     db: str,
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     players: int | None,
     matches: int,
     once: bool,
@@ -147,10 +147,10 @@ def command(
     config = msgspec.structs.replace(config, limits=limits)
     where = options.database(db)
     log = () if log_file in (None, "-") else (Path(str(log_file)),)
-    hidden = (*config.files, *door.hidden, *log)
-    door = msgspec.structs.replace(door, hidden=hidden)
-    door.check()
-    evening = _Evening(
+    hidden = (*config.files, *endpoint.hidden, *log)
+    endpoint = msgspec.structs.replace(endpoint, hidden=hidden)
+    endpoint.check()
+    plan = _ServePlan(
         config,
         config.runs,
         tuple(_open(game, config, settings, players, matches) for game in chosen),
@@ -159,10 +159,10 @@ def command(
         as_json,
         log_file,
     )
-    _run(where, door, evening, stop or Stop())
+    _run(where, endpoint, plan, stop or Stop())
 
 
-def _run(where: str | Path, door: Door, evening: _Evening, stop: Stop) -> None:
+def _run(where: str | Path, endpoint: Endpoint, plan: _ServePlan, stop: Stop) -> None:
     """Run it until it ends or is stopped, and say how it goes on.
 
     Raises:
@@ -173,7 +173,7 @@ def _run(where: str | Path, door: Door, evening: _Evening, stop: Stop) -> None:
     failed = False
     with Store(where, exclusive=True) as store:
         try:
-            failed = asyncio.run(_serve(store, door, evening, stop))
+            failed = asyncio.run(_serve(store, endpoint, plan, stop))
         except KeyboardInterrupt:
             raise Interrupted(f"stopped; {goes_on}") from None
         except asyncio.CancelledError:  # a signal: whoever sent it wants it so
@@ -184,12 +184,12 @@ def _run(where: str | Path, door: Door, evening: _Evening, stop: Stop) -> None:
 
 
 def _ours(
-    bots: Sequence[Entry],
+    bots: Sequence[BotSpec],
     config: Config,
     games: Sequence[Game],
     where: str | Path,
     hidden: Sequence[Path],
-) -> tuple[Entry, ...]:
+) -> tuple[BotSpec, ...]:
     """The bots to launch: those that play one of the games, each under a name of its own.
 
     Raises:
@@ -212,7 +212,7 @@ def _open(
     settings: dict[str, object],
     players: int | None,
     matches: int,
-) -> Open:
+) -> OpenGame:
     """A game whose competition starts as soon as enough bots are there."""
     chosen = {**config.games.get(game.name, {}), **settings}
     plan = plan_of(
@@ -223,22 +223,24 @@ def _open(
         with_itself=game.name == "ace_king_queen",
         limits=config.limits,
     )
-    return Open(plan, players or game.seats)
+    return OpenGame(plan, players or game.seats)
 
 
-class _Evening(msgspec.Struct, frozen=True):
+class _ServePlan(msgspec.Struct, frozen=True):
     """What is to be played by whom, and how it is shown."""
 
     config: Config
-    runs: Sequence[Run]
-    games: Sequence[Open]
-    ours: Sequence[Entry]
+    runs: Sequence[PlannedRun]
+    games: Sequence[OpenGame]
+    ours: Sequence[BotSpec]
     once: bool
     as_json: bool
     log_file: str | None
 
 
-async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> bool:
+async def _serve(
+    store: Store, endpoint: Endpoint, plan: _ServePlan, stop: Stop
+) -> bool:
     """Run it until it ends or is stopped; whether something could not be played."""
     me = asyncio.current_task()
     assert me is not None, "we run in one"
@@ -246,104 +248,110 @@ async def _serve(store: Store, door: Door, evening: _Evening, stop: Stop) -> boo
     roster = Roster(store.engine)
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
-        teller = Teller(board)
-        log = teller.noting(stack.enter_context(report.match_log(evening.log_file)))
+        notices = BotNotices(board)
+        log = notices.noting(stack.enter_context(report.match_log(plan.log_file)))
         async with Host(
             store,
-            address=door.host,
-            port=door.port,
-            limits=evening.config.limits,
-            practice=door.practice,
-            requires_token=door.requires_token,
-            tls=door.tls,
-            listener=report.Watcher(log, teller.say),
+            address=endpoint.host,
+            port=endpoint.port,
+            limits=plan.config.limits,
+            practice=endpoint.practice,
+            requires_token=endpoint.requires_token,
+            tls=endpoint.tls,
+            listener=report.CompetitionLog(log, notices.say),
             is_attended=True,
-            on_verdict=teller.ruled,
-            hidden=door.hidden,
-            page=Web if door.page else None,
-            origins=door.origins,
-            proxies=door.proxies,
-            base_path=door.base_path,
+            on_verdict=notices.ruled,
+            hidden=endpoint.hidden,
+            page=Web if endpoint.page else None,
+            origins=endpoint.origins,
+            proxies=endpoint.proxies,
+            base_path=endpoint.base_path,
         ) as arena:
             # Modules stay, and so do most bots and matches: fewer looks for garbage.
             gc.freeze()
             gc.set_threshold(_NEW_OBJECTS)
-            _say_where(arena.url, door, teller)
-            course = _course(arena, store, roster, evening, board, teller)
+            _say_where(arena.url, endpoint, notices)
+            scheduler = _course(arena, store, roster, plan, board, notices)
             if isinstance(arena.web, Web):
-                arena.web.upcoming = lambda: course.upcoming
-                arena.web.startable = lambda: course.startable
-            _warn(roster.access(), door, evening, teller)
-            arena.on_instruct = Instructor(
+                arena.web.upcoming = lambda: scheduler.upcoming
+                arena.web.startable = lambda: scheduler.startable
+            _warn(roster.access(), endpoint, plan, notices)
+            arena.on_instruct = AdminCommands(
                 arena,
                 store,
-                course.play,
-                starter=course,
+                scheduler.play,
+                starter=scheduler,
                 roster=roster,
-                lines=teller.lines,
+                lines=notices.lines,
             )
-            async with launched(arena, evening.ours, teller):
-                await course.run(evening.runs, evening.games)
+            async with launched(arena, plan.ours, notices):
+                await scheduler.run(plan.runs, plan.games)
             await store.flushed()
-            return course.has_failed
+            return scheduler.has_failed
 
 
-def _say_where(url: str, door: Door, teller: Teller) -> None:
+def _say_where(url: str, endpoint: Endpoint, notices: BotNotices) -> None:
     """Tell at which addresses bots and browsers find the arena."""
-    teller.say(f"arena at {url} · Ctrl-C stops it")
-    if urls := elsewhere(url):
-        teller.say(f"from other machines it is at {' or '.join(urls)}")
-    if door.page:
-        teller.say(f"the page is at {page_at(url)}")
+    notices.say(f"arena at {url} · Ctrl-C stops it")
+    if urls := urls_for_others(url):
+        notices.say(f"from other machines it is at {' or '.join(urls)}")
+    if endpoint.page:
+        notices.say(f"the page is at {page_at(url)}")
 
 
 def _course(
     arena: Host,
     store: Store,
     roster: Roster,
-    evening: _Evening,
+    plan: _ServePlan,
     board: report.Board,
-    teller: Teller,
-) -> Course:
-    return Course(
+    notices: BotNotices,
+) -> Scheduler:
+    return Scheduler(
         arena,
         store,
-        evening.config,
-        on_start=lambda one: _started(one, board, teller),
-        on_report=lambda one: _over(one, board, evening.as_json),
-        tell=teller.say,
+        plan.config,
+        on_start=lambda one: _started(one, board, notices),
+        on_report=lambda one: _over(one, board, plan.as_json),
+        tell=notices.say,
         teams=roster.teams,
         names=lambda: [one.name for one in roster.members() if one.revoked_at is None],
-        once=evening.once,
+        once=plan.once,
     )
 
 
-def _warn(access: Access, door: Door, evening: _Evening, teller: Teller) -> None:
+def _warn(
+    access: Access, endpoint: Endpoint, plan: _ServePlan, notices: BotNotices
+) -> None:
     """What is probably not meant so."""
-    if evening.runs and not access.instructors:
-        teller.say("nobody instructs here yet; `arena roster instructor` makes a token")
-    if door.requires_token and not access.players:
-        teller.say(
+    if plan.runs and not access.instructors:
+        notices.say(
+            "nobody instructs here yet; `arena roster instructor` makes a token"
+        )
+    if endpoint.requires_token and not access.players:
+        notices.say(
             "nobody is on the roster, so nobody can connect but the bots that are launched here; "
             "`arena roster import` puts a class on it, --open lets everybody in"
         )
     listed = set(map(alike, access.names))
-    ours = [str(bot.name) for bot in evening.ours]
+    ours = [str(bot.name) for bot in plan.ours]
     if both := [name for name in ours if alike(name) in listed]:
-        teller.say(
+        notices.say(
             f"on the roster, and names of bots that are launched here: {some(both)}; those of the roster cannot connect "
             "under them: give the [[bot]] another `name`"
         )
 
 
-def _started(competition: Competition, board: report.Board, teller: Teller) -> None:
+def _started(
+    competition: Competition, board: report.Board, notices: BotNotices
+) -> None:
     board.follow(competition.title, competition)
     count = output.plural(len(competition.plan.players), "bot")
     verb = "competes" if len(competition.plan.players) == 1 else "compete"
-    teller.say(f"{competition.title}: {count} {verb} ({competition.id})")
+    notices.say(f"{competition.title}: {count} {verb} ({competition.id})")
 
 
-def _over(done: Report, board: report.Board, as_json: bool) -> None:
+def _over(done: CompetitionReport, board: report.Board, as_json: bool) -> None:
     board.forget(done.competition)
     if as_json:
         output.print_json(report.documents([done])[0])

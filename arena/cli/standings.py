@@ -15,9 +15,9 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.competitions.ledger import Report
-from arena.storage.live_results import Results
-from arena.storage.store import Competition, Store
+from arena.competitions.ledger import CompetitionReport
+from arena.storage.live_results import LiveResults
+from arena.storage.store import CompetitionRow, Store
 from protocol.messages import Progress, Verdict
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ def command(competition: str | None, db: str, follow: bool, as_json: bool) -> No
             found = competitions[0]
         else:
             found = store.find(competition)
-        results = Results(store, found.id)
+        results = LiveResults(store, found.id)
         if follow:
             _follow(results, as_json)
         _print(results, as_json)
 
 
-def _print(results: Results, as_json: bool) -> None:
+def _print(results: LiveResults, as_json: bool) -> None:
     """How it stands, on stdout."""
     done = _report_of(results)
     if as_json:
@@ -74,10 +74,10 @@ def _print(results: Results, as_json: bool) -> None:
         click.echo(_evidence(verdict))
 
 
-def _report_of(results: Results) -> Report:
+def _report_of(results: LiveResults) -> CompetitionReport:
     """What the arena itself prints at the end."""
     competition, ranking = results.competition, results.ranking
-    return Report(
+    return CompetitionReport(
         competition=competition.id,
         run=competition.plan.run,
         game=competition.plan.game,
@@ -94,7 +94,7 @@ def _report_of(results: Results) -> Report:
     )
 
 
-def _title(done: Report, progress: Progress) -> str:
+def _title(done: CompetitionReport, progress: Progress) -> str:
     return f"{done.competition} · {report.title_of(done)} · {_how_far(progress)}"
 
 
@@ -121,11 +121,11 @@ def _evidence(verdict: Verdict) -> str:
 # ---- Several competitions
 
 
-def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> None:
+def _list(store: Store, competitions: Sequence[CompetitionRow], as_json: bool) -> None:
     """All of them, a line each."""
     from rich.table import Table
 
-    rows = [(one, Results(store, one.id).progress) for one in competitions]
+    rows = [(one, LiveResults(store, one.id).progress) for one in competitions]
     if as_json:
         output.print_json([msgspec.to_builtins(progress) for _, progress in rows])
         return
@@ -145,7 +145,7 @@ def _list(store: Store, competitions: Sequence[Competition], as_json: bool) -> N
 # ---- Following one
 
 
-def _follow(results: Results, as_json: bool) -> None:
+def _follow(results: LiveResults, as_json: bool) -> None:
     """Wait until it is over; on a terminal show meanwhile how it stands.
 
     Raises:
@@ -162,7 +162,7 @@ def _follow(results: Results, as_json: bool) -> None:
         ) from None
 
 
-def _watch(results: Results) -> None:
+def _watch(results: LiveResults) -> None:
     from rich.console import Console, Group
     from rich.live import Live
     from rich.text import Text
@@ -177,7 +177,7 @@ def _watch(results: Results) -> None:
         _wait(results, lambda: live.update(view(), refresh=True))
 
 
-def _wait(results: Results, changed: Callable[[], None]) -> None:
+def _wait(results: LiveResults, changed: Callable[[], None]) -> None:
     while not results.is_over:
         time.sleep(INTERVAL_S)
         if results.update():

@@ -15,18 +15,18 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._launched_bots import Teller
-from arena.cli._limit_options import Command, limits_options
+from arena.cli._launched_bots import BotNotices
+from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import stops_at_sigterm
 from arena.competitions.arena_host import Host
 from arena.competitions.bot_supervisor import program_of
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import Report
-from arena.competitions.planned_run import Run, plan_for
+from arena.competitions.ledger import CompetitionReport
+from arena.competitions.planned_run import PlannedRun, plan_for
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
-from arena.formats.spec import HOUSE_TABLES, Bot, Form, Plan
-from arena.sandbox.bot_spec import Entry, named, unused
+from arena.formats.spec import HOUSE_TABLES, Form, Plan, RelaunchSpec
+from arena.sandbox.bot_spec import BotSpec, named, unused
 from arena.sandbox.command import Program, strategy_program, views
 from arena.storage.store import Store
 from protocol.errors import UsageError
@@ -39,7 +39,7 @@ _NAME = "tournament"
 _FORMS = [form.value for form in Form if form is not Form.LADDER]  # which has no end
 
 
-@click.command(name=_NAME, cls=Command)
+@click.command(name=_NAME, cls=LimitsCommand)
 @click.argument("form", metavar="FORMAT", type=click.Choice(_FORMS))
 @options.game_argument
 @click.argument("bots", nargs=-1, metavar="[BOT]...")
@@ -90,7 +90,7 @@ def command(
     form: str,
     game: Game,
     bots: tuple[str, ...],
-    commands: tuple[Entry, ...],
+    commands: tuple[BotSpec, ...],
     matches: int,
     split: int,
     with_itself: bool,
@@ -111,7 +111,7 @@ def command(
     """
     check_form(game, Form(form))
     entrants = _entrants(game, bots, commands, limits)
-    run = Run(
+    run = PlannedRun(
         name=_NAME,
         game=game.name,
         form=Form(form),
@@ -135,8 +135,8 @@ def command(
 
 
 def _run(
-    plan: Plan, entrants: Sequence[Bot], db: str | None, log_file: str | None
-) -> Report:
+    plan: Plan, entrants: Sequence[RelaunchSpec], db: str | None, log_file: str | None
+) -> CompetitionReport:
     """Play it with its results in `db`, or in a database that is thrown away.
 
     Raises:
@@ -164,15 +164,15 @@ def _run(
 
 
 def _entrants(
-    game: Game, bots: Sequence[str], commands: Sequence[Entry], limits: Limits
-) -> tuple[Bot, ...]:
+    game: Game, bots: Sequence[str], commands: Sequence[BotSpec], limits: Limits
+) -> tuple[RelaunchSpec, ...]:
     """Those that were named, then the commands, each under a name of its own.
 
     Raises:
         UnknownBot: a named one is not there, or cannot be loaded.
         UsageError: nobody is to play, or a command was given a name that another bot has.
     """
-    entrants: list[Bot] = []
+    entrants: list[RelaunchSpec] = []
     taken: set[str] = set()
     tables = min(HOUSE_TABLES, limits.tables)
     for bot in bots:
@@ -184,7 +184,7 @@ def _entrants(
             program = strategy_program(bot, name=name, tables=tables)
             entrants.append(_written(name, program))
         else:
-            entrants.append(Bot(name=name, house=bot, tables=tables))
+            entrants.append(RelaunchSpec(name=name, house=bot, tables=tables))
     for entry in named(commands):
         assert entry.name is not None, "`named` has seen to that"
         if entry.name in taken:
@@ -197,9 +197,11 @@ def _entrants(
     return tuple(entrants)
 
 
-def _written(name: str, program: Program) -> Bot:
+def _written(name: str, program: Program) -> RelaunchSpec:
     folder = None if program.folder is None else str(program.folder)
-    return Bot(name=name, words=program.words, stdio=program.stdio, folder=folder)
+    return RelaunchSpec(
+        name=name, words=program.words, stdio=program.stdio, folder=folder
+    )
 
 
 def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
@@ -215,33 +217,33 @@ def _teams(texts: Sequence[str], players: Sequence[str]) -> Mapping[str, str]:
     return teams
 
 
-async def _play(store: Store, plan: Plan, log_file: str | None) -> Report:
+async def _play(store: Store, plan: Plan, log_file: str | None) -> CompetitionReport:
     """Play it, or go on with it if it was interrupted."""
     stops_at_sigterm()
     with contextlib.ExitStack() as stack:
         board = stack.enter_context(report.watch())
-        teller = Teller(board)
+        notices = BotNotices(board)
         log = stack.enter_context(report.match_log(log_file))
         async with Host(
             store,
             limits=plan.limits,
-            listener=report.Watcher(log, teller.say),
-            on_verdict=teller.ruled,
+            listener=report.CompetitionLog(log, notices.say),
+            on_verdict=notices.ruled,
         ) as host:
-            competition = _begun(host, plan, teller)
+            competition = _begun(host, plan, notices)
             board.follow(competition.title, competition)
             done = await host.play(competition)
             await store.flushed()
             return done
 
 
-def _begun(host: Host, plan: Plan, teller: Teller) -> Competition:
+def _begun(host: Host, plan: Plan, notices: BotNotices) -> Competition:
     for written in host.unfinished():
         same = msgspec.structs.replace(
             written.plan, seed=plan.seed, house=plan.house, bots=plan.bots
         )
         if same == plan:
             competition = host.resume(written)
-            teller.say(f"{written.id} goes on: {competition.played:,} matches played")
+            notices.say(f"{written.id} goes on: {competition.played:,} matches played")
             return competition
     return host.compete(plan)

@@ -23,7 +23,7 @@ _JSON = (b"{", b"[")  # how a document begins; a database of SQLite does not
 _LONGEST_LINE = 1000
 
 
-class _Outcome(msgspec.Struct):
+class _Findings(msgspec.Struct):
     """What has been found so far; also what `--json` prints."""
 
     matches: int = 0
@@ -83,7 +83,7 @@ def command(places: tuple[str, ...], competition: str | None, as_json: bool) -> 
 
     --json prints {matches, competitions, failed: [{competition, match, text}], notes}.
     """
-    outcome = _Outcome()
+    outcome = _Findings()
     for place in places:
         path = Path(place)
         if path.is_dir() or _is_json(place):
@@ -112,7 +112,7 @@ def _is_json(place: str) -> bool:
 
 
 def _database(
-    place: str, competition: str | None, outcome: _Outcome, *, tell: bool
+    place: str, competition: str | None, outcome: _Findings, *, tell: bool
 ) -> None:
     with audit_database.opened(place) as store:
         which = (
@@ -139,7 +139,7 @@ def _is_transcript(path: Path) -> bool:
         return transcript.is_transcript(file.readline())
 
 
-def _transcript(path: Path, outcome: _Outcome, *, tell: bool) -> None:
+def _transcript(path: Path, outcome: _Findings, *, tell: bool) -> None:
     """A file with the conversation of one seat."""
     outcome.matches += 1
     try:
@@ -151,7 +151,7 @@ def _transcript(path: Path, outcome: _Outcome, *, tell: bool) -> None:
         outcome.flaw(Flaw("", str(path), "; ".join(reasons)), tell=tell)
 
 
-def _export(folder: Path, outcome: _Outcome, *, tell: bool) -> None:
+def _export(folder: Path, outcome: _Findings, *, tell: bool) -> None:
     """A folder with a file of matches for each competition."""
     for one in manifest_of(folder).competitions:
         outcome.competitions += 1
@@ -168,7 +168,7 @@ def _export(folder: Path, outcome: _Outcome, *, tell: bool) -> None:
             outcome.flaw(Flaw(one.id, None, text), tell=tell)
 
 
-def _documents(path: Path, outcome: _Outcome, *, tell: bool) -> None:
+def _documents(path: Path, outcome: _Findings, *, tell: bool) -> None:
     """A file with a match, or with one in every line."""
     for where, data in _split(path):
         outcome.matches += 1
@@ -177,7 +177,7 @@ def _documents(path: Path, outcome: _Outcome, *, tell: bool) -> None:
         except UsageError as error:
             outcome.flaw(Flaw("", where, str(error)), tell=tell)
             continue
-        if isinstance(document, sheet.Sheet):
+        if isinstance(document, sheet.MatchDocument):
             checked = verify.check(document)
             flaw = Flaw(
                 document.competition, document.match, "; ".join(checked.reasons)

@@ -16,18 +16,17 @@ import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
-from arena.competitions.scheduler import Course
+from arena.competitions.scheduler import Scheduler
 from arena.engine.names import alike, spelled
 from arena.formats.spec import Form
-from arena.storage.live_results import Results
+from arena.storage.live_results import LiveResults
 from arena.storage.roster import Imported, Roster
 from arena.storage.roster_csv import class_in
-from arena.storage.store import Act, State, Store
-from arena.storage.store import Competition as Written
+from arena.storage.store import Act, CompetitionRow, CompetitionState, Store
 from protocol.errors import UsageError
 from protocol.messages import Action, Done, Instruct
 
-__all__ = ["Instructor"]
+__all__ = ["AdminCommands"]
 
 _FLUSH_S = 1.0  # a disk takes milliseconds; nobody else is served meanwhile
 _DONE = {
@@ -37,7 +36,7 @@ _DONE = {
 }
 
 
-class Instructor:
+class AdminCommands:
     """Carries out an instructor's words on a running arena.
 
     Args:
@@ -57,7 +56,7 @@ class Instructor:
         reopen: Callable[[Competition], object],
         wall: Callable[[], float] = time.time,
         *,
-        starter: Course,
+        starter: Scheduler,
         roster: Roster,
         lines: Callable[[], Sequence[str]],
     ) -> None:
@@ -222,7 +221,7 @@ class Instructor:
         if not played.counts:
             raise UsageError(f"expected a match that counts, {match} is void already")
         written = self._store.competition(played.competition)
-        if written.state is not State.FINISHED:
+        if written.state is not CompetitionState.FINISHED:
             raise UsageError(
                 f"expected a match of a competition that goes on or is finished, {written.id} is {written.state.value}"
             )
@@ -232,7 +231,9 @@ class Instructor:
         here = {*self._host.presence.taken, *(bot.name for bot in written.plan.bots)}
         away = [name for name in played.players if name not in here]
         again = self._act(message, who, written.id, f"goes on for {match}")
-        ledger.state_changed(State.PAUSED if away else State.RUNNING, again)
+        ledger.state_changed(
+            CompetitionState.PAUSED if away else CompetitionState.RUNNING, again
+        )
         self._reopen(self._host.competition(ledger, bool(away)))
         if away:
             return f"{match} is void; {written.id} is paused, as {', '.join(away)} is not here: `arena resume {written.id}` when it is"
@@ -259,7 +260,7 @@ class Instructor:
             f"{name} is removed from {', '.join(one.id for one in chosen)}"
         )
 
-    def _over(self, text: str | None) -> Written | None:
+    def _over(self, text: str | None) -> CompetitionRow | None:
         """The competition that is meant, if it is over and none that is on is meant."""
         if text is None or any(
             text in (one.id, one.plan.run) for one in self._host.competitions
@@ -269,10 +270,14 @@ class Instructor:
             written = self._store.find(text)
         except UsageError:  # `_chosen` says what there is
             return None
-        return written if written.state in (State.FINISHED, State.STOPPED) else None
+        return (
+            written
+            if written.state in (CompetitionState.FINISHED, CompetitionState.STOPPED)
+            else None
+        )
 
     def _remove_afterwards(
-        self, message: Instruct, name: str, over: Written, who: str
+        self, message: Instruct, name: str, over: CompetitionRow, who: str
     ) -> Awaitable[Done]:
         """Strike a bot from a competition that is over: its standings are made of what is written, this act included."""
         if over.plan.form is Form.ELIMINATION:
@@ -282,7 +287,7 @@ class Instructor:
             )
 
         def spelling() -> str:
-            results = Results(self._store, over.id)
+            results = LiveResults(self._store, over.id)
             known = [row.name for row in results.standings]
             bot = spelled(name, [one for one in known if one not in results.out])
             if bot in results.out or bot not in known:

@@ -16,15 +16,15 @@ import msgspec
 
 from arena.competitions.ledger import Ledger
 from arena.competitions.listener import Listener
-from arena.engine.match import Match, MatchResult, Result
+from arena.engine.match import MatchResult, MatchState, Result
 from arena.engine.names import owner_of
 from arena.engine.verdict import Finding, advice
 from arena.formats.elimination import saved
 from arena.formats.eta import Left, Workload
 from arena.formats.schedule import Outcomes, Pairing
 from arena.formats.spec import WAIT_S, Form
-from arena.referee.bot_session import Player
-from arena.referee.live_match import OnOver, Table
+from arena.referee.bot_session import BotSession
+from arena.referee.live_match import LiveMatch, OnOver
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from arena.server.background import BackgroundTasks
@@ -33,9 +33,9 @@ from arena.storage.models import ARENA, Act
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Mechanism, Termination, Verdict
 
-__all__ = ["Arbiter", "HouseCall"]
+__all__ = ["Arbiter", "LaunchHouseBot"]
 
-HouseCall = Callable[[str, str], Awaitable[None]]
+LaunchHouseBot = Callable[[str, str], Awaitable[None]]
 """(game, name) → a house bot of that name is started and will connect."""
 
 
@@ -46,7 +46,7 @@ class Arbiter:
         ledger: its plan, and what has been played of it.
         gateway: where its bots are connected.
         wall: the time of day in Unix seconds.
-        call_house: starts house bots for the free chairs of a final.
+        launch_house_bots: starts house bots for the free chairs of a final.
         listener: told of what happens.
         is_attended: whether there is an instructor to ask; without one a match that is void three times ends the competition (J5).
 
@@ -62,7 +62,7 @@ class Arbiter:
         ledger: Ledger,
         gateway: Gateway,
         wall: Callable[[], float],
-        call_house: HouseCall,
+        call_house: LaunchHouseBot,
         listener: Listener,
         *,
         is_attended: bool = False,
@@ -81,17 +81,17 @@ class Arbiter:
         self._settings = self.plan.read_settings()
         self.workload = Workload(self._rules.decisions(self._settings))
         self._loop = asyncio.get_running_loop()
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, LiveMatch] = {}
         self._excused: set[str] = set()  # house bots whose offence made a match void
         self._calls = BackgroundTasks()
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The matches that are being played."""
         return tuple(self._tables.values())
 
     @property
-    def fillers(self) -> tuple[str, ...]:
+    def temporary_house_bots(self) -> tuple[str, ...]:
         """The house bots that are there for this competition only, as players or in a final's free chairs."""
         return (*self.plan.house, *self.guests)
 
@@ -117,16 +117,16 @@ class Arbiter:
 
     # --- who plays ---
 
-    def player(self, name: str) -> Player | None:
+    def player(self, name: str) -> BotSession | None:
         """The bot of that name, if there is one that can still be dealt to."""
         player = self._gateway.players.get(name)
         if player is None or player.leaving or self.plan.game not in player.games:
             return None
-        return None if self._listener.is_aside(name) else player
+        return None if self._listener.is_non_competing(name) else player
 
-    def plays(self) -> list[Player]:
+    def plays(self) -> list[BotSession]:
         """All that are here and play the game, but for people and the house bots of other competitions."""
-        others = self._listener.guests_elsewhere(self.fillers)
+        others = self._listener.house_bots_elsewhere(self.temporary_house_bots)
         return [
             player
             for player in self._gateway.players.of_game(self.plan.game)
@@ -135,7 +135,7 @@ class Arbiter:
 
     def climbs(self, name: str) -> bool:
         """Whether a bot is one of those that `plays`."""
-        others = self._listener.guests_elsewhere(self.fillers)
+        others = self._listener.house_bots_elsewhere(self.temporary_house_bots)
         return self.player(name) is not None and name not in others
 
     def is_out(self, *names: str) -> bool:
@@ -154,10 +154,10 @@ class Arbiter:
         """A bot is away and its matches wait; for how long, in seconds. A house bot that has gone is started again."""
         if name not in self.plan.house:
             return self.plan.wait_s
-        self._calls.start(self._call_again(name))
+        self._calls.start(self._launch_again(name))
         return max(self.plan.wait_s, WAIT_S)
 
-    async def call_house(self, pairings: Sequence[Pairing]) -> None:
+    async def launch_house_bots(self, pairings: Sequence[Pairing]) -> None:
         """Start the house bots that sit in these, where they have not been played.
 
         Raises:
@@ -178,13 +178,13 @@ class Arbiter:
         """Its result, if it has been played before the arena was interrupted, or not been taken back."""
         return self._ledger.known(pairing)
 
-    def open(self, pairing: Pairing, on_over: OnOver) -> Table:
+    def open(self, pairing: Pairing, on_over: OnOver) -> LiveMatch:
         """Open a pairing's match; all its players are free."""
         players = [self._gateway.players[name] for name in pairing.players]
         if self.plan.form is Form.LADDER:  # which nobody is in before
             for name in pairing.players:
                 self._gateway.players.spellings.add(name)
-        table = self._gateway.conduct.open(
+        table = self._gateway.referee.open(
             self._rules,
             self._settings,
             players,
@@ -198,7 +198,7 @@ class Arbiter:
     def note(
         self,
         pairing: Pairing,
-        table: Table,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
@@ -219,11 +219,11 @@ class Arbiter:
         """These bots have a table free, for this competition or another."""
         self._listener.freed(names)
 
-    def void_table(self, table: Table, text: str) -> None:
+    def void_table(self, table: LiveMatch, text: str) -> None:
         """Stop a match that cannot count any more."""
-        self._gateway.conduct.void(table, text)
+        self._gateway.referee.void(table, text)
 
-    def stuck(self, pairing: Pairing) -> None:
+    def void_too_often(self, pairing: Pairing) -> None:
         """A match was void three times by faults of the arena: the instructor has to look at it (J5).
 
         Raises:
@@ -253,7 +253,7 @@ class Arbiter:
 
         Those in the seats `also` do not come either, and are out as well.
         """
-        match = Match(
+        match = MatchState(
             self._rules, self._settings, seed=secrets.token_bytes(32), start=False
         )
         match_id = f"{self._ledger.id}-{pairing.number}-{secrets.token_hex(2)}"
@@ -273,7 +273,7 @@ class Arbiter:
         for ruled in (verdict, *others):
             if not self.is_out(ruled.bot):
                 self.findings.pop(ruled.bot, None)  # it has paid for that
-            self._listener.ruled(ruled)
+            self._listener.verdict_given(ruled)
         return result
 
     def flag_saved(self, outcomes: Outcomes) -> None:
@@ -298,7 +298,7 @@ class Arbiter:
 
     # --- within ---
 
-    async def _call_again(self, name: str) -> None:
+    async def _launch_again(self, name: str) -> None:
         try:
             await self._call_house(self.plan.game, name)
         except ArenaError as error:
@@ -308,7 +308,7 @@ class Arbiter:
         self,
         pairing: Pairing,
         on_over: OnOver,
-        table: Table,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
@@ -332,7 +332,7 @@ class Arbiter:
         """Write a match down, and tell what it means."""
         now = self._wall()
         self._ledger.note(match, pairing, result, verdict, now - lasted_s, now, others)
-        self._listener.matched(self._ledger, match, pairing, result)
+        self._listener.match_finished(self._ledger, match, pairing, result)
 
     def _finding(self, name: str) -> Finding:
         """Why a bot does not come to its match."""

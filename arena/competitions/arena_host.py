@@ -12,18 +12,18 @@ from types import TracebackType
 
 import msgspec
 
-from arena.competitions.bot_supervisor import Crew
+from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.competition_bots import CompetitionBots
-from arena.competitions.ledger import Ledger, Report
+from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.presence import Presence
-from arena.competitions.relay import Page, People, Relay
+from arena.competitions.relay import HostPage, PeoplePlaying, Relay
 from arena.competitions.table_sharing import in_turn
 from arena.engine.verdict import Finding
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form, Plan
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.sandbox.launcher import Program
 from arena.server.address import ArenaAddress
 from arena.server.background import BackgroundTasks
@@ -34,8 +34,7 @@ from arena.server.origin import read_base_path
 from arena.storage.roster import BY_HAND, Roster
 from arena.storage.roster_requests import Request, RosterRequests
 from arena.storage.roster_watch import RosterWatch
-from arena.storage.store import Competition as Written
-from arena.storage.store import State, Store, new_id
+from arena.storage.store import CompetitionRow, CompetitionState, Store, new_id
 from arena.storage.tokens import Access
 from protocol.codec import Encoding
 from protocol.errors import UsageError
@@ -67,7 +66,7 @@ class Host:
         base_path: below which browsers find the page and all that belongs to it, as `/arena/`.
 
     Attributes:
-        crew: the bots that were launched.
+        supervisor: the bots that were launched.
         presence: who is here, and whose names are taken.
         on_instruct: does what an instructor wants, if there is one.
 
@@ -90,7 +89,7 @@ class Host:
         is_attended: bool = False,
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
         hidden: Sequence[Path] = (),
-        page: Callable[[Host, Store], Page] | None = None,
+        page: Callable[[Host, Store], HostPage] | None = None,
         origins: Sequence[str] = (),
         proxies: Sequence[str] = (),
         base_path: str = "/",
@@ -105,16 +104,19 @@ class Host:
         self._relay = Relay(self._competitions, listener or Listener(), on_verdict)
         self._loop = asyncio.get_running_loop()
         self.on_instruct: OnInstruct | None = None
-        self.conduct = Conduct(self._loop.time, practice, self._relay.ruled)
+        self.referee = Referee(self._loop.time, practice, self._relay.verdict_given)
         roster = Roster(store.engine)
         access = roster.access()
         self.gateway = self._make_gateway(access, requires_token)
-        self.crew = self._make_crew(hidden)
+        self.supervisor = self._make_supervisor(hidden)
         self.presence = Presence(
-            self.gateway.players, self.crew, self._competitions, lambda: self.aside
+            self.gateway.players,
+            self.supervisor,
+            self._competitions,
+            lambda: self.non_competing,
         )
         self._bots = self._relay.bots = CompetitionBots(
-            self.crew, self.gateway, self._competitions, self._relay
+            self.supervisor, self.gateway, self._competitions, self._relay
         )
         self._requests = RosterRequests(store.engine)
         self._watch = self._make_watch(roster, access)
@@ -123,7 +125,7 @@ class Host:
 
     def _make_gateway(self, access: Access, requires_token: bool) -> Gateway:
         return Gateway(
-            self.conduct,
+            self.referee,
             self.limits,
             self._on_change,
             self._on_offence,
@@ -132,9 +134,9 @@ class Host:
             on_instruct=self._on_instruct,
         )
 
-    def _make_crew(self, hidden: Sequence[Path]) -> Crew:
+    def _make_supervisor(self, hidden: Sequence[Path]) -> BotSupervisor:
         file = self._store.file
-        return Crew(
+        return BotSupervisor(
             self.gateway,
             self.limits,
             (*hidden, file) if file is not None else hidden,
@@ -156,7 +158,7 @@ class Host:
 
     def _open_to_browsers(
         self,
-        page: Callable[[Host, Store], Page] | None,
+        page: Callable[[Host, Store], HostPage] | None,
         origins: Sequence[str],
         proxies: Sequence[str],
         base_path: str,
@@ -167,7 +169,7 @@ class Host:
         entrance.base_path = read_base_path(base_path)
         if page is not None:
             self._relay.page = entrance.page = page(self, self._store)
-            self.conduct.page = entrance.base_path
+            self.referee.page = entrance.base_path
 
     async def __aenter__(self) -> Host:
         allow_many_files()
@@ -186,7 +188,7 @@ class Host:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.crew.closes()
+        self.supervisor.closes()
         self._bots.close()
         self._tasks.cancel()
         if self._is_interrupted:
@@ -195,7 +197,7 @@ class Host:
             await self.gateway.close()
         if self.web is not None:
             await self.web.close()
-        await self.crew.close()
+        await self.supervisor.close()
 
     @property
     def url(self) -> str:
@@ -211,7 +213,7 @@ class Host:
         encoding: Encoding = Encoding.JSON,
     ) -> None:
         """Start a bot of ours, given as GAME NAME, as a process that connects like any other."""
-        await self.crew.launch(bot, name, tables=tables, encoding=encoding)
+        await self.supervisor.launch(bot, name, tables=tables, encoding=encoding)
 
     async def launch_program(self, program: Program, name: str) -> None:
         """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
@@ -220,12 +222,12 @@ class Host:
             UsageError: the program cannot be shown what it names.
             ArenaError: the name is taken, or it cannot be started on this machine.
         """
-        await self.crew.launch_program(program, name)
+        await self.supervisor.launch_program(program, name)
 
     @property
     def ended(self) -> Mapping[str, str]:
         """What has become of the processes that were launched and have ended by themselves, by name."""
-        return self.crew.ended
+        return self.supervisor.ended
 
     async def wait_for_change(self) -> None:
         """Until a bot comes or goes."""
@@ -237,19 +239,19 @@ class Host:
         self._is_interrupted = True
 
     @property
-    def web(self) -> Page | None:
+    def web(self) -> HostPage | None:
         """The page, if there is one."""
         return self._relay.page
 
     @property
-    def people(self) -> People | None:
+    def people(self) -> PeoplePlaying | None:
         """Where people play, if there is a page."""
         return None if self.web is None else self.web.people
 
     @property
-    def aside(self) -> Collection[str]:
+    def non_competing(self) -> Collection[str]:
         """The names of people, and of the house bots that play with them."""
-        return self._relay.aside
+        return self._relay.non_competing
 
     @property
     def competitions(self) -> tuple[Competition, ...]:
@@ -268,7 +270,7 @@ class Host:
             seed = secrets.token_hex(32)
             plan = msgspec.structs.replace(plan, house=house, seed=seed)
         known = {bot.name for bot in plan.bots}
-        launched = self.crew.written(plan.players)
+        launched = self.supervisor.written(plan.players)
         bots = (*plan.bots, *(bot for bot in launched if bot.name not in known))
         plan = msgspec.structs.replace(plan, bots=bots)
         if plan.form is not Form.LADDER:
@@ -279,19 +281,21 @@ class Host:
         self._store.competition_started(competition, plan, time.time())
         return self.competition(ledger)
 
-    def unfinished(self) -> tuple[Written, ...]:
+    def unfinished(self) -> tuple[CompetitionRow, ...]:
         """The competitions that an earlier arena on this database has not played to their ends."""
         return tuple(
             one
             for one in self._store.competitions()
-            if one.state in (State.RUNNING, State.PAUSED)
+            if one.state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
         )
 
-    def resume(self, written: Written) -> Competition:
+    def resume(self, written: CompetitionRow) -> Competition:
         """Set a competition up that was interrupted: what has been played stands, the rest is for `play`."""
-        return self.competition(self.ledger_of(written), written.state is State.PAUSED)
+        return self.competition(
+            self.ledger_of(written), written.state is CompetitionState.PAUSED
+        )
 
-    def ledger_of(self, written: Written) -> Ledger:
+    def ledger_of(self, written: CompetitionRow) -> Ledger:
         """What has come of a competition so far."""
         store, competition = self._store, written.id
         return Ledger(
@@ -312,13 +316,13 @@ class Host:
             ledger,
             self.gateway,
             time.time,
-            self._bots.call_house,
+            self._bots.launch_house_bot,
             self._relay,
             is_paused=is_paused,
             is_attended=self._is_attended,
         )
 
-    async def play(self, competition: Competition) -> Report:
+    async def play(self, competition: Competition) -> CompetitionReport:
         """Play a competition to its end.
 
         Raises:
@@ -326,7 +330,7 @@ class Host:
         """
         self._competitions.append(competition)
         if self.people is not None:
-            self.people.needed(competition)
+            self.people.competition_started(competition)
         try:
             await self._bots.start(competition)
             return await competition.run()
@@ -338,7 +342,7 @@ class Host:
     def restore(self, competition: Competition) -> None:
         """Start those of its launched bots again that are in it once more; those that play with people come back."""
         if self.people is not None:
-            self.people.needed(competition)
+            self.people.competition_started(competition)
         self._bots.start_soon(competition)
 
     def freed(self, names: Sequence[str]) -> None:
@@ -379,8 +383,8 @@ class Host:
 
     def _on_offence(self, name: str, finding: Finding) -> None:
         """A player is gone for good: if it sat nowhere just then, its competitions must learn why."""
-        if not self._relay.is_aside(name):
+        if not self._relay.is_non_competing(name):
             for competition in self._competitions:
                 competition.offended(name, finding)
-        self.crew.offended(name, finding)
+        self.supervisor.offended(name, finding)
         self._changed.set()

@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from arena.competitions.planned_run import Run, Who
+from arena.competitions.planned_run import Participants, PlannedRun
 from arena.engine.names import Spellings, alike
 from arena.formats.formats import fewest
 from arena.formats.spec import Form
@@ -76,7 +76,9 @@ class Attendance(msgspec.Struct, frozen=True, kw_only=True):
         return f"expected {self.least} bots, {self.come} came"
 
 
-def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendance:
+def attendance(
+    run: PlannedRun, here: Sequence[str], roster: Sequence[str]
+) -> Attendance:
     """Who of those who are to play a run has come to it (K5).
 
     It starts when `least` are there, its own house bots among them. If the run does not say how many, it starts
@@ -96,7 +98,7 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
     own = len(run.house)
     least = run.at_least - own
     needed = max(0, min(fewest(run.form), run.at_least) - own)
-    if run.who is Who.CONNECTED:
+    if run.who is Participants.CONNECTED:
         return Attendance(
             players=tuple(here),
             missing=(),
@@ -105,11 +107,11 @@ def attendance(run: Run, here: Sequence[str], roster: Sequence[str]) -> Attendan
             fewest=needed,
         )
     spelled = map(Spellings(roster).of, run.players)
-    names = tuple(spelled if run.who is Who.NAMED else roster)
+    names = tuple(spelled if run.who is Participants.NAMED else roster)
     came = _came(here, names)
     missing = tuple(name for name in names if name not in came)
     is_unsaid = run.least is None and run.at is None
-    if run.who is Who.NAMED:
+    if run.who is Participants.NAMED:
         least = 1 if is_unsaid else max(1, least)
         return Attendance(
             players=tuple(came.get(name, name) for name in names),
@@ -167,7 +169,7 @@ class Wait:
         starts_by: when it starts at the latest, while enough have come and it waits for those who come just now; else None.
     """
 
-    def __init__(self, run: Run, moment: datetime | None) -> None:
+    def __init__(self, run: PlannedRun, moment: datetime | None) -> None:
         self.moment = moment
         self.came = attendance(run, (), ())
         self.starts_by: datetime | None = None
@@ -214,7 +216,7 @@ class Wait:
         if run.at is not None and self._end is not None:
             # By the clock of then, which may have been changed since `moment`.
             until = f" until {self._end.astimezone(run.at.zone):%H:%M}"
-        if run.who is Who.ROSTER and not came.come and not came.missing:
+        if run.who is Participants.ROSTER and not came.come and not came.missing:
             return f"{run.name} waits{until}: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
         of = f" of {came.come + len(came.missing)}" if came.missing else ""
         missing = f"; missing: {some(came.missing, SHOWN)}" if came.missing else ""

@@ -16,8 +16,8 @@ import msgspec
 
 from arena.engine.names import spelled
 from arena.engine.verdict import Finding
-from arena.formats.spec import Bot
-from arena.sandbox.launcher import Launched, Launcher, Program, bot_command
+from arena.formats.spec import RelaunchSpec
+from arena.sandbox.launcher import LaunchedBot, Launcher, Program, bot_command
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from arena.server.stdio import Pipe
@@ -25,7 +25,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError, one_line
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Crew", "program_of"]
+__all__ = ["BotSupervisor", "program_of"]
 
 _LAUNCH_S = 60.0  # for a program to say hello, on a machine that starts thirty of them
 _DISMISSED = "nobody needs it any more"
@@ -33,13 +33,13 @@ _DISMISSED = "nobody needs it any more"
 OnOffence: TypeAlias = Callable[[str, Finding], None]
 
 
-class _Ours:
+class _SupervisedBot:
     """A bot that the arena has launched, from before it is started until after its end."""
 
     def __init__(self, name: str, launcher: Launcher) -> None:
         self._name = name
         self._launcher = launcher
-        self.launched: Launched | None = None
+        self.launched: LaunchedBot | None = None
 
     @property
     def enforced(self) -> str:
@@ -60,7 +60,7 @@ class _Ours:
         return self._launcher.tail(self._name)
 
 
-class Crew:
+class BotSupervisor:
     """All of them.
 
     Args:
@@ -96,8 +96,10 @@ class Crew:
         self._on_offence = on_offence
         self._on_change = on_change
         self._launcher = Launcher(limits, hidden, self._found)
-        self._ours: dict[str, _Ours] = {}
-        self._written: dict[str, Bot] = {}  # how what we launched can be launched again
+        self._ours: dict[str, _SupervisedBot] = {}
+        self._written: dict[
+            str, RelaunchSpec
+        ] = {}  # how what we launched can be launched again
         self._stopping = BackgroundTasks()
         self._is_closing = False
         self._loop = asyncio.get_running_loop()
@@ -110,7 +112,7 @@ class Crew:
         """Their names."""
         return iter(self._ours)
 
-    def written(self, names: Sequence[str]) -> tuple[Bot, ...]:
+    def written(self, names: Sequence[str]) -> tuple[RelaunchSpec, ...]:
         """How those of them that are called so can be launched again."""
         return tuple(self._written[name] for name in names if name in self._ours)
 
@@ -126,7 +128,7 @@ class Crew:
         url = self._url()
         words = bot_command(bot, url=url, name=name, tables=tables, encoding=encoding)
         await self.launch_program(Program(tuple(words)), name)
-        self._written[name] = Bot(name=name, house=bot[1], tables=tables)
+        self._written[name] = RelaunchSpec(name=name, house=bot[1], tables=tables)
 
     async def launch_program(self, program: Program, name: str) -> None:
         """Start a bot that somebody has written, as a process that connects like any other or speaks over its pipes.
@@ -143,11 +145,11 @@ class Crew:
             got = f"{name!r}" if other == name else f"{name!r}, and {other!r} is here"
             raise ArenaError(f"expected a name that no bot has, got {got}")
         self.ended.pop(name, None)  # it may be started once more
-        ours = _Ours(name, self._launcher)
+        ours = _SupervisedBot(name, self._launcher)
         token = secrets.token_urlsafe(16)
         self._admission.expect(name, token, ours)
         self._ours[name] = ours
-        self._written[name] = Bot(
+        self._written[name] = RelaunchSpec(
             name=name,
             words=program.words,
             stdio=program.stdio,
@@ -165,13 +167,15 @@ class Crew:
         if launched.stdin_fd is not None and launched.stdout_fd is not None:
             address = f"stdio:{name}"
             self._admission.forget(name, keeps_name=True)
-            self._gateway.reception.vouch(address, (name, ours))
+            self._gateway.login.preauthenticate(address, (name, ours))
             fds = launched.stdin_fd, launched.stdout_fd
             await Pipe.open(
                 self._gateway, self._limits, self._gateway.timers, address, *fds
             )
 
-    async def call_house(self, game: str, name: str, bot: str, tables: int = 1) -> None:
+    async def launch_house_bot(
+        self, game: str, name: str, bot: str, tables: int = 1
+    ) -> None:
         """Start a house bot, once nothing is left of one of that name.
 
         Raises:
@@ -241,7 +245,7 @@ class Crew:
             self._on_offence(name, msgspec.structs.replace(finding, enforced=enforced))
         self._on_change()
 
-    def _awaited(self, name: str, ours: _Ours) -> None:
+    def _awaited(self, name: str, ours: _SupervisedBot) -> None:
         """One that was started should be here by now."""
         if self._ours.get(name) is ours and name not in self._gateway.players:
             finding = Finding(
@@ -257,13 +261,13 @@ class Crew:
         if not self._is_closing:
             self._on_change()
 
-    def _forget(self, name: str) -> _Ours | None:
+    def _forget(self, name: str) -> _SupervisedBot | None:
         """One has ended: its name is free again."""
         self._admission.forget(name)
         return self._ours.pop(name, None)
 
 
-def program_of(bot: Bot) -> Program:
+def program_of(bot: RelaunchSpec) -> Program:
     """The command line of a bot that is none of ours."""
     folder = None if bot.folder is None else Path(bot.folder)
     return Program(bot.words, stdio=bot.stdio, folder=folder)

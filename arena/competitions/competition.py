@@ -11,19 +11,19 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from arena.competitions.arbiter import Arbiter, HouseCall
+from arena.competitions.arbiter import Arbiter, LaunchHouseBot
 from arena.competitions.ladder_runner import LadderStage
-from arena.competitions.ledger import Ledger, Report
+from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
-from arena.competitions.stage_runner import RunningStage, Stopped
+from arena.competitions.stage_runner import CompetitionStopped, RunningStage
 from arena.engine.verdict import Finding
 from arena.formats.eta import Left
 from arena.formats.formats import expected_matches, schedule_of
 from arena.formats.schedule import Outcomes, Pairing, Ranking, Stage
 from arena.formats.spec import Form, Plan
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.server.gateway import Gateway
-from arena.storage.models import Act, State
+from arena.storage.models import Act, CompetitionState
 from protocol.errors import UsageError
 from protocol.messages import Ending, Mechanism, Progress, Verdict
 
@@ -53,7 +53,7 @@ class Competition:
         ledger: Ledger,
         gateway: Gateway,
         wall: Callable[[], float],
-        call_house: HouseCall,
+        call_house: LaunchHouseBot,
         listener: Listener,
         *,
         is_paused: bool = False,
@@ -106,9 +106,9 @@ class Competition:
         return self.arbiter.is_paused
 
     @property
-    def fillers(self) -> tuple[str, ...]:
+    def temporary_house_bots(self) -> tuple[str, ...]:
         """The house bots that are there for this competition only, as players or in a final's free chairs."""
-        return self.arbiter.fillers
+        return self.arbiter.temporary_house_bots
 
     @property
     def settled(self) -> int:
@@ -116,11 +116,15 @@ class Competition:
         return self._settled + (0 if self._stage is None else self._stage.settled)
 
     @property
-    def state(self) -> State:
+    def state(self) -> CompetitionState:
         """Whether it goes on."""
         if self.is_over:
-            return State.STOPPED if self._stopped_by else State.FINISHED
-        return State.PAUSED if self.is_paused else State.RUNNING
+            return (
+                CompetitionState.STOPPED
+                if self._stopped_by
+                else CompetitionState.FINISHED
+            )
+        return CompetitionState.PAUSED if self.is_paused else CompetitionState.RUNNING
 
     @property
     def is_stuck(self) -> bool:
@@ -128,7 +132,7 @@ class Competition:
         return isinstance(self._stage, RunningStage) and self._stage.is_stuck
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The matches that are being played."""
         return self.arbiter.tables
 
@@ -186,7 +190,7 @@ class Competition:
             waits_for=() if self._stage is None else self._stage.waits_for,
         )
 
-    async def run(self) -> Report:
+    async def run(self) -> CompetitionReport:
         """Play it to its end.
 
         Raises:
@@ -196,7 +200,7 @@ class Competition:
         self._began = self._loop.time()
         self.arbiter.workload.begin(self._began)
         ranking: Ranking = ()
-        with contextlib.suppress(Stopped):
+        with contextlib.suppress(CompetitionStopped):
             ranking = await self._play_all()
         await self.ledger.rated()
         self.is_over = True
@@ -237,7 +241,7 @@ class Competition:
             )
             if is_new and rests:
                 # It rests, or has played: its next table will have to know, also after a power cut.
-                self.ledger.found(name, finding, self._wall())
+                self.ledger.note_offence(name, finding, self._wall())
 
     def is_in(self, name: str) -> bool:
         """Whether a bot takes part and has neither been eliminated nor removed."""
@@ -261,14 +265,14 @@ class Competition:
             raise UsageError(
                 f"expected a competition that goes on, {self.id} is paused"
             )
-        self.ledger.state_changed(State.PAUSED, act)
+        self.ledger.state_changed(CompetitionState.PAUSED, act)
         self.arbiter.is_paused = True
         if self._stage is not None:
             self._stage.paused()
 
     def resume(self, act: Act) -> None:
         """Go on, also with what was void too often."""
-        self.ledger.state_changed(State.RUNNING, act)
+        self.ledger.state_changed(CompetitionState.RUNNING, act)
         self.arbiter.is_paused = False
         self.arbiter.workload.begin(self._loop.time(), self.arbiter.decisions)
         self._reopen(retries=True)
@@ -285,7 +289,7 @@ class Competition:
         if isinstance(self._stage, LadderStage):
             self._stage.close()
 
-    def table(self, match: str) -> Table | None:
+    def table(self, match: str) -> LiveMatch | None:
         """The match of that id, if it is being played here."""
         return next((table for table in self.tables if table.id == match), None)
 
@@ -298,14 +302,14 @@ class Competition:
         table = self.table(match)
         if table is not None:
             self.ledger.acted(act)
-            self._gateway.conduct.void(table, act.text)
+            self._gateway.referee.void(table, act.text)
             return
         played = self.ledger.take_back(match, act, self._first)
         seat = played.result.termination.seat
         if seat is not None and played.players[seat] not in self.ledger.book.removed:
             name = played.players[seat]
             self.arbiter.findings.pop(name, None)
-            self.ledger.excused(name, self._wall())
+            self.ledger.clear_offence(name, self._wall())
         self._reopen()
 
     def remove(self, name: str, act: Act) -> None:
@@ -322,7 +326,7 @@ class Competition:
         tables = self.tables
         player = self._gateway.players.get(name)
         if player is not None:
-            self._gateway.conduct.offence(player, finding, tables)
+            self._gateway.referee.offence(player, finding, tables)
         if self._stage is not None:
             self._stage.offended(name)
         self.ledger.remove(name, act.text)
@@ -367,7 +371,7 @@ class Competition:
     async def _play(self, pairings: Stage) -> Outcomes:
         self.scheduled += len(pairings)
         self._first = pairings[0].number
-        await self.arbiter.call_house(pairings)
+        await self.arbiter.launch_house_bots(pairings)
         self._stage = stage = RunningStage(self.arbiter, pairings)
         for name in tuple(self.arbiter.findings):
             stage.offended(name)

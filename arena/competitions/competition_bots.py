@@ -9,11 +9,11 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 
-from arena.competitions.bot_supervisor import Crew, program_of
+from arena.competitions.bot_supervisor import BotSupervisor, program_of
 from arena.competitions.competition import Competition
 from arena.competitions.listener import Listener
 from arena.engine.verdict import Finding
-from arena.formats.spec import Bot, Plan
+from arena.formats.spec import Plan, RelaunchSpec
 from arena.server.background import BackgroundTasks
 from arena.server.gateway import Gateway
 from protocol.errors import ArenaError
@@ -27,7 +27,7 @@ class CompetitionBots:
     """The launched bots of all competitions that are on.
 
     Args:
-        crew: the bots that run.
+        supervisor: the bots that run.
         gateway: where they come in.
         competitions: those that are on, at any time.
         listener: told of one that cannot be started, or is to be ended when it sits nowhere.
@@ -35,12 +35,12 @@ class CompetitionBots:
 
     def __init__(
         self,
-        crew: Crew,
+        supervisor: BotSupervisor,
         gateway: Gateway,
         competitions: Sequence[Competition],
         listener: Listener,
     ) -> None:
-        self._crew = crew
+        self._supervisor = supervisor
         self._gateway = gateway
         self._competitions = competitions
         self._listener = listener
@@ -50,7 +50,7 @@ class CompetitionBots:
     def keep_names(self, plan: Plan) -> None:
         """Nobody else gets the names of bots that will be launched."""
         for name in (*(bot.name for bot in plan.bots), *plan.house):
-            if name not in self._crew:
+            if name not in self._supervisor:
                 self._keep_name(name)
 
     async def start(self, competition: Competition) -> None:
@@ -62,39 +62,43 @@ class CompetitionBots:
         """The same, without waiting for it."""
         self._tasks.start(self.start(competition))
 
-    async def call_house(self, game: str, name: str) -> None:
+    async def launch_house_bot(self, game: str, name: str) -> None:
         """Start the usual house bot of a game.
 
         Raises:
             ArenaError: it cannot be started on this machine.
         """
-        await self._crew.call_house(game, name, next(iter(house_bots(game))))
+        await self._supervisor.launch_house_bot(
+            game, name, next(iter(house_bots(game)))
+        )
 
     def dismiss(self, competition: Competition) -> None:
         """Stop the house bots that were there for this competition only, which is over."""
-        needed = {name for one in self._competitions for name in one.fillers}
-        for name in competition.fillers:
-            if name not in self._crew:
+        needed = {
+            name for one in self._competitions for name in one.temporary_house_bots
+        }
+        for name in competition.temporary_house_bots:
+            if name not in self._supervisor:
                 self._gateway.admission.forget(name)
             elif name not in needed:
-                self._crew.dismiss(name)
+                self._supervisor.dismiss(name)
 
     def end_forgiven(self, names: Sequence[str]) -> None:
         """Of these, which have just left a match, end those that hang and were forgiven: no match is disturbed by it now."""
         for name in self._forgiven.intersection(names):
             player = self._gateway.players.get(name)
             if player is not None and not player.chairs:
-                self._crew.dismiss(name)
+                self._supervisor.dismiss(name)
 
     def ruled(self, verdict: Verdict) -> None:
         """A bot is out: it is stopped, unless it still takes part in another competition; or forgiven, and started again."""
         name = verdict.bot
         plays_on = [one for one in self._competitions if one.is_in(name)]
-        if name in self._crew and not plays_on:
+        if name in self._supervisor and not plays_on:
             finding = Finding(
                 kind=verdict.kind, text=verdict.text, mechanism=verdict.mechanism
             )
-            asyncio.get_running_loop().call_soon(self._crew.stop, name, finding)
+            asyncio.get_running_loop().call_soon(self._supervisor.stop, name, finding)
         elif verdict.forgiven and name not in self._forgiven:
             for one in plays_on:
                 for bot in one.plan.bots:
@@ -111,35 +115,35 @@ class CompetitionBots:
     def _keep_name(self, name: str) -> None:
         self._gateway.admission.expect(name, secrets.token_urlsafe(16))
 
-    async def _start(self, competition: Competition, bot: Bot) -> None:
-        if bot.name in self._crew or not competition.is_in(bot.name):
+    async def _start(self, competition: Competition, bot: RelaunchSpec) -> None:
+        if bot.name in self._supervisor or not competition.is_in(bot.name):
             return
         try:
             if bot.house is not None:
                 competition.arbiter.guests.add(bot.name)
                 words = competition.plan.game, bot.house
-                await self._crew.launch(words, bot.name, tables=bot.tables)
+                await self._supervisor.launch(words, bot.name, tables=bot.tables)
             else:
-                await self._crew.launch_program(program_of(bot), bot.name)
+                await self._supervisor.launch_program(program_of(bot), bot.name)
         except ArenaError as error:
             self._listener.told(f"{bot.name}: {error}")
 
-    def _start_again(self, competition: Competition, bot: Bot) -> None:
+    def _start_again(self, competition: Competition, bot: RelaunchSpec) -> None:
         """Start one again that was forgiven; one that hangs is ended first, when it sits nowhere any more."""
         name = bot.name
         self._forgiven.add(name)
-        if name not in self._crew:  # meanwhile nobody else gets its name
+        if name not in self._supervisor:  # meanwhile nobody else gets its name
             self._keep_name(name)
         elif (player := self._gateway.players.get(name)) is not None:
             player.leaving = True  # it is dealt to no more
             self._listener.freed((name,))
 
         async def again() -> None:
-            await self._crew.gone(name)
+            await self._supervisor.gone(name)
             self._forgiven.discard(name)
             if not competition.is_over:
                 await self._start(competition, bot)
-            if name not in self._crew:
+            if name not in self._supervisor:
                 self._gateway.admission.forget(name)
 
         self._tasks.start(again())

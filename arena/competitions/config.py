@@ -24,8 +24,8 @@ from arena.competitions.planned_run import (
     LIMITS,
     MOST_MATCHES,
     PAUSE_S,
-    Run,
-    Who,
+    Participants,
+    PlannedRun,
     check,
     check_title,
 )
@@ -33,14 +33,14 @@ from arena.engine.names import spelled
 from arena.formats.spec import WAIT_S, Form, form_of
 from arena.formats.timetable import Times, parse
 from arena.games import competition_settings, game_named
-from arena.sandbox.bot_spec import Entry, check_name
+from arena.sandbox.bot_spec import BotSpec, check_name
 from arena.sandbox.command import read_program
 from arena.server.origin import Origins, read_base_path
 from arena.server.proxies import Proxies
 from protocol.errors import ArenaError, BadSettings, UsageError, one_line
 from protocol.messages import Limits
 
-__all__ = ["Config", "Serve", "example", "read_config"]
+__all__ = ["Config", "ServeSection", "example", "read_config"]
 
 _A_DAY_S = 86_400.0
 
@@ -51,7 +51,7 @@ _STEP = re.compile(
 T = TypeVar("T")
 
 
-class Serve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServeSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `arena serve` does; the one place where its defaults stand.
 
     Attributes:
@@ -89,7 +89,7 @@ class Serve(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     log: Annotated[str, Meta(min_length=1)] | None = None
 
 
-class _Bot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _BotSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A bot that the arena launches."""
 
     command: str
@@ -97,7 +97,7 @@ class _Bot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     game: str | None = None
 
 
-class _Run(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A run as it stands in the file; what its fields mean is said in `arena/competitions/planned_run.py`."""
 
     game: str
@@ -144,11 +144,11 @@ class Config(Struct, frozen=True, kw_only=True):
         files: where it was read, for nobody else to see.
     """
 
-    serve: Serve = Serve()
+    serve: ServeSection = ServeSection()
     limits: Limits = Limits()
     games: Mapping[str, Mapping[str, object]] = {}
-    bots: tuple[Entry, ...] = ()
-    runs: tuple[Run, ...] = ()
+    bots: tuple[BotSpec, ...] = ()
+    runs: tuple[PlannedRun, ...] = ()
     files: tuple[Path, ...] = ()
 
 
@@ -199,8 +199,8 @@ def _config(document: Mapping[str, Any], folder: Path) -> Config:
     return msgspec.structs.replace(config, runs=_runs(read.run, config))
 
 
-def _serve(table: Any, folder: Path) -> Serve:
-    serve = _convert(table, Serve, "serve")
+def _serve(table: Any, folder: Path) -> ServeSection:
+    serve = _convert(table, ServeSection, "serve")
     if (serve.tls_cert is None) != (serve.tls_key is None):
         missing = "tls_key" if serve.tls_key is None else "tls_cert"
         raise UsageError(f"serve.{missing}: expected it beside its other half")
@@ -238,21 +238,21 @@ def _games(tables: Mapping[str, Any]) -> dict[str, Mapping[str, object]]:
     return games
 
 
-def _bot(table: object, where: str, folder: Path) -> Entry:
-    bot = _convert(table, _Bot, where)
+def _bot(table: object, where: str, folder: Path) -> BotSpec:
+    bot = _convert(table, _BotSection, where)
     with _field(f"{where}.command"):
         program = read_program(bot.command, folder)
     with _field(f"{where}.name"):
         name = None if bot.name is None else check_name(bot.name)
     with _field(f"{where}.game"):
         game = None if bot.game is None else game_named(bot.game).name
-    return Entry(program, name, game)
+    return BotSpec(program, name, game)
 
 
-def _runs(tables: list[object], config: Config) -> tuple[Run, ...]:
-    runs: list[Run] = []
+def _runs(tables: list[object], config: Config) -> tuple[PlannedRun, ...]:
+    runs: list[PlannedRun] = []
     for number, table in enumerate(tables):
-        read = _convert(table, _Run, f"run[{number}]")
+        read = _convert(table, _RunSection, f"run[{number}]")
         try:
             run = _run(read)
             check(run, config.limits, config.games)
@@ -270,7 +270,7 @@ def _runs(tables: list[object], config: Config) -> tuple[Run, ...]:
     return tuple(runs)
 
 
-def _run(read: _Run) -> Run:
+def _run(read: _RunSection) -> PlannedRun:
     with _field("game"):
         game = game_named(read.game)
     with _field("name"):
@@ -283,16 +283,16 @@ def _run(read: _Run) -> Run:
     itself = form is Form.ROUND_ROBIN and game.name == "ace_king_queen"
     match read.players:
         case None:
-            who, players = Who.CONNECTED, tuple[str, ...]()
+            who, players = Participants.CONNECTED, tuple[str, ...]()
         case "roster":
-            who, players = Who.ROSTER, ()
+            who, players = Participants.ROSTER, ()
         case str():
             got = one_line(repr(read.players), 60)
             raise UsageError(
                 f"players: expected a list of names or 'roster', got {got}"
             )
         case names:
-            who, players = Who.NAMED, tuple(names)
+            who, players = Participants.NAMED, tuple(names)
     _convert(read.settings, game.vocabulary.settings, "settings")
     _convert(read.limits, _LimitsTable, "limits")
     for limit in read.limits:
@@ -300,11 +300,13 @@ def _run(read: _Run) -> Run:
             raise UsageError(
                 f"limits.{limit}: expected it in [limits], for the whole arena; here some of: {', '.join(LIMITS)}"
             )
-    return Run(
+    return PlannedRun(
         name=name,
         game=game.name,
         form=form,
-        least=game.seats if read.least is None and who is Who.CONNECTED else read.least,
+        least=game.seats
+        if read.least is None and who is Participants.CONNECTED
+        else read.least,
         at=at,
         until=until,
         who=who,

@@ -12,7 +12,13 @@ from arena.competitions.arena_host import Host
 from arena.competitions.attendance import SHOWN, Attendance, Wait, attendance
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
-from arena.competitions.planned_run import Run, Who, guests_of, plan_for, teams_of
+from arena.competitions.planned_run import (
+    Participants,
+    PlannedRun,
+    house_bots_of,
+    plan_for,
+    teams_of,
+)
 from arena.formats.spec import HOUSE_TABLES, Form, Plan
 from arena.sandbox.bot_spec import some
 from protocol.errors import UsageError
@@ -65,11 +71,11 @@ class Gathering:
         """Who is on it now, and in which team."""
         return await asyncio.to_thread(lambda: (self._names(), self._teams()))
 
-    def attendance(self, run: Run, roster: Sequence[str]) -> Attendance:
+    def attendance(self, run: PlannedRun, roster: Sequence[str]) -> Attendance:
         """Who of those who are to play a run has come to it."""
         return attendance(run, self._host.presence.names(run.game), roster)
 
-    async def competition(self, run: Run, wait: Wait) -> Competition | None:
+    async def competition(self, run: PlannedRun, wait: Wait) -> Competition | None:
         """A run's competition as soon as enough are there; None if it is not to be played for this moment any more."""
         before, refusal = self.latest.get(run.name), ""
         names, _ = await self.roster()
@@ -99,14 +105,14 @@ class Gathering:
                 self._tell(line)
             await self._changed(wait)
             is_old = abs((local_now() - read_at).total_seconds()) >= LOOK_S
-            if is_old and run.who is Who.ROSTER:
+            if is_old and run.who is Participants.ROSTER:
                 names, _ = await self.roster()
                 read_at = local_now()
         return None
 
     def set_up(
         self,
-        run: Run,
+        run: PlannedRun,
         came: Attendance,
         teams: Mapping[str, str],
         moment: datetime | None,
@@ -117,8 +123,8 @@ class Gathering:
             UsageError: it cannot be played by them.
         """
         tables = min(HOUSE_TABLES, self._config.limits.tables)
-        guests = guests_of(run, {*came.players, *self._host.presence.taken}, tables)
-        is_settled = run.who is Who.ROSTER and run.form is not Form.LADDER
+        guests = house_bots_of(run, {*came.players, *self._host.presence.taken}, tables)
+        is_settled = run.who is Participants.ROSTER and run.form is not Form.LADDER
         not_there = came.missing if is_settled else ()
         plan = plan_for(
             run,
@@ -163,14 +169,16 @@ class Gathering:
             return
         await asyncio.sleep(_CALM_S)
 
-    async def _gathered(self, run: Run, wait: Wait, names: Sequence[str]) -> None:
+    async def _gathered(
+        self, run: PlannedRun, wait: Wait, names: Sequence[str]
+    ) -> None:
         """Wait for those who come just now, as who takes part is settled when it starts (K5); also for lost connections."""
-        is_complete = run.who is not Who.CONNECTED and not wait.came.missing
-        if run.who is Who.NAMED or is_complete:
+        is_complete = run.who is not Participants.CONNECTED and not wait.came.missing
+        if run.who is Participants.NAMED or is_complete:
             return  # whoever is named and comes later is awaited by its matches
         is_again = wait.moment is not None and wait.moment < self._since
         up_s, rejoin_s = (local_now() - self._since).total_seconds(), 0.0
-        if wait.came.least and (run.who is Who.ROSTER or is_again):
+        if wait.came.least and (run.who is Participants.ROSTER or is_again):
             # The arena may have been started again, and its bots are on their way back.
             rejoin_s = max(0.0, min(_REJOIN_S, _REJOIN_S - up_s))
         wait.starts_by = local_now() + timedelta(seconds=rejoin_s + _GATHERS * GATHER_S)

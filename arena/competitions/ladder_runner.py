@@ -13,12 +13,12 @@ from functools import partial
 from itertools import islice
 
 from arena.competitions.arbiter import Arbiter
-from arena.competitions.stage_runner import Stopped
+from arena.competitions.stage_runner import CompetitionStopped
 from arena.engine.match import MatchResult
 from arena.engine.names import owner_of
 from arena.formats.ladder import Ladder, pairings
 from arena.formats.schedule import Outcomes, Pairing
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from protocol.messages import Verdict
 
 __all__ = ["LadderStage"]
@@ -47,7 +47,7 @@ class LadderStage:
         self._arbiter = arbiter
         self._ladder = ladder
         self._number = first
-        self._tables: dict[int, tuple[Pairing, Table]] = {}
+        self._tables: dict[int, tuple[Pairing, LiveMatch]] = {}
         self._rests: set[str] = set()
         self._owners_rest: set[str] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -57,7 +57,7 @@ class LadderStage:
         self.settled = 0
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The matches that are being played."""
         return tuple(table for _, table in self._tables.values())
 
@@ -82,7 +82,7 @@ class LadderStage:
     def stop(self) -> None:
         """End it here and now."""
         if not self._done.done():
-            self._done.set_exception(Stopped())
+            self._done.set_exception(CompetitionStopped())
 
     def close(self) -> None:
         """Its time is over."""
@@ -194,7 +194,7 @@ class LadderStage:
     def _over(
         self,
         pairing: Pairing,
-        table: Table,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:

@@ -15,21 +15,21 @@ import msgspec
 from arena.engine.match import MatchResult, Result
 from arena.engine.verdict import Finding
 from arena.formats.ladder import Ladder
-from arena.formats.schedule import Pairing, Placed, Ranking
+from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.storage.models import ARENA, Act, Played, State, removed
+from arena.storage.models import ARENA, Act, CompetitionState, MatchRow, removed
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Ledger", "Report"]
+__all__ = ["CompetitionReport", "Ledger"]
 
 _LATEST = 100  # verdicts of a ladder that are kept at hand; the database has them all
 _OUT, _IN = "out", "in"  # what the arena writes down of a bot that sits nowhere
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class CompetitionReport(msgspec.Struct, frozen=True, kw_only=True):
     """How a competition ended.
 
     Attributes:
@@ -50,10 +50,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     game: str
     form: Form
     players: tuple[str, ...]
-    state: State
+    state: CompetitionState
     standings: tuple[Any, ...]
     cross_table: dict[str, dict[str, Any]]
-    ranking: tuple[Placed, ...]
+    ranking: tuple[RankingPlace, ...]
     verdicts: tuple[Verdict, ...]
     played: int
     seconds: float
@@ -83,7 +83,7 @@ class Ledger:
         competition: str,
         plan: Plan,
         store: Store,
-        earlier: Iterable[Played] = (),
+        earlier: Iterable[MatchRow] = (),
         acts: Iterable[Act] = (),
         verdicts: Iterable[Verdict] = (),
     ) -> None:
@@ -97,7 +97,7 @@ class Ledger:
         self._counted = {one.pairing: one for one in earlier if not self._is_ladder}
         self._rating: asyncio.Task[None] | None = None  # of a ladder, anew
         self.on_rated: Callable[[], None] = lambda: None
-        self._late: list[Played] = []  # what has ended since that began
+        self._late: list[MatchRow] = []  # what has ended since that began
         self._flags = {act.text for act in acts}
         self.findings = _findings(acts)
         self.verdicts = list(verdicts)
@@ -181,12 +181,12 @@ class Ledger:
         """Whether an offence that is noticed now costs a bot no more than the match (J3)."""
         return self.book.forgives(name, kind, event)
 
-    def found(self, name: str, finding: Finding, at: float) -> None:
+    def note_offence(self, name: str, finding: Finding, at: float) -> None:
         """Write down that a bot has offended while it sat nowhere: it is out at its next match."""
         text = msgspec.json.encode(finding).decode()
         self._store.acted(self._own(_OUT, name, text, at))
 
-    def excused(self, name: str, at: float) -> None:
+    def clear_offence(self, name: str, at: float) -> None:
         """What was found does not count any more, as its match was taken back."""
         self._store.acted(self._own(_IN, name, "", at))
 
@@ -203,7 +203,7 @@ class Ledger:
             self._store.acted(act)
         return is_new
 
-    def of_match(self, match: str) -> Played | None:
+    def of_match(self, match: str) -> MatchRow | None:
         """What counts as the result of a match, if it does."""
         if match in self._ladder:
             return self._store.played(match)
@@ -212,7 +212,7 @@ class Ledger:
                 return played
         return None
 
-    def take_back(self, match: str, act: Act, first: int = 1) -> Played:
+    def take_back(self, match: str, act: Act, first: int = 1) -> MatchRow:
         """A result does not count any more; what it brought about is undone.
 
         Args:
@@ -273,7 +273,7 @@ class Ledger:
         """Write down what was done."""
         self._store.acted(act)
 
-    def state_changed(self, state: State, act: Act) -> None:
+    def state_changed(self, state: CompetitionState, act: Act) -> None:
         """The competition is paused, or goes on."""
         self._store.state_changed(self.id, state, act)
 
@@ -281,15 +281,17 @@ class Ledger:
         self,
         at: float,
         ranking: Ranking,
-        state: State = State.FINISHED,
+        state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
         """The competition has ended."""
         self._store.competition_finished(self.id, at, ranking, state, act)
 
-    def report(self, ranking: Ranking, state: State, seconds: float) -> Report:
+    def report(
+        self, ranking: Ranking, state: CompetitionState, seconds: float
+    ) -> CompetitionReport:
         """How it has ended, after so many seconds."""
-        return Report(
+        return CompetitionReport(
             competition=self.id,
             run=self.plan.run,
             game=self.plan.game,
@@ -307,7 +309,7 @@ class Ledger:
 
     # --- within ---
 
-    def _has_later(self, left: Mapping[int, Played]) -> bool:
+    def _has_later(self, left: Mapping[int, MatchRow]) -> bool:
         """Whether some of these results are of stages that the schedule has not come to with them."""
         if self._is_ladder:
             return False
@@ -341,7 +343,7 @@ class Ledger:
         self.on_rated()
 
 
-def _add(book: Scorebook, played: Played) -> None:
+def _add(book: Scorebook, played: MatchRow) -> None:
     pairing = Pairing(played.pairing, played.players)
     book.add(played.id, pairing, played.result, played.finished_at)
 

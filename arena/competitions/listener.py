@@ -27,10 +27,10 @@ class Listener:
         """What is left of the other competitions with the same bots."""
         return ()
 
-    def ruled(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict) -> None:
         """A bot is out, by what did not end a match."""
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
@@ -38,10 +38,10 @@ class Listener:
     def told(self, text: str) -> None:
         """Something that the instructor should know."""
 
-    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
         """Besides these: the house bots that are there for one competition only, and for people."""
         return ()
 
-    def is_aside(self, name: str) -> bool:
+    def is_non_competing(self, name: str) -> bool:
         """Whether who is called so does not compete, as it is a person."""
         return False

@@ -16,7 +16,15 @@ import msgspec
 from arena.engine.names import owner_of, spelled
 from arena.engine.rules import Game
 from arena.formats.formats import check_form
-from arena.formats.spec import WAIT_S, WITH_MATCHES, Bot, Form, Plan, limits_of, plan_of
+from arena.formats.spec import (
+    WAIT_S,
+    WITH_MATCHES,
+    Form,
+    Plan,
+    RelaunchSpec,
+    limits_of,
+    plan_of,
+)
 from arena.formats.timetable import Times
 from arena.games import competition_settings, game_named
 from arena.sandbox.bot_spec import unused
@@ -31,11 +39,11 @@ __all__ = [
     "LIMITS",
     "MOST_MATCHES",
     "PAUSE_S",
-    "Run",
-    "Who",
+    "Participants",
+    "PlannedRun",
     "check",
     "check_title",
-    "guests_of",
+    "house_bots_of",
     "plan_for",
     "teams_of",
 ]
@@ -49,7 +57,7 @@ LIMITS = ("decision_ms", "bank_ms", "hard_ms", "wall_ms", "start_ms", "grace_ms"
 """The limits that a competition may have of its own; the others belong to connections and processes, which outlive it."""
 
 
-class Who(StrEnum):
+class Participants(StrEnum):
     """Who takes part in a run."""
 
     CONNECTED = "connected"
@@ -57,7 +65,7 @@ class Who(StrEnum):
     NAMED = "named"
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A competition that is to be.
 
     Attributes:
@@ -86,7 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     least: int | None = None
     at: Times | None = None
     until: Times | None = None
-    who: Who = Who.CONNECTED
+    who: Participants = Participants.CONNECTED
     players: tuple[str, ...] = ()
     matches: int = 1
     split: int = 1
@@ -110,14 +118,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_for(
-    run: Run,
+    run: PlannedRun,
     limits: Limits,
     games: Mapping[str, Mapping[str, object]],
     players: tuple[str, ...],
     teams: Mapping[str, str] | None = None,
     *,
     due_at: float | None = None,
-    bots: tuple[Bot, ...] = (),
+    bots: tuple[RelaunchSpec, ...] = (),
     not_there: tuple[str, ...] = (),
 ) -> Plan:
     """The plan of a run whose bots are known; `seed` and `house` are the host's to fill in.
@@ -171,18 +179,22 @@ def teams_of(players: Iterable[str], teams: Mapping[str, str]) -> dict[str, str]
     return {name: teams[owner_of(name)] for name in players if owner_of(name) in teams}
 
 
-def guests_of(run: Run, taken: Collection[str], tables: int) -> tuple[Bot, ...]:
+def house_bots_of(
+    run: PlannedRun, taken: Collection[str], tables: int
+) -> tuple[RelaunchSpec, ...]:
     """The house bots that take part, at so many tables at once, each by a name that nobody has."""
     names = set(taken)
-    guests = []
+    house_bots = []
     for house in run.house:
         name = unused(house, names)
         names.add(name)
-        guests.append(Bot(name=name, house=house, tables=tables))
-    return tuple(guests)
+        house_bots.append(RelaunchSpec(name=name, house=house, tables=tables))
+    return tuple(house_bots)
 
 
-def check(run: Run, limits: Limits, games: Mapping[str, Mapping[str, object]]) -> None:
+def check(
+    run: PlannedRun, limits: Limits, games: Mapping[str, Mapping[str, object]]
+) -> None:
     """See that it can be played by those who are named, or by as many as must be there.
 
     Args:
@@ -223,7 +235,7 @@ def check_title(title: str) -> str:
     return title
 
 
-def _check_players(run: Run) -> None:
+def _check_players(run: PlannedRun) -> None:
     names = run.players
     for name in names:
         if not (0 < len(name) <= 64 and name.isprintable() and name == name.strip()):
@@ -242,7 +254,7 @@ def _check_players(run: Run) -> None:
         )
 
 
-def _check_form(run: Run) -> None:
+def _check_form(run: PlannedRun) -> None:
     """The form, and the fields that only some forms have."""
     try:
         check_form(run.rules, run.form)
@@ -268,7 +280,7 @@ def _check_form(run: Run) -> None:
         )
 
 
-def _split(run: Run, settings: Settings) -> Settings:
+def _split(run: PlannedRun, settings: Settings) -> Settings:
     """The settings of one of the matches into which a match is split."""
     n = run.split
     if n == 1:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from arena.competitions.bot_supervisor import Crew
+from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.engine.names import alike, owner_of
-from arena.referee.sessions import Players
+from arena.referee.sessions import BotSessions
 
 __all__ = ["Presence"]
 
@@ -17,20 +17,20 @@ class Presence:
 
     Args:
         players: all that are connected, or may come back.
-        crew: the bots that the arena has launched.
+        supervisor: the bots that the arena has launched.
         competitions: those that are on, at any time.
         aside: says who does not compete: people, and the house bots that play with them.
     """
 
     def __init__(
         self,
-        players: Players,
-        crew: Crew,
+        players: BotSessions,
+        supervisor: BotSupervisor,
         competitions: Sequence[Competition],
         aside: Callable[[], Collection[str]],
     ) -> None:
         self._players = players
-        self._crew = crew
+        self._supervisor = supervisor
         self._competitions = competitions
         self._aside = aside
 
@@ -38,7 +38,7 @@ class Presence:
 
     def names(self, game: str) -> tuple[str, ...]:
         """The connected bots that play a game, in the order in which they came."""
-        fillers = self.fillers
+        fillers = self.temporary_house_bots
         return tuple(
             player.name
             for player in self._players.of_game(game)
@@ -47,7 +47,7 @@ class Presence:
 
     def count(self, game: str) -> int:
         """How many `names` there are, however many are connected."""
-        others = (self._players.get(name) for name in self.fillers)
+        others = (self._players.get(name) for name in self.temporary_house_bots)
         return self._players.count(game) - sum(
             one is not None and one.connection is not None and game in one.games
             for one in others
@@ -59,7 +59,7 @@ class Presence:
 
     def has_new(self, game: str) -> bool:
         """Whether one of the `names` was not among those that `saw` was told of last."""
-        fillers = self.fillers
+        fillers = self.temporary_house_bots
         return any(one not in fillers for one in self._players.unseen(game))
 
     def is_awaiting(self, game: str) -> bool:
@@ -70,9 +70,11 @@ class Presence:
         )
 
     @property
-    def fillers(self) -> set[str]:
+    def temporary_house_bots(self) -> set[str]:
         """The names of people, and of house bots that are there for one competition or for people."""
-        fillers = {name for one in self._competitions for name in one.fillers}
+        fillers = {
+            name for one in self._competitions for name in one.temporary_house_bots
+        }
         return fillers.union(self._aside())
 
     # --- names ---
@@ -81,14 +83,14 @@ class Presence:
     def taken(self) -> set[str]:
         """Names that are somebody's: of who is here or on its way, and of all that take part in what is played."""
         playing = (name for one in self._competitions for name in one.plan.players)
-        return {*self._players, *self._crew, *playing, *self._aside()}
+        return {*self._players, *self._supervisor, *playing, *self._aside()}
 
     def is_taken(self, name: str) -> bool:
         """Whether one of the names that are `taken` looks like this."""
         if self._players.like(name) is not None:
             return True
         playing = (bot for one in self._competitions for bot in one.plan.players)
-        others = (*self._crew, *playing, *self._aside())
+        others = (*self._supervisor, *playing, *self._aside())
         return alike(name) in map(alike, others)
 
     def keep_spellings(self, names: Iterable[str]) -> None:
@@ -117,7 +119,7 @@ class Presence:
                 is_out = bot in one.ledger.book.removed
                 if alike(owner_of(bot)) == key and not is_out:
                     return f"{bot} takes part in {one.id}, which is not over"
-        for other in (*self._crew, *self._aside()):
+        for other in (*self._supervisor, *self._aside()):
             if alike(owner_of(other)) == key:
                 return f"{other} is here"
         return None

@@ -14,20 +14,20 @@ from arena.competitions.table_sharing import beside, in_turn, share
 from arena.engine.match import Result
 from arena.formats.eta import Left
 from arena.formats.schedule import Pairing
-from arena.server.entrance import Page as EntrancePage
+from arena.server.entrance import EntrancePage
 from protocol.messages import Verdict
 
-__all__ = ["Page", "People", "Relay"]
+__all__ = ["HostPage", "PeoplePlaying", "Relay"]
 
 
-class People(Protocol):
+class PeoplePlaying(Protocol):
     """Those who play at the page, and the house bots that play with them."""
 
     @property
-    def aside(self) -> Collection[str]:
+    def non_competing(self) -> Collection[str]:
         """Their names: no competition takes these."""
 
-    def is_aside(self, name: str) -> bool:
+    def is_non_competing(self, name: str) -> bool:
         """Whether no competition takes who is called so."""
 
     def record(self, match: str) -> object | None:
@@ -36,18 +36,18 @@ class People(Protocol):
     def changed(self) -> None:
         """A bot or a person has come or gone."""
 
-    def needed(self, competition: Competition) -> None:
+    def competition_started(self, competition: Competition) -> None:
         """A competition begins: who has to play in it does not play there."""
 
 
-class Page(EntrancePage, Protocol):
+class HostPage(EntrancePage, Protocol):
     """What there is for browsers, as the host drives it."""
 
     @property
-    def people(self) -> People:
+    def people(self) -> PeoplePlaying:
         """Those who play at it."""
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
@@ -76,24 +76,26 @@ class Relay(Listener):
         on_verdict: Callable[[Verdict], None],
     ) -> None:
         self.bots: CompetitionBots | None = None
-        self.page: Page | None = None
+        self.page: HostPage | None = None
         self._competitions = competitions
         self._listener = listener
         self._on_verdict = on_verdict
 
     @property
-    def aside(self) -> Collection[str]:
+    def non_competing(self) -> Collection[str]:
         """The names of people, and of the house bots that play with them."""
-        return () if self.page is None else self.page.people.aside
+        return () if self.page is None else self.page.people.non_competing
 
-    def is_aside(self, name: str) -> bool:
+    def is_non_competing(self, name: str) -> bool:
         """Whether who is called so does not compete, as it is a person."""
-        return self.page is not None and self.page.people.is_aside(name)
+        return self.page is not None and self.page.people.is_non_competing(name)
 
-    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
         """The house bots of other competitions than that with these, and those with the people who play against them."""
-        others = {name for one in self._competitions for name in one.fillers}
-        return others.difference(fillers).union(self.aside)
+        others = {
+            name for one in self._competitions for name in one.temporary_house_bots
+        }
+        return others.difference(fillers).union(self.non_competing)
 
     def freed(self, names: Sequence[str]) -> None:
         """A match has ended; its players may be awaited in any competition, once its own has counted it."""
@@ -108,7 +110,7 @@ class Relay(Listener):
         others = beside(competition, self._competitions)
         return [left for one in others if (left := one.left) is not None]
 
-    def ruled(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict) -> None:
         """A bot is out. What happens where people play is known to those at the table, and has no consequences."""
         if self.page is not None and self.page.people.record(verdict.match) is not None:
             return
@@ -116,13 +118,13 @@ class Relay(Listener):
         if self.bots is not None:
             self.bots.ruled(verdict)
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
         if self.page is not None:
-            self.page.matched(ledger, match, pairing, result)
-        self._listener.matched(ledger, match, pairing, result)
+            self.page.match_finished(ledger, match, pairing, result)
+        self._listener.match_finished(ledger, match, pairing, result)
 
     def told(self, text: str) -> None:
         """Something that the instructor should know."""

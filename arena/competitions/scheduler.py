@@ -17,26 +17,25 @@ from arena.competitions.attendance import Upcoming, Wait
 from arena.competitions.competition import Competition
 from arena.competitions.config import Config
 from arena.competitions.gathering import GATHER_S, LOOK_S, Gathering, local_now
-from arena.competitions.ledger import Report
-from arena.competitions.planned_run import Run, Who, teams_of
+from arena.competitions.ledger import CompetitionReport
+from arena.competitions.planned_run import Participants, PlannedRun, teams_of
 from arena.competitions.start import Startable, plan_by_hand, startable
 from arena.engine.names import alike, owner_of
 from arena.formats.spec import Form, Plan
 from arena.formats.timetable import due
 from arena.games import GAMES, game_named
 from arena.server.background import BackgroundTasks
-from arena.storage.store import Competition as Written
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UnknownGame, UsageError
 from protocol.messages import Ending
 
-__all__ = ["Course", "Open"]
+__all__ = ["OpenGame", "Scheduler"]
 
 _SOON = timedelta(hours=1)
 """For a run that is due by then bots look out for an arena that was stopped."""
 
 
-class Open(msgspec.Struct, frozen=True):
+class OpenGame(msgspec.Struct, frozen=True):
     """A game for whoever comes: its competition starts again when somebody new is there.
 
     Attributes:
@@ -48,7 +47,7 @@ class Open(msgspec.Struct, frozen=True):
     least: int
 
 
-class Course:
+class Scheduler:
     """Has everything played that is to be played.
 
     Args:
@@ -70,7 +69,7 @@ class Course:
         config: Config,
         *,
         on_start: Callable[[Competition], None],
-        on_report: Callable[[Report], None],
+        on_report: Callable[[CompetitionReport], None],
         tell: Callable[[str], None],
         teams: Callable[[], Mapping[str, str]] = dict,
         names: Callable[[], Sequence[str]] = lambda: (),
@@ -84,7 +83,7 @@ class Course:
         self._tell = tell
         self._gathering = Gathering(host, config, tell=tell, teams=teams, names=names)
         self._once = once
-        self._runs: Mapping[str, Run] = {}
+        self._runs: Mapping[str, PlannedRun] = {}
         self._games: Mapping[str, Plan] = {}
         self._past: set[str] = set()  # runs that were played before, once and for all
         self._waits: dict[str, Wait] = {}  # by run, those that wait for bots
@@ -97,7 +96,7 @@ class Course:
         """Whether a competition could not be played, or not to its end."""
         return self._has_failed or self._gathering.has_failed
 
-    async def run(self, runs: Sequence[Run], games: Sequence[Open]) -> None:
+    async def run(self, runs: Sequence[PlannedRun], games: Sequence[OpenGame]) -> None:
         """Play on what was interrupted, then what comes; with `once` until all is done, else for ever.
 
         Raises:
@@ -216,7 +215,7 @@ class Course:
 
     # --- within ---
 
-    async def _start_run(self, run: Run) -> Competition:
+    async def _start_run(self, run: PlannedRun) -> Competition:
         names, teams = await self._gathering.roster()
         last = self._gathering.latest.get(run.name)
         if last is not None and not last.is_over:
@@ -225,7 +224,7 @@ class Course:
             )
         came = self._gathering.attendance(run, names)
         if came.come < came.fewest:
-            of = "of the roster " if run.who is Who.ROSTER else ""
+            of = "of the roster " if run.who is Participants.ROSTER else ""
             raise UsageError(
                 f"expected at least {came.fewest} bots {of}that play {run.game} for {run.name}, {came.come} are connected"
             )
@@ -272,7 +271,7 @@ class Course:
             self._has_failed = True
             self._tell(f"{competition.id} cannot go on: {error}")
 
-    def _resumed(self, written: Written) -> Competition:
+    def _resumed(self, written: CompetitionRow) -> Competition:
         competition = self._host.resume(written)
         competition.started_at = written.started_at
         state = " (paused)" if competition.is_paused else ""
@@ -284,7 +283,7 @@ class Course:
 
     # --- runs ---
 
-    async def _repeat(self, run: Run) -> None:
+    async def _repeat(self, run: PlannedRun) -> None:
         """All competitions of one run, each at its time."""
         if run.at is None:
             earlier = self._earlier(run)
@@ -317,7 +316,7 @@ class Course:
             while (left_s := (following - local_now()).total_seconds()) > 0:
                 await asyncio.sleep(min(left_s, LOOK_S))
 
-    async def _play_run(self, run: Run, moment: datetime | None) -> None:
+    async def _play_run(self, run: PlannedRun, moment: datetime | None) -> None:
         wait = self._waits[run.name] = Wait(run, moment)
         try:
             competition = await self._gathering.competition(run, wait)
@@ -327,26 +326,26 @@ class Course:
             self._until(run, competition, local_now().timestamp())
             await self._play(competition)
 
-    def _was_played(self, written: Written) -> bool:
+    def _was_played(self, written: CompetitionRow) -> bool:
         """Whether it was more than a competition to which nobody came."""
-        return written.state is State.STOPPED or any(
+        return written.state is CompetitionState.STOPPED or any(
             one.result.termination.kind is not Ending.ABSENT
             for one in self._store.results(written.id)
         )
 
-    def _until(self, run: Run, competition: Competition, began: float) -> None:
+    def _until(self, run: PlannedRun, competition: Competition, began: float) -> None:
         """Close a ladder when its time is over."""
         if run.until is not None and competition.plan.form is Form.LADDER:
             end = run.until.next_after(datetime.fromtimestamp(began, UTC))
             if end is not None:
                 self._tasks.start(_close(competition, end))
 
-    def _earlier(self, run: Run) -> list[Written]:
+    def _earlier(self, run: PlannedRun) -> list[CompetitionRow]:
         return [one for one in self._store.competitions() if one.plan.run == run.name]
 
     # --- games for whoever comes ---
 
-    async def _open(self, game: Open, before: asyncio.Task[None] | None) -> None:
+    async def _open(self, game: OpenGame, before: asyncio.Task[None] | None) -> None:
         """One game's competitions, one after another; first the one that was interrupted."""
         name = game.plan.game
         if before is not None:
@@ -376,7 +375,7 @@ class Course:
             if self._once:
                 return
 
-    def _is_worth(self, game: Open) -> bool:
+    def _is_worth(self, game: OpenGame) -> bool:
         """Whether enough bots are there, and one of them has not competed yet."""
         name = game.plan.game
         return self._host.presence.count(

@@ -18,20 +18,20 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.pairing_queue import PairingQueue
 from arena.engine.match import MatchResult, Result
 from arena.formats.schedule import Outcome, Outcomes, Pairing
-from arena.referee.bot_session import Player
-from arena.referee.live_match import Table
+from arena.referee.bot_session import BotSession
+from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT, MOST_VOIDS
 from arena.referee.timers import Timer
 from protocol.messages import Ending, Verdict
 
-__all__ = ["RunningStage", "Stopped"]
+__all__ = ["CompetitionStopped", "RunningStage"]
 
 
 _GROW_S = 0.5  # between looks whether there is room for more matches
 _TRIES = 1_000  # pairings in a look: some 5 ms
 
 
-class Stopped(Exception):
+class CompetitionStopped(Exception):
     """The instructor has ended the competition."""
 
 
@@ -49,7 +49,7 @@ class RunningStage:
     def __init__(self, arbiter: Arbiter, pairings: Sequence[Pairing]) -> None:
         self._arbiter = arbiter
         self._pairings = pairings
-        self._tables: dict[int, Table] = {}
+        self._tables: dict[int, LiveMatch] = {}
         self._playing: Counter[str] = Counter()
         self.come = 0.0
         self._ended = 0
@@ -133,7 +133,7 @@ class RunningStage:
     def stop(self) -> None:
         """End it here and now."""
         if not self._done.done():
-            self._done.set_exception(Stopped())
+            self._done.set_exception(CompetitionStopped())
 
     def paused(self) -> None:
         """Nobody has a deadline while nothing is opened; what is being played goes on."""
@@ -183,7 +183,7 @@ class RunningStage:
         has_opened = False
         for lineup in self._queue.lineups(name, self._matches_of, self._full):
             for pairing in self._queue.between(lineup):
-                self._try(pairing)
+                self._open_if_free(pairing)
                 if pairing.number in self._tables:
                     has_opened = True
                     self._queue.move_to_end(lineup)
@@ -223,7 +223,7 @@ class RunningStage:
             if not self._done.done():
                 self._done.set_exception(error)
 
-    def _try(self, pairing: Pairing) -> None:
+    def _open_if_free(self, pairing: Pairing) -> None:
         """Open a pairing's match if all its players are free, or see that it will never be played."""
         self._tries += 1
         if self._done.done() or self._arbiter.is_paused:
@@ -258,14 +258,14 @@ class RunningStage:
             self._full.add(name)
         return room
 
-    def _room(self, player: Player) -> int:
+    def _room(self, player: BotSession) -> int:
         share = self._arbiter.share(player.name)
-        return player.room(self._playing[player.name], self.come, share)
+        return player.free_tables(self._playing[player.name], self.come, share)
 
-    def _here(self, name: str) -> Player | None:
+    def _here(self, name: str) -> BotSession | None:
         """The bot, if its connection is not lost, and it has been heard since it was last out of time."""
         player = self._arbiter.player(name)
-        if player is None or player.is_away or player.is_unheard:
+        if player is None or player.is_away or player.is_unresponsive:
             return None
         return player
 
@@ -279,7 +279,7 @@ class RunningStage:
         """A bot has not come in time to the matches that wait for it."""
         if self._here(name) is not None:
             return
-        waiting = self._of(name)
+        waiting = self._waiting_pairings_of(name)
         if all(one.is_alone for one in waiting):  # which would count for nobody
             for pairing in waiting:
                 self._settle(pairing, None)
@@ -288,7 +288,7 @@ class RunningStage:
 
     def _forfeit(self, name: str, *, is_absent: bool = False) -> None:
         """A bot does not play a match that waits for it, or any if it is out for that; nor do others at its table who are as late."""
-        waiting = self._of(name)
+        waiting = self._waiting_pairings_of(name)
         if not waiting or self._done.done():
             return
         with self._failing():
@@ -312,7 +312,7 @@ class RunningStage:
     def _over(
         self,
         pairing: Pairing,
-        table: Table,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
@@ -344,30 +344,30 @@ class RunningStage:
             self._queue.add(pairing)
         else:
             self._stuck[pairing.number] = pairing
-            self._arbiter.stuck(pairing)
+            self._arbiter.void_too_often(pairing)
 
     def _ruled(self, pairing: Pairing, result: Result) -> None:
         """Offenders are out, or forgiven: such a one is waited for anew, if it is away (J3)."""
         for name in [pairing.players[seat] for seat in result.out]:
             if self._arbiter.is_out(name):
-                self._strike(name)
+                self._drop_offender(name)
             else:
                 self._absences.forgive(name)
                 self._absences.cancel(name)
                 if self._queue.waits_for(name):
                     self._free_tables(name)
 
-    def _strike(self, name: str) -> None:
+    def _drop_offender(self, name: str) -> None:
         """Nothing more is played with an offender: what runs is stopped, what waits is off (J3)."""
         for number, table in tuple(self._tables.items()):
             if number in self._tables and name in (
                 chair.player.name for chair in table.chairs
             ):
                 self._arbiter.void_table(table, f"{name} has been eliminated")
-        for pairing in self._of(name):
+        for pairing in self._waiting_pairings_of(name):
             self._settle(pairing, None)
 
-    def _of(self, name: str) -> tuple[Pairing, ...]:
+    def _waiting_pairings_of(self, name: str) -> tuple[Pairing, ...]:
         """A bot's pairings that wait, for tables or for the instructor."""
         stuck = (one for one in self._stuck.values() if name in one.players)
         return (*self._queue.of(name), *stuck)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from traceback import walk_tb
 from typing import Any
 
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE
 from protocol.errors import IllegalAnswer, in_words, one_line
 from protocol.messages import Ending
@@ -19,7 +19,7 @@ LONGEST_PATH = 1000  # so that its end, which says more than its beginning, is s
 
 
 def drive(
-    match: Match,
+    match: MatchState,
     strategies: Sequence[Strategy],
 ) -> None:
     """Ask and tell until the match is over.
@@ -58,7 +58,7 @@ def drive(
             return match.end(Ending.ILLEGAL, asked.seat, str(error))
 
 
-def _crashed(match: Match, seat: int, error: BaseException) -> None:
+def _crashed(match: MatchState, seat: int, error: BaseException) -> None:
     """The strategy raised: say what and where, as its author needs it. Ctrl-C goes on to whoever started us."""
     if isinstance(error, KeyboardInterrupt):
         raise error

@@ -1,6 +1,6 @@
 """One match in progress, without I/O: its seats, its scores, why it stopped, its record.
 
-`Match` runs a game's rules until they need an answer. Every driver (in process, over the network, replay, tests) is a
+`MatchState` runs a game's rules until they need an answer. Every driver (in process, over the network, replay, tests) is a
 few lines around it: look at `pending`, get an answer from somewhere, `answer()` it, pass on `take_news()`.
 Nothing here knows time, sockets or randomness.
 """
@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.rules import EVERYONE, NOBODY, Ask, Game, Scoreboard, Tell
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, Game, Scoreboard, TellSeat
 from arena.engine.shuffle import Stream, match_key
 from protocol.errors import IllegalAnswer
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import News, Question, Settings
 
-__all__ = ["Match", "MatchResult", "MatchStep", "Record", "Result", "questions_of"]
+__all__ = ["MatchResult", "MatchState", "MatchStep", "Record", "Result", "questions_of"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,13 +123,13 @@ class MatchStep(msgspec.Struct, frozen=True):
         answer: its answer, as the rules took it.
     """
 
-    news: list[Tell]
-    asked: Ask | None
-    answered: Ask | None = None
+    news: list[TellSeat]
+    asked: AskSeat | None
+    answered: AskSeat | None = None
     answer: Any = None
 
 
-class Match:
+class MatchState:
     """A game's rules in progress.
 
     `pending` is the question that the rules wait with, and None once `termination` is there.
@@ -159,8 +159,8 @@ class Match:
         self.settings = settings
         self.enforced = enforced
         self.commitment = commitment
-        self.pending: Ask | None = None
-        self.news: list[Tell] = []
+        self.pending: AskSeat | None = None
+        self.news: list[TellSeat] = []
         self.answers: list[Any] = []
         self.times_ms: list[int] = []
         self.notes: list[tuple[int, str]] = []
@@ -217,7 +217,7 @@ class Match:
             self.notes.append((len(self.answers) - 1, note))
         self._advance(legal)
 
-    def take_news(self) -> list[Tell]:
+    def take_news(self) -> list[TellSeat]:
         """What has been told since the last call, in order."""
         news, self.news = self.news, []
         return news
@@ -299,13 +299,17 @@ class Match:
         for value in answers:
             yield self.step(value)
 
-    def past(self, seat: int) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
+    def history_for(
+        self, seat: int
+    ) -> Iterator[tuple[Question[Any], tuple[News, ...], Any]]:
         """All that a seat has been asked and has answered so far: questions, the news before each, answers.
 
         Played again from the cards and the answers, a step at a time, so that nothing need be kept for it.
         """
         assert self._seed is not None, "only matches over a network are told again"
-        again = Match(self.game, self.settings, seed=self._seed, nonces=self._nonces)
+        again = MatchState(
+            self.game, self.settings, seed=self._seed, nonces=self._nonces
+        )
         answers = tuple(self.answers)
         for number, question, news in questions_of(seat, again.steps(answers)):
             if question is not None and number < len(answers):
@@ -316,17 +320,17 @@ class Match:
             if self._dealt is not None:
                 self._dealt.append(deal)
             if tells_deals:
-                self.news.append(Tell(NOBODY, deal))
+                self.news.append(TellSeat(NOBODY, deal))
             yield deal
 
     def _advance(self, answer: object) -> None:
         send = self._send
         try:
             step = send(answer)
-            while type(step) is Tell:
+            while type(step) is TellSeat:
                 self.news.append(step)
                 step = send(None)
-            assert type(step) is Ask, "rules yield Ask and Tell only"
+            assert type(step) is AskSeat, "rules yield Ask and Tell only"
             self.pending = step
         except StopIteration:
             self.pending = None

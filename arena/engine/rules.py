@@ -1,6 +1,6 @@
 """How a game is written: as a generator that reads like its page of the rulebook.
 
-It yields `Ask` when a seat must decide and `Tell` when a seat becomes entitled to know something, is sent legal answers
+It yields `AskSeat` when a seat must decide and `TellSeat` when a seat becomes entitled to know something, is sent legal answers
 only, keeps the running result on the `Scoreboard` and returns it. `reply = yield from ask(seat, question)` reads:
 "wait here for that seat's decision". Nothing in the rules touches a clock, a socket, a log or a random number:
 decks come in as an iterator, offences are the match's business (`arena/engine/match.py`).
@@ -20,33 +20,33 @@ from protocol.vocabulary import News, Question, Vocabulary
 __all__ = [
     "EVERYONE",
     "NOBODY",
-    "Ask",
+    "AskSeat",
     "Game",
     "Rules",
     "Scoreboard",
-    "Tell",
+    "TellSeat",
     "ask",
     "next_deal",
 ]
 
 EVERYONE = -1
-"""The seat of a `Tell` that all seats hear."""
+"""The seat of a `TellSeat` that all seats hear."""
 
 NOBODY = -2
-"""The seat of a `Tell` that no seat hears: a deal, in a match that is played again for those who may see the cards (J8)."""
+"""The seat of a `TellSeat` that no seat hears: a deal, in a match that is played again for those who may see the cards (J8)."""
 
 Answer = TypeVar("Answer")
 Deal = TypeVar("Deal")
 
 
-class Ask(msgspec.Struct, frozen=True, gc=False):
+class AskSeat(msgspec.Struct, frozen=True, gc=False):
     """The rules wait until `seat` gives a legal answer to `question`."""
 
     seat: int
     question: Question[Any]
 
 
-class Tell(msgspec.Struct, frozen=True, gc=False):
+class TellSeat(msgspec.Struct, frozen=True, gc=False):
     """`seat`, or `EVERYONE`, may now know `news`."""
 
     seat: int
@@ -67,7 +67,7 @@ class Scoreboard:
         self.points = [0] * seats
 
 
-Rules: TypeAlias = Generator[Ask | Tell, Any, None]
+Rules: TypeAlias = Generator[AskSeat | TellSeat, Any, None]
 """A match in progress; it ends by returning, with the result on its scoreboard."""
 
 
@@ -101,9 +101,9 @@ class Game(msgspec.Struct, frozen=True):
         return self.vocabulary.seats
 
 
-def ask(seat: int, question: Question[Answer]) -> Generator[Ask, Any, Answer]:
+def ask(seat: int, question: Question[Answer]) -> Generator[AskSeat, Any, Answer]:
     """Put one decision to a seat; what comes back is legal and of the question's answer type."""
-    answer: Answer = yield Ask(seat, question)
+    answer: Answer = yield AskSeat(seat, question)
     return answer
 
 

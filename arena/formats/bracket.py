@@ -12,17 +12,24 @@ import msgspec
 
 from arena.engine.match import Result
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing, Placed, Ranking, Stage
+from arena.formats.schedule import Outcome, Pairing, Ranking, RankingPlace, Stage
 from arena.formats.spec import Plan
 from arena.games.high_low import survivors
 from protocol.errors import ArenaError
 from protocol.high_low import SEATS
 from protocol.messages import Termination
 
-__all__ = ["Bracket", "BracketRow", "BracketStage", "Stands", "advanced", "reached"]
+__all__ = [
+    "Bracket",
+    "BracketRow",
+    "BracketStage",
+    "StageStatus",
+    "advanced",
+    "reached",
+]
 
 
-class Stands(StrEnum):
+class StageStatus(StrEnum):
     """How a bot stands in a stage."""
 
     PLAYING = "playing"
@@ -44,7 +51,7 @@ class BracketRow(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     stage: int
-    stands: Stands
+    stands: StageStatus
     eliminated: Termination | None = None
 
 
@@ -122,7 +129,7 @@ class Bracket:
             ),
             *out,
             *(
-                BracketRow(name=name, stage=0, stands=Stands.NOT_THERE)
+                BracketRow(name=name, stage=0, stands=StageStatus.NOT_THERE)
                 for name in self._not_there
             ),
         )
@@ -141,12 +148,12 @@ class Bracket:
         out = {*seated, *self._out}
         return tuple(name for name in self._players if name not in out)
 
-    def _stands(self, name: str) -> Stands:
+    def _stands(self, name: str) -> StageStatus:
         for table in self._tables:
             if name in table.players:
                 is_over = table.number in self._results
-                return Stands.THROUGH if is_over else Stands.PLAYING
-        return Stands.BYE
+                return StageStatus.THROUGH if is_over else StageStatus.PLAYING
+        return StageStatus.BYE
 
     def _drop(self, players: tuple[str, ...], result: Result) -> None:
         through = advanced(result)
@@ -155,7 +162,7 @@ class Bracket:
                 self._out[name] = BracketRow(
                     name=name,
                     stage=self._stage,
-                    stands=Stands.OUT,
+                    stands=StageStatus.OUT,
                     eliminated=result.termination if seat in result.out else None,
                 )
 
@@ -181,7 +188,7 @@ def advanced(result: Result) -> frozenset[int]:
     return frozenset(survivors(result.scores, result.offender)) - set(result.out)
 
 
-def reached(ranking: Ranking) -> Iterator[tuple[Placed, str]]:
+def reached(ranking: Ranking) -> Iterator[tuple[RankingPlace, str]]:
     """Every place, with what people call the last stage that its bots were in: its number, or `final`."""
     last = max((placed.stage for placed in ranking), default=0)
     has_final = any(placed.score is not None for placed in ranking)

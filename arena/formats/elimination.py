@@ -14,7 +14,7 @@ from arena.engine.shuffle import Stream
 from arena.formats.schedule import (
     Outcomes,
     Pairing,
-    Placed,
+    RankingPlace,
     Schedule,
     Stage,
     check_entry,
@@ -117,7 +117,7 @@ def _elimination(
 ) -> Schedule:
     played = stage = 0
     byes: Counter[str] = Counter()
-    below: list[Placed] = []
+    below: list[RankingPlace] = []
     while len(left) > SEATS:
         stage += 1
         resting, tables = _draw(left, stream, byes, teams)
@@ -246,21 +246,21 @@ def _finalists(
     return [*((names, False) for names in groups), (_among(left, last), True)]
 
 
-def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[Placed]:
+def _places(groups: Sequence[Group], stage: int, better: int = 0) -> list[RankingPlace]:
     """The places of those who ended in this stage, best first, behind so many better ones."""
     places = []
     for names, offence in groups:
         if names:
             places.append(
-                Placed(rank=better + 1, names=names, stage=stage, offence=offence)
+                RankingPlace(rank=better + 1, names=names, stage=stage, offence=offence)
             )
             better += len(names)
     return places
 
 
 def _scored(
-    places: Sequence[Placed], players: Sequence[str], result: Result
-) -> list[Placed]:
+    places: Sequence[RankingPlace], players: Sequence[str], result: Result
+) -> list[RankingPlace]:
     """The places of a final, with what was scored in it."""
     scores = dict(zip(players, result.scores, strict=True))
     return [

@@ -40,7 +40,7 @@ SIGMA = MU / 3
 BETA = SIGMA / 2
 CAUTION = 3  # in sigmas; the true value is below `mu - 3 * sigma` once in 740 times
 
-# What stands against an opponent, beside how far away it is in the model's own measure (`_Hall._apart`): there two bots whose
+# What stands against an opponent, beside how far away it is in the model's own measure (`_FreeBots._apart`): there two bots whose
 # ratings are sure are EVEN apart if the better wins two matches of three.
 EVEN = 0.5**0.5
 JUST_MET = EVEN  # so another one that is as much farther off is "about as near"
@@ -79,7 +79,7 @@ class LadderRow(msgspec.Struct, frozen=True, kw_only=True):
     eliminated: Termination | None = None
 
 
-Company: TypeAlias = frozenset[str]
+Lineup: TypeAlias = frozenset[str]
 """Who sat at a table."""
 
 
@@ -99,7 +99,7 @@ class Climber:
         self.mu, self.sigma = MU, SIGMA
         self.wins = self.draws = self.losses = self.offences = 0
         self.chairs = [0] * max(SEATS)
-        self.met = deque[Company](maxlen=MEMORY)
+        self.met = deque[Lineup](maxlen=MEMORY)
 
     @property
     def played(self) -> int:
@@ -254,21 +254,21 @@ def pairings(
         UsageError: the game does not have two or four seats.
     """
     _check(seats)
-    return _Hall(free, ladder, playing).pair(seats, rematch)
+    return _FreeBots(free, ladder, playing).pair(seats, rematch)
 
 
-class _Seen(msgspec.Struct, kw_only=True):
+class _Candidate(msgspec.Struct, kw_only=True):
     """What the choice looks at: a bot's past, with the matches that are being played and those just made."""
 
     mu: float
     sigma: float
     games: int
     chairs: list[int]
-    met: deque[Company]
-    last: Company | None
+    met: deque[Lineup]
+    last: Lineup | None
 
 
-class _Hall:
+class _FreeBots:
     """Who is there, while tables are made."""
 
     def __init__(
@@ -279,14 +279,14 @@ class _Hall:
     ) -> None:
         self._free = {name: tables for name, tables in free.items() if tables > 0}
         self._owners = Counter(map(owner_of, self._free))
-        self._seen: dict[str, _Seen] = {}
-        self._playing: set[Company] = set()
+        self._seen: dict[str, _Candidate] = {}
+        self._playing: set[Lineup] = set()
         tables = tuple(playing)
         for name in dict.fromkeys(
             [*self._free, *(n for table in tables for n in table)]
         ):
             past = ladder.climber(name)
-            self._seen[name] = _Seen(
+            self._seen[name] = _Candidate(
                 mu=past.mu,
                 sigma=past.sigma,
                 games=past.played,
@@ -350,18 +350,18 @@ class _Hall:
 
     def _since(self, name: str, other: str) -> float:
         """How well a bot remembers another: 1 if it was at its last table, less by the table, and in the end 0."""
-        for ago, company in enumerate(self._seen[name].met):
-            if other in company:
+        for ago, lineup in enumerate(self._seen[name].met):
+            if other in lineup:
                 return 1 - ago / MEMORY
         return 0.0
 
     def _is_rematch(self, table: Sequence[str]) -> bool:
         """Whether the same are at a table now, or all come from one, and somebody else is there for whom they may wait."""
-        company = frozenset(table)
+        lineup = frozenset(table)
         if len(self._seen) == len(table):
             return False
-        return company in self._playing or all(
-            self._seen[name].last == company for name in table
+        return lineup in self._playing or all(
+            self._seen[name].last == lineup for name in table
         )
 
     def _chairs(self, table: Sequence[str]) -> tuple[str, ...]:
@@ -374,13 +374,13 @@ class _Hall:
         )
 
     def _sit(self, table: tuple[str, ...]) -> None:
-        company = frozenset(table)
-        self._playing.add(company)
+        lineup = frozenset(table)
+        self._playing.add(lineup)
         for seat, name in enumerate(table):
             seen = self._seen[name]
             seen.games += 1
             seen.chairs[seat] += 1
-            seen.met.appendleft(company)
+            seen.met.appendleft(lineup)
 
 
 def _check(seats: int) -> None:

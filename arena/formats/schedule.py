@@ -28,8 +28,8 @@ __all__ = [
     "Outcome",
     "Outcomes",
     "Pairing",
-    "Placed",
     "Ranking",
+    "RankingPlace",
     "Schedule",
     "Stage",
     "check_entry",
@@ -64,7 +64,7 @@ class Outcome(msgspec.Struct, frozen=True):
     forgiven: tuple[int, ...] = ()
 
 
-class Placed(msgspec.Struct, frozen=True, kw_only=True):
+class RankingPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Who shares a place in the final ranking.
 
     Attributes:
@@ -84,7 +84,7 @@ class Placed(msgspec.Struct, frozen=True, kw_only=True):
 
 Stage: TypeAlias = tuple[Pairing, ...]
 Outcomes: TypeAlias = tuple[Outcome, ...]
-Ranking: TypeAlias = tuple[Placed, ...]
+Ranking: TypeAlias = tuple[RankingPlace, ...]
 """Best first. Empty for round robins and leagues, where the standings rank."""
 
 Schedule: TypeAlias = Generator[Stage, Outcomes, Ranking]

@@ -22,9 +22,9 @@ __all__ = [
     "HOUSE_TABLES",
     "WAIT_S",
     "WITH_MATCHES",
-    "Bot",
     "Form",
     "Plan",
+    "RelaunchSpec",
     "form_of",
     "limits_of",
     "plan_of",
@@ -52,7 +52,7 @@ WITH_MATCHES = (Form.ROUND_ROBIN, Form.LEAGUE)
 """The forms in which those who meet may meet more than once."""
 
 
-class Bot(msgspec.Struct, frozen=True, kw_only=True):
+class RelaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A bot that the arena launches, as it is written down: to start it again when its competition goes on.
 
     Attributes:
@@ -110,7 +110,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: str = ""
     run: str = ""
     due_at: float | None = None
-    bots: tuple[Bot, ...] = ()
+    bots: tuple[RelaunchSpec, ...] = ()
     not_there: tuple[str, ...] = ()
 
     @property

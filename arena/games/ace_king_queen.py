@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    Game,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    ask,
+    next_deal,
+)
 from arena.engine.shuffle import Stream
 from protocol.ace_king_queen import (
     CARDS,
@@ -51,7 +59,7 @@ def hand(round_number: int, bettor: int, deck: Deck, board: Scoreboard) -> Rules
         paid = payoffs(higher(deck), stake=ANTE + BET if response else ANTE)
     board.scores[0] += paid[0]
     board.scores[1] += paid[1]
-    yield Tell(
+    yield TellSeat(
         EVERYONE,
         HandOver(
             round_number,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from arena.engine.rules import Ask, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import (
+    AskSeat,
+    Game,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    ask,
+    next_deal,
+)
 from arena.engine.shuffle import Stream
 from protocol.blackjack import (
     MINIMUM,
@@ -37,9 +45,9 @@ Deal: TypeAlias = int | Sequence[Card]
 """A cut point; with `shuffle = "uniform"` a whole deck."""
 
 # Made once, as a hand tells five of them or more.
-_TO_PLAYER = {card: Tell(PLAYER, Exposed(card, "player")) for card in NEW_DECK}
-_TO_DEALER = {card: Tell(PLAYER, Exposed(card, "dealer")) for card in NEW_DECK}
-_SHUFFLED = Tell(PLAYER, Shuffled())
+_TO_PLAYER = {card: TellSeat(PLAYER, Exposed(card, "player")) for card in NEW_DECK}
+_TO_DEALER = {card: TellSeat(PLAYER, Exposed(card, "dealer")) for card in NEW_DECK}
+_SHUFFLED = TellSeat(PLAYER, Shuffled())
 
 
 class Deck:
@@ -116,10 +124,10 @@ def match(
         over = yield from hand(deck, bet, bankroll)
         bankroll = over.bankroll
         board.scores[PLAYER] = bankroll - settings.bankroll
-        yield Tell(PLAYER, over)
+        yield TellSeat(PLAYER, over)
 
 
-def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Tell:
+def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> TellSeat:
     """Shuffle the deck as the settings say, and what the player may know of it (B6, B11, B14)."""
     if settings.shuffle == "riffle":
         for _ in range(CUTS):
@@ -129,7 +137,9 @@ def shuffle(deck: Deck, settings: BlackjackSettings, deals: Iterator[Any]) -> Te
     return _SHUFFLED
 
 
-def hand(deck: Deck, bet: int, bankroll: int) -> Generator[Ask | Tell, Any, HandOver]:
+def hand(
+    deck: Deck, bet: int, bankroll: int
+) -> Generator[AskSeat | TellSeat, Any, HandOver]:
     """One hand, from the deal to what it paid (B7–B10)."""
     first, upcard, second, hole = deck.deal(), deck.deal(), deck.deal(), deck.deal()
     player, dealer = [first, second], [upcard]
@@ -160,7 +170,7 @@ def hand(deck: Deck, bet: int, bankroll: int) -> Generator[Ask | Tell, Any, Hand
 
 def dealers_turn(
     deck: Deck, dealer: list[Card], hole: Card
-) -> Generator[Tell, Any, int]:
+) -> Generator[TellSeat, Any, int]:
     """The dealer shows the hole card and hits below 17, soft or hard; what its hand came to (B10)."""
     dealer.append(hole)
     yield _TO_DEALER[hole]

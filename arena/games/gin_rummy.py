@@ -9,11 +9,11 @@ import msgspec
 
 from arena.engine.rules import (
     EVERYONE,
-    Ask,
+    AskSeat,
     Game,
     Rules,
     Scoreboard,
-    Tell,
+    TellSeat,
     ask,
     next_deal,
 )
@@ -61,7 +61,7 @@ class Drawn(msgspec.Struct, frozen=True):
     deck: Deck
 
 
-class Ended(msgspec.Struct, frozen=True):
+class RoundEnd(msgspec.Struct, frozen=True):
     """How a round ended; the fields are those of `RoundOver`."""
 
     reason: Reason
@@ -83,7 +83,7 @@ def match(
         if max(scores) >= settings.target:
             winner = scores.index(max(scores))
             board.scores[winner] += 1
-        yield Tell(
+        yield TellSeat(
             EVERYONE,
             GameOver(
                 winner, (scores[0], scores[1]), (board.scores[0], board.scores[1])
@@ -96,7 +96,7 @@ def game(
     settings: GinRummySettings,
     deals: Iterator[tuple[int, Drawn | Deck]],
     board: Scoreboard,
-) -> Generator[Ask | Tell, Any, list[int]]:
+) -> Generator[AskSeat | TellSeat, Any, list[int]]:
     """Rounds until a seat has reached the target, or there have been enough (G4, G15); both seats' points."""
     scores = [0, 0]
     first: int | None = settings.starter
@@ -110,13 +110,15 @@ def game(
         starter = (first + turnabout) % 2
         for seat in (0, 1):
             hand = tuple(deck[seat * HAND : seat * HAND + HAND])
-            yield Tell(seat, Dealt(number, round_number, starter, hand, deck[UPCARD]))
+            yield TellSeat(
+                seat, Dealt(number, round_number, starter, hand, deck[UPCARD])
+            )
 
         ended = yield from play_round(settings, starter, deck)
         for seat in (0, 1):
             scores[seat] += ended.points[seat]
             board.points[seat] += ended.points[seat]
-        yield Tell(EVERYONE, round_over(ended, (scores[0], scores[1])))
+        yield TellSeat(EVERYONE, round_over(ended, (scores[0], scores[1])))
         if max(scores) >= settings.target:
             break
     return scores
@@ -124,7 +126,7 @@ def game(
 
 def play_round(
     settings: GinRummySettings, starter: int, deck: Deck
-) -> Generator[Ask | Tell, Any, Ended]:
+) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
     """One deal, from the up-card to the knock or the tie (G5–G13)."""
     hands = list(deck[:HAND]), list(deck[HAND:UPCARD])
     stock = list(deck[:UPCARD:-1])
@@ -143,22 +145,22 @@ def play_round(
         top = answer.discard
         hand.remove(top)
         shown = drawn if pile == "discard" else None
-        yield Tell(EVERYONE, TurnTaken(seat, pile, shown, top))
+        yield TellSeat(EVERYONE, TurnTaken(seat, pile, shown, top))
         if answer.knock:
             return (yield from showdown(seat, answer.melds, hands))
         if not stock:
             break  # G12
         seat, pile = 1 - seat, None
-    return Ended("turns" if stock else "stock", hands)
+    return RoundEnd("turns" if stock else "stock", hands)
 
 
 def offers(
     starter: int, upcard: Card, hands: Hands
-) -> Generator[Ask | Tell, Any, tuple[int, Pile | None]]:
+) -> Generator[AskSeat | TellSeat, Any, tuple[int, Pile | None]]:
     """The up-card is offered (G5): who has the first turn, and what it draws from."""
     for seat in (starter, 1 - starter):
         reply = yield from ask(seat, Offer(upcard, tuple(hands[seat])))
-        yield Tell(EVERYONE, Offered(seat, reply == "take"))
+        yield TellSeat(EVERYONE, Offered(seat, reply == "take"))
         if reply == "take":
             return seat, "discard"
     return starter, "stock"
@@ -166,7 +168,7 @@ def offers(
 
 def showdown(
     knocker: int, declared: tuple[Meld, ...] | None, hands: Hands
-) -> Generator[Ask | Tell, Any, Ended]:
+) -> Generator[AskSeat | TellSeat, Any, RoundEnd]:
     """A knock: the defender declares without having seen the knocker's melds, then both are counted (G9–G11)."""
     defender = 1 - knocker
     reply = yield from ask(defender, Melds(tuple(hands[defender])))
@@ -176,7 +178,7 @@ def showdown(
     defence, layoffs, left = defend(hands[defender], reply, () if gin else melds)
 
     gained, reason = score(deadwood, left)
-    return Ended(
+    return RoundEnd(
         reason,
         hands,
         knocker,
@@ -216,7 +218,7 @@ def score(deadwood: int, defender_deadwood: int) -> tuple[Pair, Reason]:
     return (0, BONUS - difference), "undercut"
 
 
-def round_over(ended: Ended, scores: Pair) -> RoundOver:
+def round_over(ended: RoundEnd, scores: Pair) -> RoundOver:
     """What both seats learn (G14); where nobody declared melds, those that the referee would have picked."""
     hands, melds = ended.hands, ended.melds
     return RoundOver(

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from arena.engine.rules import EVERYONE, Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    Game,
+    Rules,
+    Scoreboard,
+    TellSeat,
+    ask,
+    next_deal,
+)
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.errors import BadDeck
@@ -75,7 +83,7 @@ def deal(
     starter = (round_number - 1) % SEATS
     *cards, dealer_card = five
     for seat in range(SEATS):
-        yield Tell(
+        yield TellSeat(
             seat, Dealt(shuffle_number, round_number, starter, cards[seat], dealer_card)
         )
 
@@ -83,7 +91,7 @@ def deal(
         choice = yield from ask(seat, Swap(cards[seat], dealer_card))
         if choice == "swap":
             cards[seat], dealer_card = dealer_card, cards[seat]
-        yield Tell(EVERYONE, Swapped(seat, choice == "swap", dealer_card))
+        yield TellSeat(EVERYONE, Swapped(seat, choice == "swap", dealer_card))
 
     bids: list[Bidding | None] = [None] * SEATS
     last_bid: int | None = None
@@ -96,13 +104,13 @@ def deal(
         bids[seat] = bid
         if bid != "quit":
             last_bid = bid
-        yield Tell(EVERYONE, BidMade(seat, bid))
+        yield TellSeat(EVERYONE, BidMade(seat, bid))
 
     shown = showdown(cards, bids)
     paid = payoffs(shown, last_bid)
     for seat in range(SEATS):
         board.scores[seat] += paid[seat]
-    yield Tell(
+    yield TellSeat(
         EVERYONE, RoundOver(shown, last_bid, paid, cast(Points, tuple(board.scores)))
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena.engine.match import Match, MatchResult, Record
+from arena.engine.match import MatchResult, MatchState, Record
 from arena.games import game_named
 from protocol.errors import IllegalAnswer, UsageError, one_line
 from protocol.messages import Ending
@@ -19,8 +19,8 @@ def is_dealt(record: Record) -> bool:
     return is_ready or is_done or bool(record.answers)
 
 
-def reopened(record: Record, *, tells_deals: bool = False) -> Match:
-    """The match of a record at its beginning, for `Match.steps`; one that was never dealt is not dealt now either.
+def reopened(record: Record, *, tells_deals: bool = False) -> MatchState:
+    """The match of a record at its beginning, for `MatchState.steps`; one that was never dealt is not dealt now either.
 
     Raises:
         UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
@@ -34,7 +34,7 @@ def reopened(record: Record, *, tells_deals: bool = False) -> Match:
     except ValueError:
         got = one_line(repr(record.seed), _WORDS)
         raise UsageError(f"expected a seed in hex, got {got}") from None
-    return Match(
+    return MatchState(
         game,
         game.vocabulary.read_settings(settings),
         seed=seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from arena.engine.rules import Game, Rules, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import Game, Rules, Scoreboard, TellSeat, ask, next_deal
 from arena.engine.shuffle import Stream
 from protocol.cards import PACK, Card, check_cards
 from protocol.three_card_poker import (
@@ -62,7 +62,7 @@ def play_round(
         outcome = outcome_of_play(hand, dealer, settings.pair_kicker)
     board.scores[PLAYER] += outcome * ante
     cash += outcome * ante
-    yield Tell(PLAYER, RoundOver(hand, dealer, ante, outcome, cash))
+    yield TellSeat(PLAYER, RoundOver(hand, dealer, ante, outcome, cash))
 
 
 def deals(settings: ThreeCardPokerSettings, stream: Stream) -> Iterator[Deck]:

@@ -18,16 +18,16 @@ from websockets.asyncio.server import ServerConnection, serve
 from arena.competitions.arena_host import Host
 from arena.engine.match import MatchResult
 from arena.games import GAMES, game_named
-from arena.lab.idle_connections import IDLE, Idle, idle
+from arena.lab.idle_connections import IDLE, IdleCost, idle
 from arena.lab.in_process import play
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import find
 
-__all__ = ["Bench", "InProcess", "Network", "bench", "in_process"]
+__all__ = ["Bench", "InProcessRate", "NetworkRate", "bench", "in_process"]
 
 ROUNDS = 5  # enough for a median; each takes about two seconds
 TABLES = 64
@@ -79,7 +79,7 @@ asyncio.run(main(*sys.argv[1:]))
 They have next to nothing to think about, as the arena is measured, not the bots."""
 
 
-class InProcess(msgspec.Struct, frozen=True):
+class InProcessRate(msgspec.Struct, frozen=True):
     """(a) One game without a network: deals per second of CPU."""
 
     game: str
@@ -88,7 +88,7 @@ class InProcess(msgspec.Struct, frozen=True):
     decisions_per_s: float
 
 
-class Network(msgspec.Struct, frozen=True, kw_only=True):
+class NetworkRate(msgspec.Struct, frozen=True, kw_only=True):
     """(b, c, d) Matches of Ace-King-Queen over two connections.
 
     `ratio` is decisions per second over the echo's round trips per second, the median of all rounds; the rates are
@@ -106,9 +106,9 @@ class Network(msgspec.Struct, frozen=True, kw_only=True):
 class Bench(msgspec.Struct, frozen=True):
     """All that `arena bench` measures; `idle` is None where other processes cannot be looked at."""
 
-    in_process: tuple[InProcess, ...]
-    network: tuple[Network, ...]
-    idle: Idle | None
+    in_process: tuple[InProcessRate, ...]
+    network: tuple[NetworkRate, ...]
+    idle: IdleCost | None
 
 
 def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> Bench:
@@ -130,7 +130,7 @@ def bench(store: Store, on_step: Callable[[str], None] = lambda step: None) -> B
     return Bench(tuple(local), network, asyncio.run(idle()))
 
 
-def in_process(game: str, seconds: float = _SECONDS) -> InProcess:
+def in_process(game: str, seconds: float = _SECONDS) -> InProcessRate:
     """How many deals of a game the rules, the referee and quick strategies do in a second of CPU."""
     bot = _BOTS.get(game, "random")
     cls = find(game, bot)
@@ -148,7 +148,7 @@ def in_process(game: str, seconds: float = _SECONDS) -> InProcess:
         deals += counter.deals
         decisions += len(result.record.answers)
         matches += 1
-    return InProcess(game, bot, deals / spent, decisions / spent)
+    return InProcessRate(game, bot, deals / spent, decisions / spent)
 
 
 class _CountingDeals:
@@ -169,7 +169,9 @@ class _CountingDeals:
         self._hear(news)
 
 
-async def _network(store: Store, on_step: Callable[[str], None]) -> tuple[Network, ...]:
+async def _network(
+    store: Store, on_step: Callable[[str], None]
+) -> tuple[NetworkRate, ...]:
     figures = []
     for encoding in Encoding:
         async with Host(store, limits=Limits()) as host:
@@ -193,7 +195,7 @@ async def _program(source: str, *words: str) -> asyncio.subprocess.Process:
 
 async def _compare(
     host: Host, echo: _Echo, encoding: Encoding, tables: int, hands: int
-) -> Network:
+) -> NetworkRate:
     """Turn and turn about: the echo, then the matches."""
     await _matches(host, tables, max(1, hands // 10))
     rates, echoes, costs = [], [], []
@@ -203,7 +205,7 @@ async def _compare(
         rates.append(rate)
         costs.append(cost)
     ratios = [rate / beside for rate, beside in zip(rates, echoes, strict=True)]
-    return Network(
+    return NetworkRate(
         tables=tables,
         encoding=encoding.value,
         decisions_per_s=statistics.median(rates),
@@ -221,7 +223,7 @@ async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
     done = asyncio.get_running_loop().create_future()
     left = tables
 
-    def on_over(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
+    def on_over(table: LiveMatch, result: MatchResult, verdict: Verdict | None) -> None:
         nonlocal left
         left -= 1
         if verdict is not None and not done.done():
@@ -231,13 +233,13 @@ async def _matches(host: Host, tables: int, hands: int) -> tuple[float, float]:
         elif left == 0 and not done.done():
             done.set_result(None)
 
-    before = host.conduct.decisions
+    before = host.referee.decisions
     started, cpu = time.perf_counter(), time.process_time()
     for _ in range(tables):
-        host.conduct.open(game, settings, players, host.limits, on_over)
+        host.referee.open(game, settings, players, host.limits, on_over)
     await done
     elapsed, cpu = time.perf_counter() - started, time.process_time() - cpu
-    decisions = host.conduct.decisions - before
+    decisions = host.referee.decisions - before
     return decisions / elapsed, cpu / decisions * 1e6
 
 

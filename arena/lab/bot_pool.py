@@ -17,10 +17,10 @@ from pathlib import Path, PurePath
 import msgspec
 
 from arena.competitions.arena_host import Host
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.formats.spec import HOUSE_TABLES
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.referee.referee import MOST_VOIDS
 from arena.sandbox.bot_spec import unused
 from arena.sandbox.command import Program, strategy_program
@@ -29,12 +29,12 @@ from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["Field", "Guest", "gathered"]
+__all__ = ["BotPool", "PoolBot", "gathered"]
 
 _LONGEST_NAME = 56  # `hello` takes 64, and there may be a number behind it
 
 
-class Guest(msgspec.Struct, frozen=True):
+class PoolBot(msgspec.Struct, frozen=True):
     """A bot that takes part: what people call it, and its command line.
 
     Without one it is named by what it is: a house bot, or the FILE.py of a strategy.
@@ -51,13 +51,13 @@ class Guest(msgspec.Struct, frozen=True):
 
 @contextlib.asynccontextmanager
 async def gathered(
-    game: Game, guests: Sequence[Guest], limits: Limits, copies: int
-) -> AsyncIterator[Field]:
+    game: Game, bots: Sequence[PoolBot], limits: Limits, copies: int
+) -> AsyncIterator[BotPool]:
     """An arena of our own in which all these bots are, as far as they come; all are stopped in the end.
 
     Args:
         game: what they are there for.
-        guests: the bots.
+        bots: the bots.
         limits: what they are held to.
         copies: how many seats at a table each must be able to take.
 
@@ -70,14 +70,14 @@ async def gathered(
         Store(Path(folder) / "arena.db") as store,
     ):
         async with Host(store, limits=limits) as host:
-            field = Field(host, game)
-            for guest in guests:
-                await field.launch(guest, copies)
+            field = BotPool(host, game)
+            for bot in bots:
+                await field.launch(bot, copies)
             await field.gather()
             yield field
 
 
-class Field:
+class BotPool:
     """The processes of all bots, and which of them are at how many tables.
 
     A bot sits at a table as often as it has to (A9) by being launched several times, or, if it is a house bot, by having
@@ -92,14 +92,14 @@ class Field:
         self._came: set[str] = set()
         self._busy: Counter[str] = Counter()
 
-    async def launch(self, guest: Guest, copies: int) -> None:
+    async def launch(self, bot: PoolBot, copies: int) -> None:
         """Start a bot, often enough to have so many seats at a table."""
-        if guest.is_house and self._host.limits.tables >= copies:
+        if bot.is_house and self._host.limits.tables >= copies:
             copies = 1
-        names = [self._new_name(guest.name) for _ in range(copies)]
+        names = [self._new_name(bot.name) for _ in range(copies)]
         self._processes.append(names)
         for name in names:
-            await self._start(guest, name)
+            await self._start(bot, name)
 
     async def gather(self) -> None:
         """Wait for all to be here, or to have ended, but not longer than they have to be ready for a match."""
@@ -161,21 +161,21 @@ class Field:
         self._launched.add(found)
         return found
 
-    async def _start(self, guest: Guest, name: str) -> None:
+    async def _start(self, bot: PoolBot, name: str) -> None:
         try:
-            if guest.is_house:
+            if bot.is_house:
                 tables = min(HOUSE_TABLES, self._host.limits.tables)
-                house = self._game.name, guest.name
+                house = self._game.name, bot.name
                 await self._host.launch(house, name, tables=tables)
             else:
-                program = guest.program or strategy_program(
-                    guest.name, url=self._host.url, name=name
+                program = bot.program or strategy_program(
+                    bot.name, url=self._host.url, name=name
                 )
                 await self._host.launch_program(program, name)
         except UsageError as error:
-            raise UsageError(f"{guest.name}: {error}") from None
+            raise UsageError(f"{bot.name}: {error}") from None
         except ArenaError as error:
-            raise ArenaError(f"{guest.name}: {error}") from None
+            raise ArenaError(f"{bot.name}: {error}") from None
 
     @property
     def _patience_ms(self) -> int:
@@ -206,20 +206,24 @@ class Field:
     ) -> tuple[MatchResult, Verdict | None]:
         for seat, name in enumerate(names):
             if (why := self._missing(name)) is not None:
-                match = Match(game, settings, seed=secrets.token_bytes(32), start=False)
+                match = MatchState(
+                    game, settings, seed=secrets.token_bytes(32), start=False
+                )
                 match.end(Ending.ABSENT, seat, why)
                 return match.result(), None
         over: asyncio.Future[tuple[MatchResult, Verdict | None]]
         over = asyncio.get_running_loop().create_future()
 
-        def on_over(table: Table, result: MatchResult, verdict: Verdict | None) -> None:
+        def on_over(
+            table: LiveMatch, result: MatchResult, verdict: Verdict | None
+        ) -> None:
             if not over.done():  # else we have stopped it ourselves
                 over.set_result((result, verdict))
 
         players = [self._host.gateway.players[name] for name in names]
         limits = self._host.limits
-        table = self._host.conduct.open(game, settings, players, limits, on_over)
+        table = self._host.referee.open(game, settings, players, limits, on_over)
         try:
             return await over
         finally:
-            self._host.conduct.void(table, "it was stopped")
+            self._host.referee.void(table, "it was stopped")

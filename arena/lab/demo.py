@@ -12,7 +12,7 @@ import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.formats.spec import plan_of
 from arena.games import competition_settings, game_named
 from arena.storage.store import Store
@@ -20,7 +20,7 @@ from protocol.codec import Encoding
 from protocol.errors import ArenaError
 from protocol.messages import Limits
 
-__all__ = ["FIELD", "Contest", "demo"]
+__all__ = ["FIELD", "DemoGame", "demo"]
 
 LIMITS = Limits(
     decision_ms=1_000, bank_ms=2_000, hard_ms=2_500, wall_ms=2_500, grace_ms=5_000
@@ -30,7 +30,7 @@ LIMITS = Limits(
 _CONNECT_S = 60.0  # for thirty interpreters to start on two busy cores
 
 
-class Contest(msgspec.Struct, frozen=True, kw_only=True):
+class DemoGame(msgspec.Struct, frozen=True, kw_only=True):
     """One game of the demo: its bots by house name, in order, and what is played.
 
     A name that is there twice makes two bots; `many` tables are for all but every third bot, which plays at few.
@@ -45,21 +45,21 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
     many: int = 16
 
 
-FIELD: tuple[Contest, ...] = (
-    Contest(
+FIELD: tuple[DemoGame, ...] = (
+    DemoGame(
         game="ace_king_queen",
         bots=("random", "honest", "bluffer", "nash", "learner", "rogue-illegal"),
         settings={"hands": 1000},
         with_itself=True,
         few=2,  # to sit at both sides of its table
     ),
-    Contest(
+    DemoGame(
         game="gin_rummy",
         bots=("random", "simple", "patient", "expert", "rogue-crash"),
         settings={},
         matches=20,
     ),
-    Contest(
+    DemoGame(
         game="high_low",
         bots=(
             *("random", "timid", "bold", "counter") * 2,
@@ -67,13 +67,13 @@ FIELD: tuple[Contest, ...] = (
         ),
         settings={"gap": 40, "max_shuffles": 20},
     ),
-    Contest(
+    DemoGame(
         game="three_card_poker",
         bots=("random", "always", "q64", "doubler"),
         settings={"stake": 200},
         matches=25,
     ),
-    Contest(
+    DemoGame(
         game="blackjack",
         bots=("simple", "counting", "competitor"),
         settings={"hands": 200},
@@ -84,9 +84,9 @@ FIELD: tuple[Contest, ...] = (
 
 async def demo(
     store: Store,
-    field: Sequence[Contest] = FIELD,
+    field: Sequence[DemoGame] = FIELD,
     on_start: Callable[[str, Competition], None] = lambda title, competition: None,
-) -> list[Report]:
+) -> list[CompetitionReport]:
     """Start the bots, play the five competitions one after another, and stop the bots.
 
     Args:
@@ -121,7 +121,7 @@ async def demo(
         return reports
 
 
-def _entries(contest: Contest) -> Iterator[tuple[str, str]]:
+def _entries(contest: DemoGame) -> Iterator[tuple[str, str]]:
     """The names under which a contest's bots connect, each with the house bot that it is."""
     short = game_named(contest.game).vocabulary.alias
     for index, bot in enumerate(contest.bots):
@@ -130,7 +130,7 @@ def _entries(contest: Contest) -> Iterator[tuple[str, str]]:
         yield f"{short}-{bot}{again}", bot
 
 
-async def _launch(host: Host, contest: Contest) -> None:
+async def _launch(host: Host, contest: DemoGame) -> None:
     """Start the bots: every second one speaks msgpack, every third one plays at few tables."""
     for index, (name, bot) in enumerate(_entries(contest)):
         await host.launch(

@@ -19,7 +19,7 @@ from arena.games import GAMES
 from arena.sandbox.process_table import Processes, probe, reader
 from protocol.errors import ArenaError
 
-__all__ = ["IDLE", "Idle", "idle"]
+__all__ = ["IDLE", "IdleCost", "idle"]
 
 _CONNECT_S = 30.0
 IDLE = 500  # connections: a large class
@@ -59,7 +59,7 @@ asyncio.run(main(*sys.argv[1:]))
 """Bots that are connected and do nothing, but answer pings as `websockets` does; it prints a line for every one that is welcome."""
 
 
-class Idle(msgspec.Struct, frozen=True, kw_only=True):
+class IdleCost(msgspec.Struct, frozen=True, kw_only=True):
     """(e) Bots that are connected over WebSocket and wait for a match.
 
     Attributes:
@@ -75,7 +75,7 @@ class Idle(msgspec.Struct, frozen=True, kw_only=True):
     join_ms: float
 
 
-async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> Idle | None:
+async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> IdleCost | None:
     """What bots cost that are connected and have nothing to do; None where other processes cannot be looked at.
 
     Args:
@@ -100,7 +100,7 @@ async def idle(connections: int = IDLE, seconds: float = _SECONDS) -> Idle | Non
             async with _crowd(url, connections, connections // _JOIN, settle_s=0.0):
                 joins_ms = _cpu_ms(look, server) - cpu_ms
                 joins_ms -= share * (time.perf_counter() - started)
-    return Idle(
+    return IdleCost(
         connections=connections,
         kib_each=held / more / 1024,
         cpu_percent=share / 10,  # of ms per s

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.drive import drive
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import game_named
@@ -60,9 +60,9 @@ def play(
     read = rules.vocabulary.read_settings(settings)
     if decks is None:
         seed_bytes = secrets.token_bytes(32) if seed is None else seed_from_int(seed)
-        match = Match(rules, read, seed=seed_bytes)
+        match = MatchState(rules, read, seed=seed_bytes)
     elif isinstance(decks, Iterable):
-        match = Match(rules, read, decks=decks)
+        match = MatchState(rules, read, decks=decks)
     else:
         raise UsageError(f"expected a list of decks, got {decks!r}")
     drive(match, strategies)
@@ -149,7 +149,7 @@ def _play_table(
     series = Series(game, table, matches, tick)
     for number, seats in enumerate(series):
         match_seed = derived_seed(seed, "match", number) if number else seed
-        match = Match(series.begin(), settings, seed=seed_from_int(match_seed))
+        match = MatchState(series.begin(), settings, seed=seed_from_int(match_seed))
         drive(match, [strategies[place] for place in seats])
         series.add(match.result())
     return series.sitting()

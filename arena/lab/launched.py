@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from arena.engine.rules import Game
-from arena.lab.bot_pool import Field, Guest, gathered
+from arena.lab.bot_pool import BotPool, PoolBot, gathered
 from arena.lab.ruin import Attempt, Ruin, Trials
 from arena.lab.series import Offence, Series, Sitting
 from protocol.messages import Limits
@@ -26,7 +26,7 @@ __all__ = ["ruin", "sittings"]
 
 async def sittings(
     game: Game,
-    guests: Sequence[Guest],
+    bots: Sequence[PoolBot],
     tables: Sequence[tuple[int, ...]],
     *,
     matches: int,
@@ -40,8 +40,8 @@ async def sittings(
 
     Args:
         game: what is played.
-        guests: the bots.
-        tables: who sits with whom, as numbers in `guests`.
+        bots: the bots.
+        tables: who sits with whom, as numbers in `bots`.
         matches: per sitting.
         settings: of every match.
         limits: what the bots are held to.
@@ -52,14 +52,14 @@ async def sittings(
         ArenaError: a bot cannot be started on this machine, or a match was void three times (J5).
     """
     copies = max(table.count(bot) for table in tables for bot in table)
-    async with gathered(game, guests, limits, copies) as field:
-        play = _Tables(field, game, tables, matches, settings, tick)
+    async with gathered(game, bots, limits, copies) as field:
+        play = _SittingRunner(field, game, tables, matches, settings, tick)
         return await play.all_of_them()
 
 
 async def ruin(
     attempt: Attempt,
-    guest: Guest,
+    bot: PoolBot,
     *,
     trials: int,
     limits: Limits,
@@ -69,7 +69,7 @@ async def ruin(
 
     Args:
         attempt: what it tries.
-        guest: the bot.
+        bot: the bot.
         trials: how often, at most.
         limits: what it is held to.
         tick: called after every trial.
@@ -79,7 +79,7 @@ async def ruin(
         ArenaError: it cannot be started on this machine, or a match was void three times (J5).
     """
     done = Trials(attempt)
-    async with gathered(attempt.game, (guest,), limits, copies=1) as field:
+    async with gathered(attempt.game, (bot,), limits, copies=1) as field:
         names = field.seats((0,))
         assert names is not None, "it has nothing else to do"
         for number in range(1, trials + 1):
@@ -94,12 +94,12 @@ async def ruin(
     return done.ruin(), None
 
 
-class _Tables:
+class _SittingRunner:
     """All sittings of one command, each played as soon as all its bots have time."""
 
     def __init__(
         self,
-        field: Field,
+        field: BotPool,
         game: Game,
         tables: Sequence[tuple[int, ...]],
         matches: int,

@@ -1,7 +1,7 @@
 """The questions of a match that is over, put to a bot once more: it stops at the first answer that is another than then.
 
-The bot is a process like in a competition and speaks the real protocol, over a WebSocket or its pipes. In the place of the conduct
-stands a `Rehearsal` with one chair: its cards come from the record's seed and nonces, what the other seats answered from the record, and
+The bot is a process like in a competition and speaks the real protocol, over a WebSocket or its pipes. In the place of the referee
+stands a `ReplayReferee` with one chair: its cards come from the record's seed and nonces, what the other seats answered from the record, and
 so every question comes with the same news as then. What differs is `bank_ms`, which is always full: nobody is charged for time
 here, but a bot must have answered within `wall_ms`.
 """
@@ -23,10 +23,10 @@ from arena.engine.shuffle import commitment
 from arena.engine.verdict import Finding
 from arena.games import game_named
 from arena.games.replay import reopened
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
-from arena.referee.live_match import Table
-from arena.referee.seat import Chair
+from arena.referee.live_match import LiveMatch
+from arena.referee.seat import MatchSeat
 from arena.sandbox.command import Program, bot_command, strategy_program
 from arena.storage.store import Store
 from protocol import messages
@@ -35,10 +35,17 @@ from protocol.messages import Answer, Ask, Ending, Limits, Ready, Reveal, Verdic
 from protocol.session import ask_id
 from protocol.vocabulary import Question
 
-__all__ = ["Differs", "Failed", "Rehearsal", "Rehearsed", "program_of", "rehearse"]
+__all__ = [
+    "BotFailed",
+    "FirstDifference",
+    "ReplayOutcome",
+    "ReplayReferee",
+    "program_of",
+    "replay_to_bot",
+]
 
 
-class Differs(msgspec.Struct, frozen=True):
+class FirstDifference(msgspec.Struct, frozen=True):
     """The first question that was answered in another way.
 
     Attributes:
@@ -54,7 +61,7 @@ class Differs(msgspec.Struct, frozen=True):
     given: Any
 
 
-class Failed(msgspec.Struct, frozen=True):
+class BotFailed(msgspec.Struct, frozen=True):
     """The bot could not go on.
 
     Attributes:
@@ -70,21 +77,21 @@ class Failed(msgspec.Struct, frozen=True):
     stderr: str = ""
 
 
-class Rehearsed(msgspec.Struct, frozen=True):
+class ReplayOutcome(msgspec.Struct, frozen=True):
     """What came of a rehearsal: how many answers were the same, and what ended it early."""
 
     same: int
-    ended: Differs | Failed | None = None
+    ended: FirstDifference | BotFailed | None = None
 
 
-async def rehearse(
+async def replay_to_bot(
     record: Record,
     seat: int,
     players: Sequence[str],
     start: Callable[[str, str], Program],
     limits: Limits,
     match: str = "replay",
-) -> Rehearsed:
+) -> ReplayOutcome:
     """Put a seat's questions to a bot.
 
     Args:
@@ -108,14 +115,14 @@ async def rehearse(
     ):
         async with Host(store, limits=limits) as host:
             clock = asyncio.get_running_loop().time
-            rehearsal = Rehearsal(record, seat, players, limits, clock, match)
+            rehearsal = ReplayReferee(record, seat, players, limits, clock, match)
             gateway: Any = host.gateway
-            gateway.conduct = gateway.dismissals.conduct = rehearsal
+            gateway.referee = gateway.dismissals.referee = rehearsal
             name = players[seat]
             await host.launch_program(start(host.url, name), name)
             player = await _arrived(host, name, limits)
-            if isinstance(player, Failed):
-                return Rehearsed(0, player)
+            if isinstance(player, BotFailed):
+                return ReplayOutcome(0, player)
             rehearsal.invite(player)
             return await rehearsal.outcome
 
@@ -136,22 +143,22 @@ def program_of(
     return start
 
 
-async def _arrived(host: Host, name: str, limits: Limits) -> Player | Failed:
+async def _arrived(host: Host, name: str, limits: Limits) -> BotSession | BotFailed:
     """The bot, when it has said hello."""
     within_s = (limits.start_ms + limits.hello_ms) / 1000
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(within_s):
             while name not in host.gateway.players:
                 if (why := host.ended.get(name)) is not None:
-                    return Failed(why)
+                    return BotFailed(why)
                 await host.wait_for_change()
-    player: Player | None = host.gateway.players.get(name)
+    player: BotSession | None = host.gateway.players.get(name)
     if player is None:
-        return Failed(f"did not say hello within {within_s:,.0f} s")
+        return BotFailed(f"did not say hello within {within_s:,.0f} s")
     return player
 
 
-class Rehearsal:
+class ReplayReferee:
     """Stands in the place of `Conduct`, as far as a gateway sees it, with one chair of one match.
 
     Attributes:
@@ -172,30 +179,30 @@ class Rehearsal:
         match: str,
     ) -> None:
         self.lag = Lag(clock())
-        self.outcome: asyncio.Future[Rehearsed] = asyncio.Future()
+        self.outcome: asyncio.Future[ReplayOutcome] = asyncio.Future()
         self.on_verdict: Callable[[Verdict], None] = lambda verdict: None
         self.decisions = 0
         self._record, self._seat, self._limits = record, seat, limits
         self._players, self._clock, self._id = tuple(players), clock, match
         self._match = reopened(record)
         self._questions = questions_of(seat, self._match.steps(record.answers))
-        self._table: Table | None = None
+        self._table: LiveMatch | None = None
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The one match, as long as it goes on."""
         if self._table is None or self.outcome.done():
             return ()
         return (self._table,)
 
-    def invite(self, player: Player) -> None:
+    def invite(self, player: BotSession) -> None:
         """Have a player take the chair."""
         record, game = self._record, self._match.game
         if game.name not in player.games:
             plays = ", ".join(sorted(player.games))
-            self._end(Failed(f"said hello for {plays}, expected {game.name}"))
+            self._end(BotFailed(f"said hello for {plays}, expected {game.name}"))
             return
-        self._table = table = Table(
+        self._table = table = LiveMatch(
             self._id,
             game,
             self._match.settings,
@@ -222,14 +229,14 @@ class Rehearsal:
 
     # --- what a gateway calls ---
 
-    def ready(self, player: Player, message: Ready) -> None:
+    def ready(self, player: BotSession, message: Ready) -> None:
         """The bot is set up: the first question."""
         chair = player.chairs.get(message.match)
         if chair is not None and chair.nonce is None:
             chair.nonce = message.nonce
             self._play_on(chair)
 
-    def answer(self, player: Player, message: Answer, arrived: float) -> None:
+    def answer(self, player: BotSession, message: Answer, arrived: float) -> None:
         """Compare an answer with the recorded one, and go on if it is the same."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.ask is None or self.outcome.done():
@@ -238,12 +245,12 @@ class Rehearsal:
         try:
             given = question.check(message.value)
         except IllegalAnswer as error:
-            self._end(Failed(str(error), chair.asked, question))
+            self._end(BotFailed(str(error), chair.asked, question))
             return
         recorded = self._recorded(question)
         if recorded is None or recorded[0] != given:
             answer = "no legal answer" if recorded is None else recorded[0]
-            self._end(Differs(chair.asked, question, answer, given))
+            self._end(FirstDifference(chair.asked, question, answer, given))
             return
         chair.ask = None
         player.pending -= 1
@@ -251,17 +258,17 @@ class Rehearsal:
         self.decisions += 1
         self._play_on(chair)
 
-    def offence(self, player: Player, finding: Finding) -> None:
+    def offence(self, player: BotSession, finding: Finding) -> None:
         """The bot has gone, or said what cannot be read."""
         for chair in player.chairs.values():
             question = None if chair.ask is None else chair.ask.question
             waited = 0 if question is None else chair.asked
             said = finding.stderr or ""
-            self._end(Failed(finding.text, waited, question, said))
+            self._end(BotFailed(finding.text, waited, question, said))
 
-    def void(self, table: Table, text: str) -> None:
+    def void(self, table: LiveMatch, text: str) -> None:
         """The arena itself has failed."""
-        self._end(Failed(text))
+        self._end(BotFailed(text))
 
     def tick(self) -> None:
         """See whether the bot has taken too long."""
@@ -273,14 +280,14 @@ class Rehearsal:
         waited_ms = (now - chair.asked_at) * 1000
         if chair.nonce is None and waited_ms > self._limits.start_ms:
             limit = f"{self._limits.start_ms:,} ms"
-            self._end(Failed(f"not ready within {limit} after match"))
+            self._end(BotFailed(f"not ready within {limit} after match"))
         elif chair.ask is not None and waited_ms > self._limits.wall_ms:
             text = f"did not answer within {self._limits.wall_ms:,} ms"
-            self._end(Failed(text, chair.asked, chair.ask.question))
+            self._end(BotFailed(text, chair.asked, chair.ask.question))
 
     # --- within ---
 
-    def _play_on(self, chair: Chair) -> None:
+    def _play_on(self, chair: MatchSeat) -> None:
         """Go on to the seat's next question, the others answering as they did."""
         try:
             number, question, news = next(self._questions)
@@ -311,7 +318,7 @@ class Rehearsal:
         except IllegalAnswer:
             return None
 
-    def _ask(self, chair: Chair, question: Question[Any]) -> None:
+    def _ask(self, chair: MatchSeat, question: Question[Any]) -> None:
         chair.asked += 1
         chair.ask = Ask(
             chair.id,
@@ -326,7 +333,7 @@ class Rehearsal:
         chair.player.pending += 1
         chair.player.ask(chair)
 
-    def _over(self, chair: Chair) -> None:
+    def _over(self, chair: MatchSeat) -> None:
         """Tell the bot that it is done, as it was told then."""
         record = self._record
         reveal = Reveal(record.seed, record.nonces) if record.seed else None
@@ -338,10 +345,10 @@ class Rehearsal:
         chair.player.send(over)
         self._end(None)
 
-    def _end(self, ended: Differs | Failed | ArenaError | None) -> None:
+    def _end(self, ended: FirstDifference | BotFailed | ArenaError | None) -> None:
         if self.outcome.done():
             return
         if isinstance(ended, ArenaError):
             self.outcome.set_exception(ended)
         else:
-            self.outcome.set_result(Rehearsed(self.decisions, ended))
+            self.outcome.set_result(ReplayOutcome(self.decisions, ended))

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from arena.engine.drive import drive
-from arena.engine.match import Match
-from arena.engine.rules import Game, Rules, Scoreboard, Tell
+from arena.engine.match import MatchState
+from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.shuffle import match_key, seed_from_int
 from arena.games import game_named
 from protocol import blackjack, three_card_poker
@@ -29,7 +29,7 @@ from protocol.vocabulary import Settings
 __all__ = ["Attempt", "Ruin", "Trials", "ruin"]
 
 
-class _Purse(msgspec.Struct, frozen=True):
+class _StakeSettings(msgspec.Struct, frozen=True):
     """What a game calls the stake and the length of a match, and the least cash that plays on."""
 
     stake: str
@@ -38,8 +38,8 @@ class _Purse(msgspec.Struct, frozen=True):
 
 
 _PURSES = {
-    "three_card_poker": _Purse("stake", "rounds", three_card_poker.LEAST_CASH),
-    "blackjack": _Purse("bankroll", "hands", blackjack.MINIMUM),
+    "three_card_poker": _StakeSettings("stake", "rounds", three_card_poker.LEAST_CASH),
+    "blackjack": _StakeSettings("bankroll", "hands", blackjack.MINIMUM),
 }
 
 _End = Literal["wins", "broke", "undecided", "offences"]
@@ -123,7 +123,7 @@ def ruin(
     done = Trials(attempt)
     for trial in range(trials):
         key = match_key(base, [str(trial)])
-        match = Match(attempt.game, attempt.settings, seed=key)
+        match = MatchState(attempt.game, attempt.settings, seed=key)
         drive(match, [strategy_factory()])
         assert match.termination is not None, "it has been played out"
         done.add(match.scores[0], match.termination)
@@ -236,7 +236,7 @@ def _stopping(game: Game, score: int) -> Game:
                 step = send(answer)
             except StopIteration:
                 return
-            if type(step) is not Tell and board.scores[0] >= score:
+            if type(step) is not TellSeat and board.scores[0] >= score:
                 return
             answer = yield step
 

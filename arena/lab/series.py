@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import MatchResult
-from arena.engine.rules import Game, Rules, Scoreboard, Tell
+from arena.engine.rules import Game, Rules, Scoreboard, TellSeat
 from arena.engine.statistics import Sample
 from protocol.errors import one_line
 from protocol.messages import Ending, Termination, Verdict
@@ -210,7 +210,7 @@ class Series:
             self._offence,
         )
 
-    def _hear(self, tell: Tell) -> None:
+    def _hear(self, tell: TellSeat) -> None:
         """Count a unit where it ends before its match does."""
         if self._unit is not None and type(tell.news) is self._over:
             self._unit_over(self._unit.payoffs(tell.news))
@@ -229,10 +229,10 @@ def _telling_line(stderr: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _overheard(game: Game, hear: Callable[[Tell], None]) -> Game:
+def _overheard(game: Game, hear: Callable[[TellSeat], None]) -> Game:
     """The same game for one match, at which somebody hears all that is told, before the seats do and whatever they make of it.
 
-    Only once: when a bot comes back to its match, the rules are run again to tell it what was before (`Match.past`).
+    Only once: when a bot comes back to its match, the rules are run again to tell it what was before (`MatchState.history_for`).
     """
     is_heard = False
 
@@ -247,7 +247,7 @@ def _overheard(game: Game, hear: Callable[[Tell], None]) -> Game:
     return msgspec.structs.replace(game, rules=rules)
 
 
-def _heard(steps: Rules, hear: Callable[[Tell], None]) -> Rules:
+def _heard(steps: Rules, hear: Callable[[TellSeat], None]) -> Rules:
     """All steps of some rules as they are; their news is heard on its way."""
     send = steps.send
     answer = None
@@ -256,7 +256,7 @@ def _heard(steps: Rules, hear: Callable[[Tell], None]) -> Rules:
             step = send(answer)
         except StopIteration:
             return
-        if type(step) is Tell:
+        if type(step) is TellSeat:
             hear(step)
         answer = yield step
 

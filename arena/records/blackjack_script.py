@@ -1,8 +1,8 @@
 """The transcript of blackjack (B13): a match in process, written down line by line.
 
-A driver round `arena.engine.match.Match` like any other: it looks at what is asked and told, and at nothing else. The one thing it
+A driver round `arena.engine.match.MatchState` like any other: it looks at what is asked and told, and at nothing else. The one thing it
 knows beyond that is where the deck was cut: it sees the cuts that it hands in, and the player does not learn them. Its words,
-`Transcript`, are those of `arena replay`, too.
+`BlackjackScript`, are those of `arena replay`, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from arena.games.blackjack import GAME
 from protocol.blackjack import (
@@ -30,7 +30,7 @@ from protocol.errors import UsageError
 from protocol.strategy import Strategy
 from protocol.vocabulary import News, Question
 
-__all__ = ["Transcript", "drive"]
+__all__ = ["BlackjackScript", "drive"]
 
 _LAST_LINE: dict[Outcome, str] = {
     "natural": "Player dealt natural 21",
@@ -71,7 +71,7 @@ def drive(
     elif seed is not None:
         raise UsageError("expected cuts or a seed, got both")
     made: list[int] = []
-    match = Match(GAME, settings, decks=_noting(cuts, made))
+    match = MatchState(GAME, settings, decks=_noting(cuts, made))
     strategy.reset()
     return _transcript(match, settings.bankroll, strategy, made)
 
@@ -88,10 +88,10 @@ def _noting(cuts: Iterable[int], made: list[int]) -> Iterator[int]:
 
 
 def _transcript(
-    match: Match, bankroll: int, strategy: Strategy, made: list[int]
+    match: MatchState, bankroll: int, strategy: Strategy, made: list[int]
 ) -> Iterator[str]:
     """The lines of a match; `made` holds the cuts that are not written down yet."""
-    transcript = Transcript(bankroll, made)
+    transcript = BlackjackScript(bankroll, made)
     while True:
         for tell in match.take_news():
             strategy.hear(tell.news)
@@ -107,7 +107,7 @@ def _transcript(
     yield transcript.end
 
 
-class Transcript:
+class BlackjackScript:
     """The words of B13 for what happens in a match, in the order in which it happens.
 
     Args:

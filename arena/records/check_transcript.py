@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Record
-from arena.records.seat_transcript import Told, ended, invitation, told
+from arena.records.seat_transcript import SeatTranscript, ended, invitation, told
 from arena.records.transcript import Event, Heading, Line, Side, Transcript, canonical
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena, decode_from_bot, encode
@@ -64,7 +64,7 @@ def check(transcript: Transcript) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-class _Odd(ArenaError):
+class _Deviation(ArenaError):
     """A line is not what it has to be; says in what."""
 
 
@@ -88,7 +88,7 @@ def _record(heading: Heading) -> Record:
     )
 
 
-def _seating(heading: Heading, heard: Told) -> list[str]:
+def _seating(heading: Heading, heard: SeatTranscript) -> list[str]:
     """Why nobody can have sat so."""
     reasons = []
     seats = len(heard.scores)
@@ -104,7 +104,7 @@ def _seating(heading: Heading, heard: Told) -> list[str]:
     return reasons
 
 
-def _heading(heading: Heading, heard: Told) -> list[str]:
+def _heading(heading: Heading, heard: SeatTranscript) -> list[str]:
     """What in a heading does not fit the match that it makes."""
     reasons = []
     if heading.decks != heard.decks:
@@ -124,7 +124,7 @@ class _Follower:
         is_over: whether it has come to its end.
     """
 
-    def __init__(self, heading: Heading, heard: Told) -> None:
+    def __init__(self, heading: Heading, heard: SeatTranscript) -> None:
         self.is_over = False
         self._heading, self._told = heading, heard
         self._session = Session()
@@ -146,7 +146,7 @@ class _Follower:
             ProtocolError: it is no message, or may not be said now.
         """
         if self.is_over:
-            raise _Odd("it goes on after `over`")
+            raise _Deviation("it goes on after `over`")
         if line.side is Side.EVENT:
             self._event(msgspec.json.decode(line.text, type=Event))
         elif line.side is Side.BOT:
@@ -165,9 +165,9 @@ class _Follower:
         """Raises OutOfTurn for what may not be said now."""
         self._session.note(message)
         if self._refusal is not None and not isinstance(message, Refused):
-            raise _Odd("expected `refused` after an answer that is not legal")
+            raise _Deviation("expected `refused` after an answer that is not legal")
         if self._offence and not isinstance(message, Over):
-            raise _Odd("expected `over` after an answer that is not legal")
+            raise _Deviation("expected `over` after an answer that is not legal")
 
     def _event(self, event: Event) -> None:
         if event is not Event.UNKNOWN:
@@ -176,9 +176,9 @@ class _Follower:
             return
         ended = self._heading.termination
         if self._ask is None:
-            raise _Odd("expected a question that waits")
+            raise _Deviation("expected a question that waits")
         if (ended.kind, ended.seat) != (Ending.ILLEGAL, self._heading.seat):
-            raise _Odd("the match did not end by an answer of this seat's")
+            raise _Deviation("the match did not end by an answer of this seat's")
         self._offence = ended.text
 
     # --- what the bot says ---
@@ -197,11 +197,11 @@ class _Follower:
             case Answer() | Goodbye():
                 pass  # an answer that is repeated counts once
             case _:
-                raise _Odd("expected a message of a bot that plays")
+                raise _Deviation("expected a message of a bot that plays")
 
     def _hello(self, hello: Hello) -> None:
         if self._heading.game not in hello.games:
-            raise _Odd(f"expected `games` with {self._heading.game}")
+            raise _Deviation(f"expected `games` with {self._heading.game}")
         session = None if self._welcome is None else self._welcome.session
         _equal("resume", hello.resume, session)
         if hello.from_ is not None:
@@ -221,7 +221,7 @@ class _Follower:
             return
         number = self._told.asked[self._answered].answer
         if number is None:
-            raise _Odd("the match has no answer to this question")
+            raise _Deviation("the match has no answer to this question")
         recorded = ask.question.check(self._heading.answers[number])
         _equal("value", answer.value, msgspec.to_builtins(recorded), given == recorded)
         self._answered += 1
@@ -243,13 +243,13 @@ class _Follower:
                 self._past(text)
             case Refused(ask=str()):
                 if self._refusal is None:
-                    raise _Odd("nothing was said that could be refused")
+                    raise _Deviation("nothing was said that could be refused")
                 _same(text, encode(self._refusal, Encoding.JSON))
                 self._refusal = None
             case Over():
                 self._over(message, text)
             case _:
-                raise _Odd("expected a message about a match")
+                raise _Deviation("expected a message about a match")
 
     def _invitation(self, match: messages.Match, text: bytes) -> None:
         first = self._match or match
@@ -271,11 +271,11 @@ class _Follower:
             _same(text, encode(self._ask, Encoding.JSON))
             return
         if self._answered == len(self._told.asked):
-            raise _Odd("the match has no question more for this seat")
+            raise _Deviation("the match has no question more for this seat")
         limits = self._limits()
         most_ms = limits.bank_ms if self._bank_ms is None else self._bank_ms
         if not 0 <= ask.bank_ms <= most_ms:
-            raise _Odd(f"`bank_ms` is {ask.bank_ms}, expected 0 to {most_ms}")
+            raise _Deviation(f"`bank_ms` is {ask.bank_ms}, expected 0 to {most_ms}")
         self._bank_ms = ask.bank_ms
         told_now = self._told.asked[self._answered]
         expected = Ask(
@@ -291,7 +291,7 @@ class _Follower:
 
     def _past(self, text: bytes) -> None:
         if not self._owed:
-            raise _Odd("expected no more of what was before")
+            raise _Deviation("expected no more of what was before")
         self._is_invited()
         number = self._answered - self._owed
         before = self._told.asked[number]
@@ -309,19 +309,21 @@ class _Follower:
 
     def _over(self, over: Over, text: bytes) -> None:
         if self._match is None:
-            raise _Odd("expected `match` before `over`")
+            raise _Deviation("expected `match` before `over`")
         self._told_all()
         if self._told.decks and not self._ready:
-            raise _Odd("expected `ready`, without which nothing is dealt")
+            raise _Deviation("expected `ready`, without which nothing is dealt")
         asked = self._told.asked
         due = len(asked) - sum(one.answer is None for one in asked)
         if self._answered < due:
-            raise _Odd(f"expected {due} answers before `over`, got {self._answered}")
+            raise _Deviation(
+                f"expected {due} answers before `over`, got {self._answered}"
+            )
         heading, verdict = self._heading, over.verdict
         why = heading.termination
         is_mine = (why.kind, why.seat) == (Ending.ILLEGAL, heading.seat)
         if self._offence and not is_mine:
-            raise _Odd(f"it says {why.kind} after an answer that is not legal")
+            raise _Deviation(f"it says {why.kind} after an answer that is not legal")
         if is_mine:
             _equal("text", why.text, self._offence)
         expected = ended(heading, self._chair(), self._told.news, verdict)
@@ -329,7 +331,7 @@ class _Follower:
         if why.is_offence and why.seat == heading.seat and verdict is not None:
             self._ruled(verdict)
         elif verdict is not None:
-            raise _Odd("`verdict` is there for a seat that did nothing")
+            raise _Deviation("`verdict` is there for a seat that did nothing")
         self.is_over = True
 
     def _ruled(self, verdict: Verdict) -> None:
@@ -351,11 +353,11 @@ class _Follower:
 
     def _told_all(self) -> None:
         if self._owed:
-            raise _Odd(f"expected {self._owed} more of what was before")
+            raise _Deviation(f"expected {self._owed} more of what was before")
 
     def _is_invited(self) -> None:
         if not self._invited:
-            raise _Odd("expected `match` once more after a lost connection")
+            raise _Deviation("expected `match` once more after a lost connection")
 
     def _chair(self) -> str:
         assert self._match is not None, "the session lets nothing else come first"
@@ -365,7 +367,7 @@ class _Follower:
 def _equal(what: str, got: object, expected: object, holds: bool | None = None) -> None:
     """Raises _Odd if one field is not what it has to be."""
     if got != expected if holds is None else not holds:
-        raise _Odd(
+        raise _Deviation(
             f"`{what}` is {shorten(got, _CUT)}, expected {shorten(expected, _CUT)}"
         )
 

@@ -15,12 +15,12 @@ from arena.engine.match import Record
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 
-__all__ = ["Sheet", "read", "read_record"]
+__all__ = ["MatchDocument", "read", "read_record"]
 
 _WORDS = 160  # of what is wrong with a document
 
 
-class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+class MatchDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A match: its rows, and its record as it was stored.
 
     Attributes:
@@ -58,18 +58,18 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
     @classmethod
-    def from_json(cls, data: bytes) -> Sheet:
+    def from_json(cls, data: bytes) -> MatchDocument:
         """Read what `to_json` wrote, laid out in whatever way.
 
         Raises:
             UsageError: it is no sheet.
         """
         try:
-            sheet = msgspec.json.decode(data, type=cls)
-            plain = msgspec.json.format(bytes(sheet.record), indent=-1)
+            document = msgspec.json.decode(data, type=cls)
+            plain = msgspec.json.format(bytes(document.record), indent=-1)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise UsageError(f"expected a match in JSON: {_said(error)}") from None
-        return msgspec.structs.replace(sheet, record=msgspec.Raw(plain))
+        return msgspec.structs.replace(document, record=msgspec.Raw(plain))
 
     def read_record(self) -> Record:
         """The record, read.
@@ -80,7 +80,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
         return read_record(bytes(self.record))
 
 
-def read(data: bytes) -> Sheet | Record:
+def read(data: bytes) -> MatchDocument | Record:
     """Read a document: a sheet, or a bare record.
 
     Raises:
@@ -90,7 +90,7 @@ def read(data: bytes) -> Sheet | Record:
         fields: dict[str, Any] = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise UsageError(f"expected a match in JSON: {_said(error)}") from None
-    return Sheet.from_json(data) if "record" in fields else read_record(data)
+    return MatchDocument.from_json(data) if "record" in fields else read_record(data)
 
 
 def read_record(data: bytes) -> Record:

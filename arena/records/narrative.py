@@ -14,13 +14,13 @@ from typing import Any
 import msgspec
 
 from arena.engine.match import Record
-from arena.engine.rules import EVERYONE, Ask, Game, Tell
+from arena.engine.rules import EVERYONE, AskSeat, Game, TellSeat
 from arena.engine.shuffle import Stream, match_key
 from arena.games import game_named
 from arena.games.blackjack import CUTS
 from arena.games.replay import reopened
 from arena.records import phrases
-from arena.records.blackjack_script import Transcript
+from arena.records.blackjack_script import BlackjackScript
 from protocol import gin_rummy, high_low
 from protocol.blackjack import BlackjackSettings, Shuffled
 from protocol.errors import ArenaError, UsageError, in_words, one_line
@@ -55,7 +55,7 @@ def tell(
     found = False
     with _playing():
         game = game_named(record.game)
-        teller = _Blackjack if game.name == "blackjack" else _Teller
+        teller = _BlackjackNarrator if game.name == "blackjack" else _Narrator
     if seat is not None and not 0 <= seat < game.seats:
         raise UsageError(f"expected a seat from 1 to {game.seats}, got {seat + 1}")
     with _playing():
@@ -94,7 +94,7 @@ def seat_names(players: Sequence[str], seats: int) -> tuple[str, ...]:
     )
 
 
-class _Teller:
+class _Narrator:
     """Tells the matches of all games but blackjack."""
 
     def __init__(
@@ -123,7 +123,7 @@ class _Teller:
 
     def events(self) -> Iterator[tuple[int, str]]:
         """Every line with the number of its round."""
-        asked: Ask | None = None
+        asked: AskSeat | None = None
         steps = reopened(self.record).steps(self.record.answers)
         for number, step in enumerate(steps, start=-1):
             if step.answered is not None and self._sees(step.answered.seat):
@@ -163,7 +163,7 @@ class _Teller:
 
     # --- the lines of an event ---
 
-    def decision(self, number: int, asked: Ask, answer: Any) -> Iterator[str]:
+    def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
         """The lines for an answer."""
         question = asked.question
         what = phrases.asked(self.names[asked.seat], question)
@@ -178,12 +178,12 @@ class _Teller:
             text = one_line(self._notes[number], _NOTE)
             yield f'    {self.names[seat]} notes: "{text}"'
 
-    def unanswered(self, asked: Ask) -> Iterator[str]:
+    def unanswered(self, asked: AskSeat) -> Iterator[str]:
         """The lines for the question that got no answer, or not a legal one."""
         what = phrases.asked(self.names[asked.seat], asked.question)
         yield f"  {what}: gives no legal answer [{phrases.legal(asked.question)}]"
 
-    def heard(self, tell: Tell) -> Iterator[str]:
+    def heard(self, tell: TellSeat) -> Iterator[str]:
         """The lines for news that we may see."""
         actor = phrases.actor(tell.news)
         if actor is not None and self._sees(actor):
@@ -208,7 +208,7 @@ class _Teller:
     def _sees(self, seat: int) -> bool:
         return self.seat is None or self.seat == seat
 
-    def _told(self, news: Sequence[Tell]) -> Iterator[tuple[int, str]]:
+    def _told(self, news: Sequence[TellSeat]) -> Iterator[tuple[int, str]]:
         for tell in news:
             if tell.seat != EVERYONE and not self._sees(tell.seat):
                 continue
@@ -232,7 +232,7 @@ class _Teller:
         return f"; {took_ms:,} ms"
 
 
-class _Blackjack(_Teller):
+class _BlackjackNarrator(_Narrator):
     """Tells a match of blackjack in the words of B13; its player does not see where the deck was cut (B11)."""
 
     def __init__(
@@ -245,21 +245,21 @@ class _Blackjack(_Teller):
         self._cuts: Iterator[int] = iter(())
         if settings.shuffle == "riffle" and seat is None:
             self._cuts = self._all_cuts(settings)
-        self._transcript = Transcript(settings.bankroll, self._made)
+        self._transcript = BlackjackScript(settings.bankroll, self._made)
         self._round = 1  # the first shuffle is of the first hand
 
-    def decision(self, number: int, asked: Ask, answer: Any) -> Iterator[str]:
+    def decision(self, number: int, asked: AskSeat, answer: Any) -> Iterator[str]:
         """The lines for an answer."""
         self._took(number, asked.seat)
         yield from self._transcript.asked(asked.question)
         yield from self._transcript.answered(asked.question, answer)
         yield from self.note(number, asked.seat)
 
-    def unanswered(self, asked: Ask) -> Iterator[str]:
+    def unanswered(self, asked: AskSeat) -> Iterator[str]:
         """The lines for the question that got no answer, or not a legal one."""
         yield from self._transcript.asked(asked.question)
 
-    def heard(self, tell: Tell) -> Iterator[str]:
+    def heard(self, tell: TellSeat) -> Iterator[str]:
         """The lines for news."""
         if type(tell.news) is Shuffled:
             self._made[:] = islice(self._cuts, CUTS)

@@ -1,6 +1,6 @@
 """A match told again, event by event.
 
-`Unfolding` plays a match again from its cards and its answers, beside the match itself, and sets down what happens: cards dealt, what each
+`EventReplay` plays a match again from its cards and its answers, beside the match itself, and sets down what happens: cards dealt, what each
 seat was told, asked and answered. All of it is there; who may see which of it is `arena/records/visibility.py`'s to say. Pure.
 """
 
@@ -11,22 +11,22 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import Match, Record
-from arena.engine.rules import EVERYONE, NOBODY, Tell
+from arena.engine.match import MatchState, Record
+from arena.engine.rules import EVERYONE, NOBODY, TellSeat
 from arena.games.replay import reopened
 from protocol.games import VOCABULARIES
 from protocol.messages import Termination
 from protocol.vocabulary import News, Question
 
 __all__ = [
-    "Answered",
-    "Asked",
-    "Dealt",
+    "CardsDealt",
     "Event",
-    "Over",
+    "EventReplay",
+    "MatchOver",
     "Round",
-    "Told",
-    "Unfolding",
+    "SeatAnswered",
+    "SeatAsked",
+    "SeatTold",
     "rounds_of",
 ]
 
@@ -45,27 +45,27 @@ _AFTER = frozenset(
 """The news that belong to the round that they come after."""
 
 
-class Dealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
+class CardsDealt(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="dealt"):
     """Cards were shuffled or cut: a deck or a cut point, as in the record of a match with stacked decks."""
 
     deal: Any
 
 
-class Told(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="told"):
+class SeatTold(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="told"):
     """A seat was told something; with None for the seat, all were."""
 
     seat: int | None
     news: News
 
 
-class Asked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="asked"):
+class SeatAsked(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="asked"):
     """A seat was asked."""
 
     seat: int
     question: Question[Any]
 
 
-class Answered(
+class SeatAnswered(
     msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="answered"
 ):
     """A seat answered: what, after how long, and with which note."""
@@ -76,7 +76,7 @@ class Answered(
     note: str | None = None
 
 
-class Over(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over"):
+class MatchOver(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over"):
     """The match is over."""
 
     scores: tuple[int, ...]
@@ -84,7 +84,7 @@ class Over(msgspec.Struct, frozen=True, gc=False, tag_field="event", tag="over")
     termination: Termination
 
 
-Event: TypeAlias = Dealt | Told | Asked | Answered | Over
+Event: TypeAlias = CardsDealt | SeatTold | SeatAsked | SeatAnswered | MatchOver
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -101,7 +101,7 @@ class Round(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
 
 
-class Unfolding:
+class EventReplay:
     """A match told again, an answer at a time.
 
     The events of the round that is being told are in `events`; rounds that are complete gather until `take` is called.
@@ -113,7 +113,7 @@ class Unfolding:
         is_over: whether the end has been told.
     """
 
-    def __init__(self, match: Match) -> None:
+    def __init__(self, match: MatchState) -> None:
         """Begin to tell `match`, which nobody else answers and which `tells_deals`."""
         self.events: list[Event] = []
         self.round = 1
@@ -125,7 +125,7 @@ class Unfolding:
         self._set_down(match.take_news())
 
     @classmethod
-    def of(cls, record: Record) -> Unfolding:
+    def of(cls, record: Record) -> EventReplay:
         """The match of a record, at its beginning.
 
         Raises:
@@ -160,7 +160,7 @@ class Unfolding:
         """
         step = self._match.step(value)
         assert step.answered is not None, "it has just been answered"
-        self._add(Answered(step.answered.seat, step.answer, took_ms, note))
+        self._add(SeatAnswered(step.answered.seat, step.answer, took_ms, note))
         self._set_down(step.news)
 
     def pass_over(self, value: object) -> None:
@@ -194,30 +194,30 @@ class Unfolding:
 
     # --- within ---
 
-    def _set_down(self, news: Iterable[Tell]) -> None:
+    def _set_down(self, news: Iterable[TellSeat]) -> None:
         """All that the rules have done up to the question that they wait with now."""
         match = self._match
         for tell in news:
             if tell.seat == NOBODY:
-                self._add(Dealt(tell.news))
+                self._add(CardsDealt(tell.news))
             else:
                 seat = None if tell.seat == EVERYONE else tell.seat
-                self._add(Told(seat, tell.news))
+                self._add(SeatTold(seat, tell.news))
         if match.pending is not None:
-            self._add(Asked(match.pending.seat, match.pending.question))
+            self._add(SeatAsked(match.pending.seat, match.pending.question))
         elif match.termination is not None and not self.is_over:
             self.is_over = True
             points = match.result().points
-            self._add(Over(match.scores, points, match.termination))
+            self._add(MatchOver(match.scores, points, match.termination))
             self._turn_over()
 
     def _add(self, event: Event) -> None:
         """One more event, in the round that it belongs to."""
-        kind = type(event.news) if type(event) is Told else None
-        if self._is_complete and kind not in _AFTER and type(event) is not Over:
+        kind = type(event.news) if type(event) is SeatTold else None
+        if self._is_complete and kind not in _AFTER and type(event) is not MatchOver:
             self._turn_over()
             self.round += 1
-        if not self.is_partial or type(event) is Over:
+        if not self.is_partial or type(event) is MatchOver:
             self.events.append(event)
         if kind in _ENDS:
             self._is_complete = True
@@ -237,7 +237,7 @@ def rounds_of(record: Record) -> Iterator[Round]:
         IllegalAnswer: an answer is not legal where it stands, or comes after the end.
         UsageError: it is no record of a match: unknown game, bad settings, no seed or decks, decks that do not suffice.
     """
-    telling = Unfolding.of(record)
+    telling = EventReplay.of(record)
     notes = dict(record.notes)
     times = iter(record.times_ms)
     for number, value in enumerate(record.answers):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import Match, MatchStep, Record, questions_of
+from arena.engine.match import MatchState, MatchStep, Record, questions_of
 from arena.engine.rules import NOBODY
 from arena.engine.shuffle import commitment
 from arena.games.replay import reopened
@@ -46,8 +46,8 @@ from protocol.session import ask_id
 from protocol.vocabulary import News, Question
 
 __all__ = [
-    "Asked",
-    "Told",
+    "SeatTranscript",
+    "TranscribedQuestion",
     "conversation",
     "ended",
     "heading_of",
@@ -59,7 +59,7 @@ _NO_SESSION = "0" * 32  # of a conversation that is made up: a session is a secr
 _NO_NONCE = "-"  # a bot has to say something, though a match in process has no nonces
 
 
-class Asked(msgspec.Struct, frozen=True):
+class TranscribedQuestion(msgspec.Struct, frozen=True):
     """One question of a seat.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked(msgspec.Struct, frozen=True):
     answer: int | None
 
 
-class Told(msgspec.Struct, frozen=True):
+class SeatTranscript(msgspec.Struct, frozen=True):
     """All that one seat hears of a match.
 
     Attributes:
@@ -83,13 +83,13 @@ class Told(msgspec.Struct, frozen=True):
         scores: by seat.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[TranscribedQuestion, ...]
     news: tuple[News, ...]
     decks: tuple[Any, ...]
     scores: tuple[int, ...]
 
 
-def told(record: Record, seat: int) -> Told:
+def told(record: Record, seat: int) -> SeatTranscript:
     """Play a record again, and note what a seat hears.
 
     Raises:
@@ -98,7 +98,7 @@ def told(record: Record, seat: int) -> Told:
     """
     match = reopened(record, tells_deals=True)
     dealt: list[Any] = []
-    asked: list[Asked] = []
+    asked: list[TranscribedQuestion] = []
     rest: tuple[News, ...] = ()
     for number, question, news in questions_of(
         seat, _noting(match.steps(record.answers), dealt)
@@ -107,10 +107,10 @@ def told(record: Record, seat: int) -> Told:
             rest = news
         else:
             answer = number if number < len(record.answers) else None
-            asked.append(Asked(question, news, answer))
+            asked.append(TranscribedQuestion(question, news, answer))
     _end(match, record)
     decks = dealt if record.decks is None else record.decks
-    return Told(tuple(asked), rest, tuple(decks), match.scores)
+    return SeatTranscript(tuple(asked), rest, tuple(decks), match.scores)
 
 
 def _noting(steps: Iterator[MatchStep], dealt: list[Any]) -> Iterator[MatchStep]:
@@ -122,7 +122,7 @@ def _noting(steps: Iterator[MatchStep], dealt: list[Any]) -> Iterator[MatchStep]
         yield step
 
 
-def _end(match: Match, record: Record) -> None:
+def _end(match: MatchState, record: Record) -> None:
     """End a match after its last answer as the record says that it ended.
 
     Raises:
@@ -262,7 +262,9 @@ def _opening(record: Record, heading: Heading, match: str, limits: Limits) -> _M
         yield Ready(match, nonce)
 
 
-def _questions(record: Record, heard: Told, match: str, limits: Limits) -> _Messages:
+def _questions(
+    record: Record, heard: SeatTranscript, match: str, limits: Limits
+) -> _Messages:
     """The questions, and the answers that the record has."""
     notes = dict(record.notes)
     for number, asked in enumerate(heard.asked, start=1):

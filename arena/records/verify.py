@@ -19,19 +19,26 @@ from arena.engine.shuffle import commitment
 from arena.games import game_named
 from arena.games.replay import is_dealt, reopened, replay
 from arena.records.digest import sealed
-from arena.records.document import Sheet
+from arena.records.document import MatchDocument
 from protocol.errors import ArenaError, UsageError, in_words, one_line
 from protocol.messages import Ending, Termination
 from protocol.vocabulary import shorten
 
-__all__ = ["Asked", "Checked", "Expected", "check", "check_record", "stored_text"]
+__all__ = [
+    "OpenQuestion",
+    "PlannedMatch",
+    "RecordCheck",
+    "check",
+    "check_record",
+    "stored_text",
+]
 
 _SEED = re.compile(r"[0-9a-f]{64}")  # 32 bytes, as `bytes.hex` writes them
 _LONGEST_NONCE = 64  # what `ready` takes
 _MOST_REASONS = 4  # one flipped byte may bring about dozens
 
 
-class Asked(msgspec.Struct, frozen=True):
+class OpenQuestion(msgspec.Struct, frozen=True):
     """The question that a match stood still at, as a verdict on it has to have it.
 
     Attributes:
@@ -45,7 +52,7 @@ class Asked(msgspec.Struct, frozen=True):
     legal: str
 
 
-class Checked(msgspec.Struct, frozen=True):
+class RecordCheck(msgspec.Struct, frozen=True):
     """What became of a check.
 
     Attributes:
@@ -61,46 +68,46 @@ class Checked(msgspec.Struct, frozen=True):
     is_committed: bool = False
     is_dealt: bool = False
     made: Result | None = None
-    asked: Asked | None = None
+    asked: OpenQuestion | None = None
     events: tuple[str, ...] = ()
 
 
-class Expected(msgspec.Struct, frozen=True):
+class PlannedMatch(msgspec.Struct, frozen=True):
     """What the plan of its competition says of a match: the game, and the settings of all its matches."""
 
     game: str
     settings: dict[str, Any]
 
 
-def check(sheet: Sheet, expected: Expected | None = None) -> Checked:
+def check(document: MatchDocument, expected: PlannedMatch | None = None) -> RecordCheck:
     """Check a match with its rows; `expected` is what its competition's plan says, if that is known."""
-    raw = bytes(sheet.record)
+    raw = bytes(document.record)
     reasons: list[str] = []
     is_committed = has_cards = False
     record = asked = None
     try:
-        record = sheet.read_record()
+        record = document.read_record()
     except UsageError as error:
         reasons.append(str(error))
     else:
         is_committed, has_cards = record.commitment is not None, is_dealt(record)
         asked = _asked(record)
-        reasons += _fitting(record, raw, sheet, asked)
+        reasons += _fitting(record, raw, document, asked)
         if expected is not None:
             reasons += _planned(record, expected)
-    if not _is_sealed(sheet, raw):
+    if not _is_sealed(document, raw):
         reasons.append("its digest does not fit its rows and its record")
     made = _made(record) if reasons and record is not None else None
     events = () if record is None else record.events or ()
-    return Checked(_few(reasons), is_committed, has_cards, made, asked, events)
+    return RecordCheck(_few(reasons), is_committed, has_cards, made, asked, events)
 
 
-def check_record(record: Record) -> Checked:
+def check_record(record: Record) -> RecordCheck:
     """Check a record by itself: the commitment, the nonces, and that its cards and answers make its result."""
     asked = _asked(record)
     reasons = _few(tuple(_fitting(record, record.to_json(), None, asked)))
     is_committed = record.commitment is not None
-    return Checked(reasons, is_committed, is_dealt(record), asked=asked)
+    return RecordCheck(reasons, is_committed, is_dealt(record), asked=asked)
 
 
 def stored_text(text: str) -> str:
@@ -109,12 +116,15 @@ def stored_text(text: str) -> str:
 
 
 def _fitting(
-    record: Record, raw: bytes, sheet: Sheet | None, asked: Asked | None
+    record: Record,
+    raw: bytes,
+    document: MatchDocument | None,
+    asked: OpenQuestion | None,
 ) -> Iterator[str]:
     """What does not fit in a record, and in the rows that go with it if there are any."""
     yield from _cards(record)
-    if sheet is not None:
-        yield from _rows(record, sheet)
+    if document is not None:
+        yield from _rows(record, document)
     try:
         again = replay(record)
     except ArenaError as error:
@@ -123,19 +133,19 @@ def _fitting(
         yield f"it cannot be played again: {in_words(error)}"
     else:
         told = list(_results(record, again, "its record's"))
-        if sheet is not None:
-            rows = list(_results(_of_rows(sheet), again, "its"))
+        if document is not None:
+            rows = list(_results(_of_rows(document), again, "its"))
             told = rows or told  # mostly the rows were made from the record
         yield from told
         yield from _offended(record, asked)
         if not told and not _is_same(again.record, record, raw):
             yield "its record is not what its cards and answers make"
         return
-    if sheet is not None:
-        yield from _results(_of_rows(sheet), record, "its", "the record says")
+    if document is not None:
+        yield from _results(_of_rows(document), record, "its", "the record says")
 
 
-def _asked(record: Record) -> Asked | None:
+def _asked(record: Record) -> OpenQuestion | None:
     """What the match waits for after its answers, if it was dealt and ended by an offence."""
     if not (record.termination.is_offence and is_dealt(record)):
         return None
@@ -147,10 +157,10 @@ def _asked(record: Record) -> Asked | None:
         return None
     question = last.asked.question
     text = msgspec.json.encode(question).decode()
-    return Asked(last.asked.seat, text, question.legal_text())
+    return OpenQuestion(last.asked.seat, text, question.legal_text())
 
 
-def _offended(record: Record, asked: Asked | None) -> Iterator[str]:
+def _offended(record: Record, asked: OpenQuestion | None) -> Iterator[str]:
     """An illegal answer is one of the seat that was asked; other offences are not tied to a question."""
     ended = record.termination
     if ended.kind is not Ending.ILLEGAL or asked is None or ended.seat is None:
@@ -197,17 +207,17 @@ def _nonces(record: Record) -> Iterator[str]:
             yield f"cards were dealt without a nonce of seat {seat}"
 
 
-def _rows(record: Record, sheet: Sheet) -> Iterator[str]:
+def _rows(record: Record, document: MatchDocument) -> Iterator[str]:
     """What the rows say otherwise than the record, the result apart."""
     if record.seed is None:
         yield "its cards were given, expected a seed that they were drawn from"
-    if sheet.game != record.game:
-        yield f"its game says {shorten(sheet.game)}, the record {shorten(record.game)}"
-    if len(sheet.players) != len(record.scores):
-        yield f"it has {len(sheet.players)} players for {len(record.scores)} seats"
+    if document.game != record.game:
+        yield f"its game says {shorten(document.game)}, the record {shorten(record.game)}"
+    if len(document.players) != len(record.scores):
+        yield f"it has {len(document.players)} players for {len(record.scores)} seats"
 
 
-def _planned(record: Record, expected: Expected) -> Iterator[str]:
+def _planned(record: Record, expected: PlannedMatch) -> Iterator[str]:
     """How the record differs from the plan."""
     if record.game != expected.game:
         yield f"it was a match of {shorten(record.game)}, its competition is in {expected.game}"
@@ -222,7 +232,7 @@ def _planned(record: Record, expected: Expected) -> Iterator[str]:
             yield f"it was played by other settings than its competition: {', '.join(map(shorten, odd))}"
 
 
-def _in_full(expected: Expected) -> dict[str, Any]:
+def _in_full(expected: PlannedMatch) -> dict[str, Any]:
     """The planned settings with those that a plan of before 0.2 leaves at their defaults."""
     try:
         vocabulary = game_named(expected.game).vocabulary
@@ -277,8 +287,10 @@ def _stored(ended: Termination) -> Termination:
     return msgspec.structs.replace(ended, text=stored_text(ended.text))
 
 
-def _of_rows(sheet: Sheet) -> Result:
-    return Result(sheet.scores, sheet.points, sheet.termination, sheet.also_out)
+def _of_rows(document: MatchDocument) -> Result:
+    return Result(
+        document.scores, document.points, document.termination, document.also_out
+    )
 
 
 def _is_same(again: Record, record: Record, raw: bytes) -> bool:
@@ -293,22 +305,22 @@ def _is_same(again: Record, record: Record, raw: bytes) -> bool:
     return "commitment" not in fields and made == record.to_json()
 
 
-def _is_sealed(sheet: Sheet, raw: bytes) -> bool:
+def _is_sealed(document: MatchDocument, raw: bytes) -> bool:
     """Whether the digest fits."""
     try:
         digest = sealed(
-            match=sheet.match,
-            competition=sheet.competition,
-            pairing=sheet.pairing,
-            players=sheet.players,
-            result=_of_rows(sheet),
-            started_at=sheet.started_at,
-            finished_at=sheet.finished_at,
+            match=document.match,
+            competition=document.competition,
+            pairing=document.pairing,
+            players=document.players,
+            result=_of_rows(document),
+            started_at=document.started_at,
+            finished_at=document.finished_at,
             record=raw,
         )
     except (ValueError, OverflowError):  # what no arena has written
         return False
-    return digest == sheet.digest
+    return digest == document.digest
 
 
 def _few(reasons: Sequence[str]) -> tuple[str, ...]:

@@ -13,14 +13,21 @@ from typing import Any
 import msgspec
 
 from arena.engine.names import owner_of
-from arena.records.replay_events import Answered, Asked, Dealt, Event, Over, Told
+from arena.records.replay_events import (
+    CardsDealt,
+    Event,
+    MatchOver,
+    SeatAnswered,
+    SeatAsked,
+    SeatTold,
+)
 from protocol.vocabulary import News
 from protocol.watching import View
 
-__all__ = ["Kind", "Viewer", "seen", "view_of"]
+__all__ = ["Viewer", "ViewerKind", "seen", "view_of"]
 
 
-class Kind(StrEnum):
+class ViewerKind(StrEnum):
     """Who looks on."""
 
     PUBLIC = "public"
@@ -36,7 +43,7 @@ class Viewer(msgspec.Struct, frozen=True):
         name: of an owner its name on the roster, of an instructor the name on its token; "" of anybody else.
     """
 
-    kind: Kind = Kind.PUBLIC
+    kind: ViewerKind = ViewerKind.PUBLIC
     name: str = ""
 
 
@@ -48,9 +55,9 @@ def view_of(players: Sequence[str], is_over: bool, viewer: Viewer) -> View:
         is_over: whether everybody may see all: the competition is over, or a match outside of any.
         viewer: who looks on.
     """
-    if is_over or viewer.kind is Kind.INSTRUCTOR:
+    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
         return View("all")
-    if viewer.kind is Kind.OWNER:
+    if viewer.kind is ViewerKind.OWNER:
         own = tuple(
             seat for seat, name in enumerate(players) if owner_of(name) == viewer.name
         )
@@ -72,22 +79,22 @@ def seen(events: Sequence[Event], view: View, seats: int) -> list[dict[str, Any]
     shown: list[dict[str, Any]] = []
     for at, event in enumerate(events):
         match event:
-            case Dealt():
+            case CardsDealt():
                 if view.kind == "all":
                     shown.append(_plain(event))
-            case Told(seat=None):
+            case SeatTold(seat=None):
                 shown.append(_plain(event))
-            case Told(seat=int(seat)) if view.sees(seat, seats):
+            case SeatTold(seat=int(seat)) if view.sees(seat, seats):
                 shown.append(_plain(event))
-            case Told():
+            case SeatTold():
                 run = _told_to_all(events, at, seats)
                 if view.kind == "public" and run:
                     shown.append(_merged(run))
-            case Asked():
+            case SeatAsked():
                 shown.append(_asked(event, view.sees(event.seat, seats)))
-            case Answered():
+            case SeatAnswered():
                 shown.append(_answered(event, view, seats))
-            case Over():
+            case MatchOver():
                 shown.append(_over(event, view))
     return shown
 
@@ -101,7 +108,7 @@ def _told_to_all(events: Sequence[Event], at: int, seats: int) -> list[News]:
     """The news of one kind that all seats are told one after another from there on; empty if it is not so."""
     news: list[News] = []
     for seat, event in enumerate(events[at : at + seats]):
-        if type(event) is not Told or event.seat != seat:
+        if type(event) is not SeatTold or event.seat != seat:
             return []
         if news and type(event.news) is not type(news[0]):
             return []
@@ -118,12 +125,12 @@ def _merged(run: Sequence[News]) -> dict[str, Any]:
     return {"event": "told", "seat": None, "news": first}
 
 
-def _asked(event: Asked, whole: bool) -> dict[str, Any]:
+def _asked(event: SeatAsked, whole: bool) -> dict[str, Any]:
     question = _plain(event.question) if whole else {"kind": event.question.kind}
     return {"event": "asked", "seat": event.seat, "question": question}
 
 
-def _answered(event: Answered, view: View, seats: int) -> dict[str, Any]:
+def _answered(event: SeatAnswered, view: View, seats: int) -> dict[str, Any]:
     shown: dict[str, Any] = {"event": "answered", "seat": event.seat}
     if view.sees(event.seat, seats):
         shown["value"] = msgspec.to_builtins(event.value)
@@ -134,7 +141,7 @@ def _answered(event: Answered, view: View, seats: int) -> dict[str, Any]:
     return shown
 
 
-def _over(event: Over, view: View) -> dict[str, Any]:
+def _over(event: MatchOver, view: View) -> dict[str, Any]:
     """The end; what an offender did is for itself to know, as it may tell its cards."""
     shown = _plain(event)
     why = event.termination

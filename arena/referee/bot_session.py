@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from arena.engine.verdict import FORGIVABLE
 from arena.referee.budget import Budget, Share
-from arena.referee.clock import Link
-from arena.referee.losses import Loss
+from arena.referee.clock import RoundTripFloor
+from arena.referee.losses import ConnectionLoss
 from arena.referee.missed_messages import MissedMessages
 from arena.referee.pings import LinkProbe
 from arena.referee.table_limit import QUICK_S, tables_at_once
-from arena.referee.transport import Process, Wire
+from arena.referee.transport import LaunchedProcess, Wire
 from protocol.codec import Encoding, encode, join
 from protocol.errors import OutOfTurn
 from protocol.messages import ArenaMessage, Ending, Hello, Over
 from protocol.session import Session
 
 if TYPE_CHECKING:
-    from arena.referee.seat import Chair
+    from arena.referee.seat import MatchSeat
 
-__all__ = ["Player"]
+__all__ = ["BotSession"]
 
 _FRAME_BYTES = 128 * 1024
 """No batch is longer: WebSocket libraries refuse more than 1 MiB, or 256 KiB as Perl's Mojolicious, and a slow bot can start on the first."""
@@ -34,7 +34,7 @@ _FEW_ANSWERS = 16  # say nothing of how quick a bot is
 _MANY_ANSWERS = 512  # after so many the older half counts half
 
 
-class Player:
+class BotSession:
     """One bot, from its first `hello` until it is gone for good; it may lose its connection in between.
 
     Args:
@@ -52,7 +52,7 @@ class Player:
         tables: how many matches it takes at once.
         chairs: by the id that `match` gave them, those that are not over.
         pending: how many questions it has not answered yet.
-        answers: how many of its latest answers `took` knows of.
+        answers: how many of its latest answers `note_first_answer` knows of.
         last_answer: when its latest answer came, on the loop's clock; a bot is one worker, however many tables it has.
         is_metered: whether it is charged CPU time and not the time on the wall.
         cpu_ms: what its processes had used at that moment, if they are ours.
@@ -112,9 +112,9 @@ class Player:
         hello: Hello,
         connection: Wire,
         most_tables: int,
-        mark_dirty: Callable[[Player], None],
+        mark_dirty: Callable[[BotSession], None],
         name: str | None = None,
-        process: Process | None = None,
+        process: LaunchedProcess | None = None,
     ) -> None:
         self.name = name or hello.name
         self.own_name = hello.name
@@ -127,18 +127,18 @@ class Player:
         self._former_secret = ""
         self.session = Session()
         self.connection: Wire | None = connection
-        self.chairs: dict[str, Chair] = {}
+        self.chairs: dict[str, MatchSeat] = {}
         self.pending = 0
         self.last_answer = 0.0
         self.answers = 0
         self._busy_s = 0.0
         self.cpu_ms = 0.0
         self.asks = 0
-        self.link = Link()
+        self.link = RoundTripFloor()
         self.link_probe = LinkProbe(self)
         self.budget: Budget | None = None
         self.share: Share | None = None
-        self.loss: Loss | None = None
+        self.loss: ConnectionLoss | None = None
         self.leaving = False
         self.event = ""
         self._latest_event = ""
@@ -148,20 +148,20 @@ class Player:
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
         self.outbox: list[bytes] = []
-        self._asked: list[Chair] = []
+        self._asked: list[MatchSeat] = []
         self.missed = MissedMessages(self)
         self.mark_dirty = mark_dirty
-        self.on_link: Callable[[Player], None] = lambda player: None
+        self.on_link: Callable[[BotSession], None] = lambda player: None
 
     @property
-    def is_here(self) -> bool:
+    def is_caught_up(self) -> bool:
         """Whether it is connected and hears what is said now; not while it is still told what was before."""
         return self.connection is not None and self.missed.transcripts is None
 
     @property
     def is_away(self) -> bool:
         """Whether its connection is lost, or silent, or it is still told what it has missed (J7)."""
-        return self.loss is not None or not self.is_here
+        return self.loss is not None or not self.is_caught_up
 
     @property
     def is_free(self) -> bool:
@@ -170,7 +170,7 @@ class Player:
             return False
         return len(self.chairs) < self.tables
 
-    def room(self, playing: int, come: float, share: float = 1.0) -> int:
+    def free_tables(self, playing: int, come: float, share: float = 1.0) -> int:
         """How many matches more of a competition are to be opened with it now; below 0 if it has more than keep it busy.
 
         Args:
@@ -186,7 +186,7 @@ class Player:
         enough = min(now, math.ceil(share * most))
         return min(most - len(self.chairs), enough - playing)
 
-    def took(self, asked_at: float, arrived: float) -> None:
+    def note_first_answer(self, asked_at: float, arrived: float) -> None:
         """The first answer of a frame has come: what has passed since the one before, or since the question was there, was its time."""
         began = max(asked_at + self.link.floor_ms / 1000, self.last_answer)
         self._busy_s += max(0.0, arrived - began)
@@ -195,7 +195,7 @@ class Player:
             self._busy_s /= 2
 
     @property
-    def is_unheard(self) -> bool:
+    def is_unresponsive(self) -> bool:
         """Whether it was out of time and has not been heard since; of a bot on its pipes, which answers no pings, nobody knows."""
         connection = self.connection
         return self.event != "" and connection is not None and connection.has_link
@@ -217,14 +217,14 @@ class Player:
         """Put a message into the outbox; without a connection it is sent when the bot is back."""
         if type(message) is Over:
             self.missed.add(message)
-        if self.is_here:
+        if self.is_caught_up:
             self.put(message)
 
-    def ask(self, chair: Chair) -> bool:
+    def ask(self, chair: MatchSeat) -> bool:
         """Send a chair's question; whether its time starts only when the frame is written, as the bot is here."""
         assert chair.ask is not None, "only called with a question"
         self.asks += 1
-        is_here = self.is_here
+        is_here = self.is_caught_up
         if is_here:
             self.put(chair.ask)
             self._asked.append(chair)
@@ -243,7 +243,7 @@ class Player:
         if connection is None:
             return
         if self.missed.is_repeated:
-            self.regained(now, lag_s)
+            self.connection_regained(now, lag_s)
         if not self._batch or len(outbox) == 1:
             for part in outbox:
                 connection.send(part, self._encoding)
@@ -260,7 +260,7 @@ class Player:
 
     # --- offences ---
 
-    def event_of(self, chair: Chair, kind: Ending, now: float) -> str:
+    def event_of(self, chair: MatchSeat, kind: Ending, now: float) -> str:
         """The id of the event that ends a chair's match: one for all that a lost connection, a crash or a freeze brings about.
 
         To an event belong the matches that were open when it was first noticed, until the bot has answered a question that came
@@ -275,14 +275,16 @@ class Player:
         self.event = self._latest_event
         return self.event
 
-    def recovered(self, chair: Chair) -> None:
+    def recovered(self, chair: MatchSeat) -> None:
         """A chair's question was answered in time: if it came after the event, that is over."""
         if chair.asked_at > self._event_at:
             self.event = ""
 
     # --- losing the connection and coming back ---
 
-    def lost(self, since: float, lag_s: float, by_arena: bool = False) -> Loss:
+    def connection_lost(
+        self, since: float, lag_s: float, by_arena: bool = False
+    ) -> ConnectionLoss:
         """The connection is lost, or its peer has been silent, since then: the clocks of its seats stand.
 
         Args:
@@ -292,11 +294,11 @@ class Player:
         """
         is_silent = self.connection is not None
         if self.loss is None:
-            self.loss = Loss(since, lag_s, is_silent, by_arena)
+            self.loss = ConnectionLoss(since, lag_s, is_silent, by_arena)
         self.loss.is_silent = is_silent  # else it was silent first, and is closed now
         return self.loss
 
-    def regained(self, now: float, lag_s: float) -> None:
+    def connection_regained(self, now: float, lag_s: float) -> None:
         """It is there again and has its questions: its clocks go on where they stood, and its grace is less by what it took."""
         self.missed.is_repeated = False
         loss, self.loss = self.loss, None
@@ -322,7 +324,7 @@ class Player:
         self._former_secret = hello.resume or ""
         self.secret = new_secret()
         # It may have moved to another network.
-        self.link = Link(self.link.floor_ms)
+        self.link = RoundTripFloor(self.link.floor_ms)
         self.link_probe = LinkProbe(self)
         self._batch = hello.batch
         self._encoding = connection.encoding or Encoding.JSON
@@ -343,7 +345,7 @@ class Player:
             former != "" and secrets.compare_digest(former.encode(), given)
         )
 
-    def heard_welcome(self) -> None:
+    def note_welcome_arrived(self) -> None:
         """What the bot has sent shows it: from now on only its latest session counts."""
         self._former_secret = ""
 

@@ -12,7 +12,7 @@ from math import ceil, inf
 
 from protocol.messages import Limits
 
-__all__ = ["TICK_S", "Clock", "Lag", "Link", "charged_from"]
+__all__ = ["TICK_S", "Lag", "RoundTripFloor", "SeatClock", "charged_from"]
 
 _STALL_S = 1.0  # a loop this late stood still; a busy one is late by some milliseconds
 _CATCHING_UP_S = 0.1  # late by so much after a stall: what waited is still being read
@@ -26,7 +26,7 @@ TICK_S = 0.01  # how exactly deadlines are kept, and lag is measured
 _SLACK_S = 0.002  # a timer is hardly ever sharper on a machine that has other work, too
 
 
-class Clock:
+class SeatClock:
     """One seat's time for one match; `bank_ms` is what is left in its bank, in whole milliseconds."""
 
     __slots__ = ("_limits", "bank_ms")
@@ -62,7 +62,7 @@ def charged_from(
     return min(max(asked_at, last_answer), asked_at + waiting * decision_ms / 1000)
 
 
-class Link:
+class RoundTripFloor:
     """The floor of a bot's link: the quickest of at least three round trips of pings that it could not foresee.
 
     Args:

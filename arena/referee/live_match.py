@@ -8,23 +8,23 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import commitment
-from arena.referee.bot_session import Player
-from arena.referee.seat import Chair
+from arena.referee.bot_session import BotSession
+from arena.referee.seat import MatchSeat
 from protocol import messages
 from protocol.messages import Ending, Limits, Verdict
 from protocol.vocabulary import Settings
 
-__all__ = ["Forgives", "OnOver", "Table"]
+__all__ = ["Forgives", "LiveMatch", "OnOver"]
 
-OnOver: TypeAlias = Callable[["Table", MatchResult, Verdict | None], None]
+OnOver: TypeAlias = Callable[["LiveMatch", MatchResult, Verdict | None], None]
 Forgives: TypeAlias = Callable[[str, Ending, str], bool]
 """(bot, offence, event) → whether that costs the bot no more than the match (J3)."""
 
 
-class Table:
+class LiveMatch:
     """One match over the network: invited, then played, then over."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Table:
         table_id: str,
         game: Game,
         settings: Settings,
-        players: Sequence[Player],
+        players: Sequence[BotSession],
         limits: Limits,
         on_over: OnOver,
         now: float,
@@ -48,9 +48,9 @@ class Table:
         self.opened_at = now
         self.seed = secrets.token_bytes(32)
         self.commitment = commitment(self.seed)
-        self.match: Match | None = None
+        self.match: MatchState | None = None
         self.chairs = [
-            Chair(self, seat, player, by_seat[seat] if by_seat else limits)
+            MatchSeat(self, seat, player, by_seat[seat] if by_seat else limits)
             for seat, player in enumerate(players)
         ]
 
@@ -87,10 +87,10 @@ class Table:
                 )
             )
 
-    def begin(self, start: bool = True) -> Match:
+    def begin(self, start: bool = True) -> MatchState:
         """Set the match up from the seed and all the nonces there will be; `start` deals."""
         nonces = tuple(chair.nonce or "" for chair in self.chairs)
-        self.match = Match(
+        self.match = MatchState(
             self.game,
             self.settings,
             seed=self.seed,

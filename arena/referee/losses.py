@@ -17,14 +17,14 @@ from arena.referee.timers import Timers
 from protocol.messages import Ending, Limits, Mechanism
 
 if TYPE_CHECKING:
-    from arena.referee.bot_session import Player
-    from arena.referee.referee import Conduct
+    from arena.referee.bot_session import BotSession
+    from arena.referee.referee import Referee
 
-__all__ = ["Loss", "Losses"]
+__all__ = ["ConnectionLoss", "Losses"]
 
 
 @dataclass(slots=True, eq=False)
-class Loss:
+class ConnectionLoss:
     """A connection that is lost, from then until the pending questions are written again (J7).
 
     Attributes:
@@ -44,7 +44,7 @@ class Losses:
     """The lost connections of one gateway.
 
     Args:
-        conduct: the matches, and the arena's own lag.
+        referee: the matches, and the arena's own lag.
         limits: `grace_ms` is how long the session of a player without a match is kept.
         clock: the loop's monotonic clock, in seconds.
         timers: of the gateway.
@@ -54,62 +54,64 @@ class Losses:
 
     def __init__(
         self,
-        conduct: Conduct,
+        referee: Referee,
         limits: Limits,
         clock: Callable[[], float],
         timers: Timers,
-        on_gone: Callable[[Player, Finding], None],
-        on_back: Callable[[Player], None],
+        on_gone: Callable[[BotSession, Finding], None],
+        on_back: Callable[[BotSession], None],
     ) -> None:
-        self._conduct = conduct
+        self._referee = referee
         self._grace_ms = limits.grace_ms
         self._timers = timers
         self._on_gone = on_gone
         self._on_back = on_back
         self._clock = clock
 
-    def begin(self, player: Player, since: float) -> None:
+    def begin(self, player: BotSession, since: float) -> None:
         """A player's connection is lost, or has been silent since then, a time of the loop's clock.
 
         A loss that is known goes on from when it began, also if the silent connection is closed now.
         """
         is_new = player.loss is None
         now = self._clock()
-        lag = self._conduct.lag
+        lag = self._referee.lag
         by_arena = lag.follows_stall(now)
         # A stall is taken off as the arena's lag: a loss that lies in it begins with its end.
-        loss = player.lost(now if by_arena else since, lag.total_s(now), by_arena)
+        loss = player.connection_lost(
+            now if by_arena else since, lag.total_s(now), by_arena
+        )
         if is_new:
             self._wait(player, loss)
 
-    def end_silence(self, player: Player, now: float) -> None:
+    def end_silence(self, player: BotSession, now: float) -> None:
         """The peer of a connection that was silent has been heard: what was sent before is not lost."""
         if player.loss is not None and player.loss.is_silent:
-            player.regained(now, self._conduct.lag.total_s(now))
+            player.connection_regained(now, self._referee.lag.total_s(now))
             self._on_back(player)
 
-    def left_s(self, player: Player) -> float:
+    def left_s(self, player: BotSession) -> float:
         """How long a player that is lost may still come back: for so long its name is kept."""
         if player.loss is None:
             return self._grace_ms / 1000
         return max(0.0, *self._left_s(player, player.loss))
 
-    def _wait(self, player: Player, loss: Loss) -> None:
+    def _wait(self, player: BotSession, loss: ConnectionLoss) -> None:
         """Look again when the first grace is over: a seat's, or that of the session."""
         session_s, *left_s = self._left_s(player, loss)
         if session_s > 0 or not left_s:
             left_s.append(session_s)
         self._timers.after(max(0.0, min(left_s)), partial(self._over, player, loss))
 
-    def _left_s(self, player: Player, loss: Loss) -> Iterator[float]:
+    def _left_s(self, player: BotSession, loss: ConnectionLoss) -> Iterator[float]:
         """What is left of the session's grace, and then of each seat's."""
         now = self._clock()
-        lag_s = self._conduct.lag.total_s(now)
+        lag_s = self._referee.lag.total_s(now)
         yield self._grace_ms / 1000 - (now - loss.since) + lag_s - loss.lag_s
         for chair in player.chairs.values():
             yield chair.grace_left_s(loss, now, lag_s)
 
-    def _over(self, player: Player, loss: Loss) -> None:
+    def _over(self, player: BotSession, loss: ConnectionLoss) -> None:
         """Some grace is over: the player is out of those matches, all by one offence, and without any others it is gone."""
         now = self._clock()
         connection = player.connection
@@ -129,7 +131,7 @@ class Losses:
         )
         if session_s > 0 or len(over) < len(chairs):
             tables = [chair.table for chair in over]
-            self._conduct.offence(player, finding, tables)
+            self._referee.offence(player, finding, tables)
             self._wait(player, loss)
         else:
             self._on_gone(player, finding)

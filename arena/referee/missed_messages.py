@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from protocol.messages import Answer, BotMessage, Match, Over, Past, Ready
 
 if TYPE_CHECKING:
-    from arena.referee.bot_session import Player
+    from arena.referee.bot_session import BotSession
 
 __all__ = ["MissedMessages"]
 
@@ -30,7 +30,7 @@ class MissedMessages:
 
     __slots__ = ("_allowed", "_overs", "_player", "is_repeated", "transcripts")
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: BotSession) -> None:
         self.transcripts: Iterator[Match | Past | None] | None = None
         self.is_repeated = False
         self._player = player
@@ -48,7 +48,7 @@ class MissedMessages:
         self.transcripts = None
         self.is_repeated = False
 
-    def repeat(self, first: int | None = None) -> None:
+    def resend_unseen(self, first: int | None = None) -> None:
         """After `resumed` and `welcome`: send again what the bot may not have got.
 
         Args:
@@ -66,7 +66,7 @@ class MissedMessages:
         for over in overs:
             player.send(over)
         for chair in player.chairs.values():
-            chair.repeat()
+            chair.resend()
 
     def may_repeat(self, message: BotMessage) -> bool:
         """Whether a message that comes to nothing is one that a bot says again after `resume`, as it should: each is so once."""
@@ -92,7 +92,7 @@ class MissedMessages:
                 message = next(self.transcripts)
             except StopIteration:
                 self.transcripts = None
-                self.repeat()
+                self.resend_unseen()
                 return
             if message is None:
                 size += _STEP_BYTES
@@ -118,4 +118,4 @@ class MissedMessages:
         for chair in tuple(self._player.chairs.values()):
             if chair.invitation is not None and not chair.table.is_over:
                 yield chair.invitation
-                yield from chair.past(first)
+                yield from chair.questions_after(first)

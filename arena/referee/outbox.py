@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 
 __all__ = ["Outboxes"]
 
@@ -28,16 +28,16 @@ class Outboxes:
     def __init__(
         self,
         lag_s: Callable[[float], float],
-        on_here: Callable[[Player], None],
-        on_failed: Callable[[Player], None],
+        on_here: Callable[[BotSession], None],
+        on_failed: Callable[[BotSession], None],
     ) -> None:
         self._lag_s = lag_s
         self._on_here = on_here
         self._on_failed = on_failed
-        self._dirty: dict[Player, None] = {}
+        self._dirty: dict[BotSession, None] = {}
         self._loop = asyncio.get_running_loop()
 
-    def mark_dirty(self, player: Player) -> None:
+    def mark_dirty(self, player: BotSession) -> None:
         """Something waits to be written to this player."""
         if not self._dirty:
             self._loop.call_soon(self.flush)
@@ -58,7 +58,7 @@ class Outboxes:
                 log.exception("the arena failed to write to %s", player.name)
                 self._on_failed(player)
 
-    def flush_now(self, player: Player) -> None:
+    def flush_now(self, player: BotSession) -> None:
         """Write what waits for a player before its connection is closed."""
         now = self._loop.time()
         player.flush(now, self._lag_s(now))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from arena.referee.bot_session import Player
+    from arena.referee.bot_session import BotSession
 
 __all__ = ["LinkProbe", "Pings"]
 
@@ -42,7 +42,7 @@ class LinkProbe:
         "_wait_s",
     )
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: BotSession) -> None:
         self._player = player
         self._ping: tuple[bytes, float, float] | None = None
         self._asks_at_ping = self._asks_seen = 0  # the questions put to it by then
@@ -66,7 +66,7 @@ class LinkProbe:
         if connection is None or not connection.has_link:
             return math.inf
         soon = now + (self._wait_s if is_known else _SOON_S)
-        if player.pending or not player.is_here:
+        if player.pending or not player.is_caught_up:
             self._due = soon if is_known else now
             if self._ping is not None:  # who thinks may be silent: that is the clock's
                 self._ping = self._ping[0], now, lag_s
@@ -113,7 +113,7 @@ class LinkProbe:
             return True
         if self._ping is None or payload != self._ping[0]:
             return False
-        player.heard_welcome()  # it was sent before the ping
+        player.note_welcome_arrived()  # it was sent before the ping
         player.event = ""
         sent_at = self._ping[1]
         self._ping = None
@@ -135,17 +135,17 @@ class Pings:
 
     def __init__(self, lag_s: Callable[[float], float]) -> None:
         self._lag_s = lag_s
-        self._heap: list[tuple[float, int, Player]] = []
-        self._due: dict[Player, float] = {}
+        self._heap: list[tuple[float, int, BotSession]] = []
+        self._due: dict[BotSession, float] = {}
         self._entries = 0  # breaks ties in the heap
 
-    def add(self, player: Player, now: float) -> None:
+    def add(self, player: BotSession, now: float) -> None:
         """A player has a new connection: look at it at once, then as often as it says."""
         self._due[player] = now
         self._entries += 1
         heapq.heappush(self._heap, (now, self._entries, player))
 
-    def tick(self, now: float) -> Iterator[Player]:
+    def tick(self, now: float) -> Iterator[BotSession]:
         """Look at those that are due; yields those that cannot be there any more."""
         lag_s = self._lag_s(now)
         for _ in range(_AT_ONCE):

@@ -20,10 +20,10 @@ from typing import Any
 
 from arena.engine.rules import EVERYONE, Game
 from arena.engine.verdict import Finding
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
-from arena.referee.live_match import Forgives, OnOver, Table
-from arena.referee.seat import Chair
+from arena.referee.live_match import Forgives, LiveMatch, OnOver
+from arena.referee.seat import MatchSeat
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
     Answer,
@@ -41,7 +41,7 @@ from protocol.messages import (
 from protocol.session import ask_id
 from protocol.vocabulary import Question, Settings, shorten
 
-__all__ = ["FAULT", "MOST_VOIDS", "Conduct"]
+__all__ = ["FAULT", "MOST_VOIDS", "Referee"]
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ _SILENT_S = 1.0  # a slow network may take so long to acknowledge what was sent
 _AGAIN_S = 0.25  # between looks at a bot whose connection is lost
 
 
-class Conduct:
+class Referee:
     """All the matches that are being played.
 
     Args:
@@ -82,10 +82,10 @@ class Conduct:
         self.lag = Lag(clock())
         self._clock = clock
         self.on_verdict = on_verdict
-        self.on_lost: Callable[[Player, float], None] = lambda player, since: None
-        self.on_heard: Callable[[Player, float], None] = lambda player, now: None
-        self._tables: dict[str, Table] = {}
-        self._deadlines: list[tuple[float, int, Chair]] = []
+        self.on_lost: Callable[[BotSession, float], None] = lambda player, since: None
+        self.on_heard: Callable[[BotSession, float], None] = lambda player, now: None
+        self._tables: dict[str, LiveMatch] = {}
+        self._deadlines: list[tuple[float, int, MatchSeat]] = []
         self._numbers = 0
         self._entries = 0  # breaks ties in the heap
         # Match ids differ from those of every earlier run of the arena.
@@ -94,7 +94,7 @@ class Conduct:
         self.page: str | None = None
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The matches that are not over."""
         return tuple(self._tables.values())
 
@@ -102,19 +102,19 @@ class Conduct:
         self,
         game: Game,
         settings: Settings,
-        players: Sequence[Player],
+        players: Sequence[BotSession],
         limits: Limits,
         on_over: OnOver,
         by_seat: Sequence[Limits] = (),
         forgives: Forgives = lambda bot, kind, event: False,
-    ) -> Table:
+    ) -> LiveMatch:
         """Invite players to a match, one per seat; `on_over` is called once, when its result is known.
 
         With `by_seat` each seat has limits of its own, as a person does not think as fast as a bot. `forgives` is asked what an
         offence costs.
         """
         self._numbers += 1
-        table = Table(
+        table = LiveMatch(
             f"{self._run}-{self._numbers}",
             game,
             settings,
@@ -134,7 +134,7 @@ class Conduct:
             self._watch(chair)
         return table
 
-    def ready(self, player: Player, message: Ready) -> None:
+    def ready(self, player: BotSession, message: Ready) -> None:
         """A seat is set up; when all are, the cards are dealt."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.nonce is not None:
@@ -152,7 +152,7 @@ class Conduct:
             else:
                 self._play_on(table, self._clock())
 
-    def answer(self, player: Player, message: Answer, arrived: float) -> None:
+    def answer(self, player: BotSession, message: Answer, arrived: float) -> None:
         """Take an answer that the session's table has let through, and play on."""
         chair = player.chairs.get(message.match)
         if chair is None or chair.ask is None:
@@ -162,7 +162,7 @@ class Conduct:
         if self.practice and self._refuses(chair, message):
             return
         # Nearly all answers are so quick that they cost nothing.
-        is_quick = arrived - chair.asked_at <= chair.look_s
+        is_quick = arrived - chair.asked_at <= chair.free_until_s
         if not (
             (is_quick and not player.is_metered) or chair.charge(arrived, self.lag)
         ):
@@ -172,7 +172,7 @@ class Conduct:
         try:
             # Whoever guesses what it will be asked has answered before.
             took_ms = max(0, int((arrived - chair.asked_at) * 1000))
-            note = message.note and chair.kept(message.note)
+            note = message.note and chair.note_within_limit(message.note)
             match.answer(message.value, note, took_ms)
         except IllegalAnswer as error:
             finding = Finding(
@@ -188,7 +188,7 @@ class Conduct:
             chair.ask = None
             player.pending -= 1
             if arrived != player.last_answer:
-                player.took(chair.asked_at, arrived)
+                player.note_first_answer(chair.asked_at, arrived)
             player.answers += 1
             player.last_answer = arrived
             if player.event:
@@ -197,9 +197,9 @@ class Conduct:
 
     def offence(
         self,
-        player: Player,
+        player: BotSession,
         finding: Finding,
-        tables: Collection[Table] | None = None,
+        tables: Collection[LiveMatch] | None = None,
     ) -> None:
         """Something that is no answer ends matches of this player: it left, crashed, sent garbage; all, or those given."""
         # Those that are asked come first: a competition keeps one verdict, and strikes the rest.
@@ -209,7 +209,7 @@ class Conduct:
             if ends and not chair.table.is_over:  # it may sit at both sides of it
                 self._blame(chair, finding, self._clock())
 
-    def void(self, table: Table, text: str) -> None:
+    def void(self, table: LiveMatch, text: str) -> None:
         """Stop a match that is nobody's fault or has lost its meaning."""
         if not table.is_over:
             self._end(table, Ending.VOID, None, text)
@@ -234,7 +234,7 @@ class Conduct:
             if chair.player.loss is not None:
                 self._look(chair, now + _AGAIN_S)
                 continue
-            due = chair.look_at(now, self.lag)
+            due = chair.next_check(now, self.lag)
             if due > now:
                 self._look(chair, min(due, now + _LINK_S))
             elif silent_since is not None and now - due < _SILENT_S:
@@ -245,7 +245,7 @@ class Conduct:
 
     # --- within ---
 
-    def _check_link(self, player: Player, now: float) -> float | None:
+    def _check_link(self, player: BotSession, now: float) -> float | None:
         """Notice that a connection is lost, or is not any more (J7); since when its machine has acknowledged nothing, if it has not."""
         since = player.link_probe.look(now)
         if since is not None and now - since >= _SILENT_S:
@@ -254,7 +254,7 @@ class Conduct:
             self.on_heard(player, now)
         return since
 
-    def _play_on(self, table: Table, now: float) -> None:
+    def _play_on(self, table: LiveMatch, now: float) -> None:
         """The rules have taken a step: pass on what they told, and ask what they wait for."""
         match = table.match
         assert match is not None, "it has begun"
@@ -270,7 +270,7 @@ class Conduct:
         else:
             self._ask(table.chairs[match.pending.seat], match.pending.question, now)
 
-    def _ask(self, chair: Chair, question: Question[Any], now: float) -> None:
+    def _ask(self, chair: MatchSeat, question: Question[Any], now: float) -> None:
         player = chair.player
         chair.asked += 1
         chair.ask = Ask(
@@ -283,25 +283,25 @@ class Conduct:
         )
         chair.news = []
         chair.asked_at = now  # until it is written
-        chair.bill = None
+        chair.time_charge = None
         chair.waiting = player.pending
         player.pending += 1
         if not player.ask(chair):
             chair.lag_s = self.lag.total_s(now)
         self._watch(chair)
 
-    def _watch(self, chair: Chair) -> None:
+    def _watch(self, chair: MatchSeat) -> None:
         """See to it that a tick looks at the chair as soon as it can be late."""
-        look_at = chair.asked_at + chair.look_s
+        look_at = chair.asked_at + chair.free_until_s
         if look_at < chair.watched_until:
             self._look(chair, look_at)
 
-    def _look(self, chair: Chair, at: float) -> None:
+    def _look(self, chair: MatchSeat, at: float) -> None:
         chair.watched_until = at
         self._entries += 1
         heapq.heappush(self._deadlines, (at, self._entries, chair))
 
-    def _refuses(self, chair: Chair, answer: Answer) -> bool:
+    def _refuses(self, chair: MatchSeat, answer: Answer) -> bool:
         """In practice: say what is wrong with an illegal answer; the question stands and its time runs on."""
         assert chair.ask is not None, "it was answered"
         question = chair.ask.question
@@ -315,7 +315,7 @@ class Conduct:
             return True
         return False
 
-    def _blame(self, chair: Chair, finding: Finding, now: float) -> None:
+    def _blame(self, chair: MatchSeat, finding: Finding, now: float) -> None:
         """End a chair's match by its offence, with the evidence (J3, J4)."""
         table = chair.table
         event = chair.player.event_of(chair, finding.kind, now)
@@ -323,14 +323,14 @@ class Conduct:
         self._end(table, finding.kind, chair.seat, finding.text, (event,))
         self._finish(table, verdict)
 
-    def _failed(self, table: Table) -> None:
+    def _failed(self, table: LiveMatch) -> None:
         """The rules raised: that is never charged to a bot (J5)."""
         log.exception("the rules of %s failed in match %s", table.game.name, table.id)
         self.void(table, FAULT)
 
     def _end(
         self,
-        table: Table,
+        table: LiveMatch,
         kind: Ending,
         seat: int | None,
         text: str,
@@ -339,7 +339,7 @@ class Conduct:
         match = table.match or table.begin(start=False)
         match.end(kind, seat, text, events=events)
 
-    def _finish(self, table: Table, verdict: Verdict | None) -> None:
+    def _finish(self, table: LiveMatch, verdict: Verdict | None) -> None:
         """Tell every seat, free the chairs, and hand the result on."""
         assert table.match is not None, "it is over"
         del self._tables[table.id]

@@ -12,15 +12,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, ValuesView
 from typing import TypeAlias
 
 from arena.engine.names import Spellings
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 
-__all__ = ["Players"]
+__all__ = ["BotSessions"]
 
 _Key: TypeAlias = tuple[str, str]
 """What is counted: `game`, `token` or `address`, and which."""
 
 
-class Players(Mapping[str, Player]):
+class BotSessions(Mapping[str, BotSession]):
     """Players by name, in the order in which they came.
 
     Attributes:
@@ -31,17 +31,17 @@ class Players(Mapping[str, Player]):
     def __init__(self) -> None:
         self.spellings = Spellings()
         self.here = 0
-        self._by_name: dict[str, Player] = {}
-        self._by_game: dict[str, dict[str, Player]] = {}
-        self._unseen: dict[str, dict[str, Player]] = {}
-        self._seen: dict[str, frozenset[Player]] = {}
-        self._sessions: dict[str, Player] = {}
-        self._entries: dict[Player, tuple[tuple[_Key, ...], tuple[str, ...]]] = {}
+        self._by_name: dict[str, BotSession] = {}
+        self._by_game: dict[str, dict[str, BotSession]] = {}
+        self._unseen: dict[str, dict[str, BotSession]] = {}
+        self._seen: dict[str, frozenset[BotSession]] = {}
+        self._sessions: dict[str, BotSession] = {}
+        self._entries: dict[BotSession, tuple[tuple[_Key, ...], tuple[str, ...]]] = {}
         self._counts: Counter[_Key] = Counter()
         self._moved: dict[str, None] = {}
-        self._is_anonymous: Callable[[Player], bool] = lambda one: one.token is None
+        self._is_anonymous: Callable[[BotSession], bool] = lambda one: one.token is None
 
-    def __getitem__(self, name: str) -> Player:
+    def __getitem__(self, name: str) -> BotSession:
         """The player of exactly that name."""
         return self._by_name[name]
 
@@ -57,17 +57,17 @@ class Players(Mapping[str, Player]):
         """How many there are."""
         return len(self._by_name)
 
-    def values(self) -> ValuesView[Player]:
+    def values(self) -> ValuesView[BotSession]:
         """All of them."""
         return self._by_name.values()
 
-    def like(self, name: str) -> Player | None:
+    def like(self, name: str) -> BotSession | None:
         """The player of that name, or of one that looks like it."""
         return self.get(name) or self.get(self.spellings.of(name))
 
     # --- who comes and goes ---
 
-    def add(self, player: Player) -> None:
+    def add(self, player: BotSession) -> None:
         """Somebody new; who had the name before is gone."""
         if (former := self.get(player.name)) is not None:
             self.remove(former)
@@ -78,7 +78,7 @@ class Players(Mapping[str, Player]):
         player.on_link = self.note
         self.note(player)
 
-    def remove(self, player: Player) -> None:
+    def remove(self, player: BotSession) -> None:
         """Somebody has gone for good."""
         self.spellings.remove(player.name)
         del self._by_name[player.name]
@@ -87,7 +87,7 @@ class Players(Mapping[str, Player]):
         player.on_link = lambda player: None
         self.note(player)
 
-    def note(self, player: Player) -> None:
+    def note(self, player: BotSession) -> None:
         """Somebody has come or gone, has lost its connection, or hears again what is said: count it as it is now."""
         keys, sessions = self._entries.pop(player, ((), ()))
         self.here -= bool(keys)
@@ -119,7 +119,7 @@ class Players(Mapping[str, Player]):
         moved, self._moved = self._moved, {}
         return tuple(moved)
 
-    def recount(self, is_anonymous: Callable[[Player], bool]) -> None:
+    def recount(self, is_anonymous: Callable[[BotSession], bool]) -> None:
         """From now on those of whom this is true are counted by address."""
         self._is_anonymous = is_anonymous
         for player in self.values():
@@ -139,11 +139,11 @@ class Players(Mapping[str, Player]):
         """How many are connected and play a game."""
         return self._counts["game", game]
 
-    def of_game(self, game: str) -> Collection[Player]:
+    def of_game(self, game: str) -> Collection[BotSession]:
         """All who play a game, in the order in which they came, those too who have lost their connections."""
         return self._by_game.get(game, {}).values()
 
-    def of_session(self, secret: str) -> Player | None:
+    def of_session(self, secret: str) -> BotSession | None:
         """Whose session may be that one; whether it is, the player says.
 
         A hash is looked up, as nobody can choose a guess by its hash: how long that takes tells nothing of a secret.
@@ -166,7 +166,7 @@ class Players(Mapping[str, Player]):
 
     # --- within ---
 
-    def _keys(self, player: Player) -> Iterator[_Key]:
+    def _keys(self, player: BotSession) -> Iterator[_Key]:
         """What a connected player counts for."""
         assert player.connection is not None, "it is connected"
         yield from (("game", game) for game in player.games)

@@ -14,7 +14,7 @@ from arena.referee.budget import Budget
 from protocol.codec import Encoding
 from protocol.errors import ProtocolError
 
-__all__ = ["Caller", "OnRequest", "Owner", "Process", "Wire"]
+__all__ = ["Caller", "ConnectionOwner", "LaunchedProcess", "OnRequest", "Wire"]
 
 
 class Wire(Protocol):
@@ -96,7 +96,9 @@ class Caller(Wire, Protocol):
     ) -> None:
         """Answer in HTTP; nothing happens if the peer has gone."""
 
-    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+    def hand_to(
+        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
+    ) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
 
 
@@ -104,7 +106,7 @@ OnRequest: TypeAlias = Callable[[Caller, Request], None]
 """Answers a request, or sees to it that it will be answered."""
 
 
-class Owner(Protocol):
+class ConnectionOwner(Protocol):
     """What a connection tells of what happens on it."""
 
     def connected(self, connection: Wire) -> None:
@@ -127,7 +129,7 @@ class Owner(Protocol):
     def was_read(self, connection: Wire, took_s: float) -> None:
         """What the peer of a WebSocket said before it was welcome, or while it is closed, has been dealt with; it took so long."""
 
-    def trifled(self, connection: Wire) -> None:
+    def on_trivial_frame(self, connection: Wire) -> None:
         """The peer sent what means nothing by itself: a ping, which has been answered, or a part of a frame."""
 
     def drained(self, connection: Wire) -> None:
@@ -137,7 +139,7 @@ class Owner(Protocol):
         """The connection is gone, whoever closed it."""
 
 
-class Process(Protocol):
+class LaunchedProcess(Protocol):
     """What the arena knows of a bot that it has launched itself."""
 
     @property

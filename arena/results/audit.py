@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from arena.formats.schedule import Pairing, Placed, Ranking
+from arena.formats.schedule import Pairing, Ranking, RankingPlace
 from arena.formats.scorebook import ScheduleRun, Scorebook
 from arena.formats.spec import Form, Plan
-from arena.records.verify import Asked
+from arena.records.verify import OpenQuestion
 from arena.results.verdict_audit import Said, all_out, eventful, evident, ruled, ruling
-from arena.storage.models import State
+from arena.storage.models import CompetitionState
 from protocol.errors import UsageError, in_words, one_line
 from protocol.messages import Action, Ending, Verdict
 
 if TYPE_CHECKING:
-    from arena.storage.store import Act, Competition, Played
+    from arena.storage.store import Act, CompetitionRow, MatchRow
 
 __all__ = ["Flaw", "audit", "remarks"]
 
 _SHOWN = 5  # of what is missing
-_OVER = (State.FINISHED, State.STOPPED)
+_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
 
 
 class Flaw(msgspec.Struct, frozen=True):
@@ -47,13 +47,13 @@ class Flaw(msgspec.Struct, frozen=True):
 
 
 def audit(
-    competition: Competition,
-    matches: Sequence[Played],
+    competition: CompetitionRow,
+    matches: Sequence[MatchRow],
     verdicts: Sequence[Verdict],
     acts: Sequence[Act],
     *,
     undealt: Collection[str] = (),
-    asked: Mapping[str, Asked | None] | None = None,
+    asked: Mapping[str, OpenQuestion | None] | None = None,
     events: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[Flaw]:
     """What does not fit in a competition.
@@ -96,7 +96,7 @@ def audit(
 
 
 def remarks(
-    competition: Competition, matches: Sequence[Played], acts: Sequence[Act]
+    competition: CompetitionRow, matches: Sequence[MatchRow], acts: Sequence[Act]
 ) -> Iterator[str]:
     """What is to be known and need not be wrong: removals after the end, and of a ladder, which has no schedule, order and gaps.
 
@@ -131,7 +131,7 @@ def remarks(
         )
 
 
-def _counting(matches: Sequence[Played]) -> Said:
+def _counting(matches: Sequence[MatchRow]) -> Said:
     """Void matches count for nothing, and a pairing counts once."""
     first: dict[int, str] = {}
     for match in matches:
@@ -147,7 +147,7 @@ def _counting(matches: Sequence[Played]) -> Said:
         first.setdefault(match.pairing, match.id)
 
 
-def _taken_back(matches: Sequence[Played], acts: Sequence[Act]) -> Said:
+def _taken_back(matches: Sequence[MatchRow], acts: Sequence[Act]) -> Said:
     """What is not void and counts for nothing was taken back by somebody, and what was taken back does not count."""
     back = {act.match for act in acts if act.what == Action.VOID}
     for match in matches:
@@ -158,26 +158,28 @@ def _taken_back(matches: Sequence[Played], acts: Sequence[Act]) -> Said:
             yield match.id, "it was taken back, and is counted all the same"
 
 
-def _standing(competition: Competition, acts: Sequence[Act]) -> Said:
+def _standing(competition: CompetitionRow, acts: Sequence[Act]) -> Said:
     """Its state, when it ended, and whether it may have a ranking; whoever stops one is written down with that."""
     state, plan = competition.state, competition.plan
     for name in sorted({*plan.players} & {*plan.not_there}):
         yield None, f"{one_line(name)} takes part, and is listed as not there"
-    if state is State.STOPPED and not any(act.what == Action.STOP for act in acts):
+    if state is CompetitionState.STOPPED and not any(
+        act.what == Action.STOP for act in acts
+    ):
         yield None, "it is stopped, and nobody has stopped it"
     if state in _OVER and competition.finished_at is None:
         yield None, f"it is {state.value}, and nothing says when it ended"
     if state not in _OVER and competition.finished_at is not None:
         yield None, f"it is {state.value}, and has the time of an end"
     is_ladder = plan.form is Form.LADDER
-    if competition.ranking and (is_ladder or state is not State.FINISHED):
+    if competition.ranking and (is_ladder or state is not CompetitionState.FINISHED):
         what = "a ladder" if is_ladder else state.value
         yield None, f"it is {what}, its ranking says {_placed(competition.ranking)}"
 
 
 def _afterwards(
     plan: Plan,
-    matches: Sequence[Played],
+    matches: Sequence[MatchRow],
     acts: Sequence[Act],
     out_by: Mapping[str, Collection[str]],
 ) -> Said:
@@ -200,8 +202,8 @@ def _afterwards(
 
 
 def _scheduled(
-    competition: Competition,
-    matches: Sequence[Played],
+    competition: CompetitionRow,
+    matches: Sequence[MatchRow],
     acts: Sequence[Act],
     book: Scorebook,
 ) -> Said:
@@ -209,7 +211,7 @@ def _scheduled(
     plan = competition.plan
     if plan.form is Form.LADDER:
         return
-    counted: dict[int, Played] = {}
+    counted: dict[int, MatchRow] = {}
     for match in matches:
         if match.counts:
             counted.setdefault(match.pairing, match)
@@ -235,7 +237,7 @@ def _scheduled(
     for number, match in counted.items():
         if number not in run.asked:
             yield match.id, f"the schedule asks for no pairing {number}"
-    if competition.state is not State.FINISHED:
+    if competition.state is not CompetitionState.FINISHED:
         return
     missing = [pairing for pairing in run.missing if not pairing.is_alone]
     for pairing in missing[:_SHOWN]:
@@ -273,7 +275,7 @@ def _first_difference(written: Ranking, made: Ranking) -> str:
     return f"its ranking says {says}, the matches make {makes}"
 
 
-def _place(placed: Placed | None, *, in_full: bool = False) -> str:
+def _place(placed: RankingPlace | None, *, in_full: bool = False) -> str:
     """A place, as `3. ann ben`; in full with all names and how far they came."""
     if placed is None:
         return "nobody more"

@@ -14,18 +14,18 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from arena.records.verify import Asked, Checked, Expected, stored_text
+from arena.records.verify import OpenQuestion, PlannedMatch, RecordCheck, stored_text
 from arena.results.audit import Flaw, audit, remarks
-from arena.results.workers import Checkers, Stored
+from arena.results.workers import CheckWorkers, Stored
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
-from arena.storage.store import Act, Competition, Played, Store
+from arena.storage.store import Act, CompetitionRow, MatchRow, Store
 from protocol.errors import ArenaError, StoreFailed, in_words
 from protocol.messages import Action, Ending, Verdict
 
-__all__ = ["Examined", "count", "examine", "loose_ends", "named", "opened"]
+__all__ = ["AuditedRun", "count", "examine", "loose_ends", "named", "opened"]
 
 
-class Examined(msgspec.Struct, frozen=True):
+class AuditedRun(msgspec.Struct, frozen=True):
     """What became of a competition.
 
     Attributes:
@@ -76,7 +76,7 @@ def examine(
     store: Store,
     competition: str | None = None,
     tick: Callable[[], None] = lambda: None,
-) -> Iterator[Examined]:
+) -> Iterator[AuditedRun]:
     """Check a competition, or all, one after another.
 
     Args:
@@ -94,7 +94,7 @@ def examine(
             if competition is None
             else (store.competition(competition),)
         )
-    with Checkers() as checkers:
+    with CheckWorkers() as checkers:
         for one in found:
             yield _examined(store, one, checkers, tick)
 
@@ -121,14 +121,14 @@ class _Gathered:
     """
 
     def __init__(self) -> None:
-        self.rows: list[Played] = []
-        self.made: list[Played] = []
+        self.rows: list[MatchRow] = []
+        self.made: list[MatchRow] = []
         self.reasons: dict[str, list[str]] = {}
         self.undealt: set[str] = set()
-        self.asked: dict[str, Asked | None] = {}
+        self.asked: dict[str, OpenQuestion | None] = {}
         self.events: dict[str, tuple[str, ...]] = {}
 
-    def add(self, played: Played, checked: Checked) -> None:
+    def add(self, played: MatchRow, checked: RecordCheck) -> None:
         """One more."""
         self.rows.append(played)
         self.made.append(_corrected(played, checked))
@@ -167,13 +167,15 @@ class _Gathered:
 
 def _examined(
     store: Store,
-    competition: Competition,
-    checkers: Checkers,
+    competition: CompetitionRow,
+    checkers: CheckWorkers,
     tick: Callable[[], None],
-) -> Examined:
+) -> AuditedRun:
     plan, gathered = competition.plan, _Gathered()
     stored = _stream(store.sealed_matches(competition.id))
-    for played, checked in checkers.check(stored, Expected(plan.game, plan.settings)):
+    for played, checked in checkers.check(
+        stored, PlannedMatch(plan.game, plan.settings)
+    ):
         gathered.add(played, checked)
         tick()
     with _reading():
@@ -206,7 +208,7 @@ def _examined(
         else:
             gathered.blame(flaw.match, flaw.text)
     flaws = (*gathered.flaws(competition.id), *others)
-    return Examined(competition.id, len(gathered.rows), flaws, notes)
+    return AuditedRun(competition.id, len(gathered.rows), flaws, notes)
 
 
 def _now(
@@ -245,7 +247,7 @@ def _dated(store: Store, gathered: _Gathered, competition: str) -> None:
             gathered.blame(row.match, "its verdict is of another time than its end")
 
 
-def _corrected(played: Played, checked: Checked) -> Played:
+def _corrected(played: MatchRow, checked: RecordCheck) -> MatchRow:
     """A match with the result that its answers make, where the rows say another."""
     if checked.made is None or len(checked.made.scores) != len(played.players):
         return played

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from arena.formats.schedule import Ranking
-from arena.storage.models import Played
+from arena.storage.models import MatchRow
 from arena.storage.roster import Member
 from protocol.messages import Termination, Verdict
 
@@ -115,7 +115,7 @@ def verdicts(found: Sequence[Verdict]) -> Iterator[Sequence[object]]:
     yield from map(msgspec.structs.astuple, found)
 
 
-def matches(played: Played) -> Iterator[Sequence[object]]:
+def matches(played: MatchRow) -> Iterator[Sequence[object]]:
     """The rows of one match, a seat each; the columns are `MATCHES`."""
     result = played.result
     ended = result.termination

@@ -19,9 +19,9 @@ import msgspec
 
 from arena.results import csv_tables
 from arena.results.html_report import page
-from arena.storage.live_results import Results, Summary
+from arena.storage.live_results import LiveResults, Summary
 from arena.storage.name_history import NameHistory
-from arena.storage.reader import sheet_of
+from arena.storage.reader import document_of
 from arena.storage.roster import Member, Roster
 from arena.storage.store import Store
 from protocol.errors import UsageError
@@ -30,8 +30,8 @@ __all__ = [
     "MANIFEST",
     "MATCHES",
     "Exported",
+    "ExportedCompetition",
     "Options",
-    "Written",
     "export",
     "manifest_of",
 ]
@@ -61,7 +61,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class ExportedCompetition(msgspec.Struct, frozen=True, kw_only=True):
     """A competition that was written.
 
     Attributes:
@@ -86,7 +86,7 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     files: tuple[str, ...]
-    competitions: tuple[Written, ...]
+    competitions: tuple[ExportedCompetition, ...]
 
 
 def export(
@@ -113,10 +113,10 @@ def export(
     _check(folder, options)
     people = Roster(store.engine).history()
     with _beside(folder) as partial:
-        written: list[Written] = []
+        written: list[ExportedCompetition] = []
         shown: list[tuple[Summary, dict[str, str]]] = []
         for competition in dict.fromkeys(competitions):
-            summary = Results(store, competition).summary()
+            summary = LiveResults(store, competition).summary()
             name = _folder_name(competition, [one.folder for one in written])
             told = _told(summary, options)
             writer = _Writer(store, told, people, partial / name)
@@ -124,7 +124,7 @@ def export(
             links = {file: f"{name}/{file}" for file in writer.files}
             shown.append((writer.summary, links))
             written.append(
-                Written(
+                ExportedCompetition(
                     id=competition,
                     folder=name,
                     files=tuple(writer.files),
@@ -220,7 +220,7 @@ class _Writer:
             with open(self._folder / MATCHES, "wb") as lines:
                 for played, record in self._store.sealed_matches(self.summary.id):
                     rows.write(csv_tables.text(csv_tables.matches(played)))
-                    lines.write(sheet_of(played, record).to_json() + b"\n")
+                    lines.write(document_of(played, record).to_json() + b"\n")
                     self.matches += 1
                     tick()
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from arena.formats.spec import Plan
-from arena.records.verify import Asked, stored_text
-from arena.storage.models import Played
+from arena.records.verify import OpenQuestion, stored_text
+from arena.storage.models import MatchRow
 from protocol.errors import one_line
 from protocol.messages import Ending, Verdict
 from protocol.vocabulary import shorten
@@ -19,7 +19,7 @@ Said: TypeAlias = Iterator[tuple[str | None, str]]
 """A match, or None for the competition, and what is wrong with it."""
 
 
-def ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
+def ruled(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
     """Whoever is out by a match has its verdict (J4)."""
     ruled = {(one.match, one.bot): one.kind for one in verdicts}
     for match in matches:
@@ -30,7 +30,7 @@ def ruled(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
                 yield match.id, f"{bot} is out by {kind.value}, no verdict says so"
 
 
-def ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
+def ruling(matches: Sequence[MatchRow], verdicts: Sequence[Verdict]) -> Said:
     """Every verdict is on somebody who is out by its match, forfeits included, and there is one."""
     by_id = {match.id: match for match in matches}
     for verdict in verdicts:
@@ -68,7 +68,7 @@ def ruling(matches: Sequence[Played], verdicts: Sequence[Verdict]) -> Said:
 
 
 def evident(
-    plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, Asked | None]
+    plan: Plan, verdicts: Sequence[Verdict], asked: Mapping[str, OpenQuestion | None]
 ) -> Said:
     """The evidence, as far as it can be had from elsewhere: the limits, the question, what was legal, what was answered."""
     for verdict in verdicts:
@@ -89,7 +89,7 @@ def evident(
 
 
 def eventful(
-    matches: Sequence[Played],
+    matches: Sequence[MatchRow],
     verdicts: Sequence[Verdict],
     events: Mapping[str, Sequence[str]],
 ) -> Said:
@@ -108,14 +108,14 @@ def eventful(
             )
 
 
-def _offender(match: Played) -> str | None:
+def _offender(match: MatchRow) -> str | None:
     """Whose offence ended it, as far as the seat is one; its own check says so if not."""
     seat = match.result.offender
     is_one = seat is not None and 0 <= seat < len(match.players)
     return match.players[seat] if seat is not None and is_one else None
 
 
-def all_out(match: Played) -> tuple[str, ...]:
+def all_out(match: MatchRow) -> tuple[str, ...]:
     """Who is out by it: the offender, and those who did not come either."""
     seats = range(len(match.players))
     return tuple(match.players[seat] for seat in match.result.out if seat in seats)

@@ -15,12 +15,12 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import TypeAlias
 
-from arena.records.verify import Checked, Expected, check
-from arena.storage.models import Played
-from arena.storage.reader import sheet_of
+from arena.records.verify import PlannedMatch, RecordCheck, check
+from arena.storage.models import MatchRow
+from arena.storage.reader import document_of
 from protocol.errors import ArenaError
 
-__all__ = ["Checkers", "Stored"]
+__all__ = ["CheckWorkers", "Stored"]
 
 _CHUNK_BYTES = 256 * 1024  # of records that are checked in one go
 _CHUNK_MATCHES = 100
@@ -29,11 +29,11 @@ _ALONE_BYTES = (
 )  # what is checked before other processes are worth their start
 _MOST_WORKERS = 8
 
-Stored: TypeAlias = tuple[Played, bytes]
+Stored: TypeAlias = tuple[MatchRow, bytes]
 """A match from the database, and the bytes of its record."""
 
 
-class Checkers:
+class CheckWorkers:
     """Use it as a context: it ends the processes that it has started."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Checkers:
         self._workers = min(os.cpu_count() or 1, _MOST_WORKERS)
         self._alone = 0
 
-    def __enter__(self) -> Checkers:
+    def __enter__(self) -> CheckWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,14 +49,14 @@ class Checkers:
             self._pool.shutdown(cancel_futures=True)
 
     def check(
-        self, stored: Iterable[Stored], expected: Expected
-    ) -> Iterator[tuple[Played, Checked]]:
+        self, stored: Iterable[Stored], expected: PlannedMatch
+    ) -> Iterator[tuple[MatchRow, RecordCheck]]:
         """Each match with what became of it.
 
         Raises:
             ArenaError: one of the processes was ended from outside.
         """
-        running: deque[tuple[list[Stored], Future[list[Checked]]]] = deque()
+        running: deque[tuple[list[Stored], Future[list[RecordCheck]]]] = deque()
         for chunk in _chunks(stored):
             if self._works_alone(chunk):
                 yield from _together(chunk, _check_chunk(chunk, expected))
@@ -87,13 +87,13 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _check_chunk(chunk: Sequence[Stored], expected: Expected) -> list[Checked]:
-    return [check(sheet_of(played, record), expected) for played, record in chunk]
+def _check_chunk(chunk: Sequence[Stored], expected: PlannedMatch) -> list[RecordCheck]:
+    return [check(document_of(played, record), expected) for played, record in chunk]
 
 
 def _waited_for(
-    running: deque[tuple[list[Stored], Future[list[Checked]]]],
-) -> Iterator[tuple[Played, Checked]]:
+    running: deque[tuple[list[Stored], Future[list[RecordCheck]]]],
+) -> Iterator[tuple[MatchRow, RecordCheck]]:
     chunk, future = running.popleft()
     try:
         done = future.result()
@@ -105,8 +105,8 @@ def _waited_for(
 
 
 def _together(
-    chunk: Sequence[Stored], done: Sequence[Checked]
-) -> Iterator[tuple[Played, Checked]]:
+    chunk: Sequence[Stored], done: Sequence[RecordCheck]
+) -> Iterator[tuple[MatchRow, RecordCheck]]:
     for (played, _), checked in zip(chunk, done, strict=True):
         yield played, checked
 

@@ -16,7 +16,7 @@ from arena.engine.names import alike, spelled
 from arena.sandbox.command import Program, read_program
 from protocol.errors import UsageError
 
-__all__ = ["Entry", "check_name", "named", "read_entry", "some", "unused"]
+__all__ = ["BotSpec", "check_name", "named", "read_entry", "some", "unused"]
 
 _NAME = re.compile(r"[\w-]{1,64}")  # 64 is what `hello` takes
 _NAMED = re.compile(r"\s*([\w-]+)=(.*)", re.DOTALL)
@@ -24,7 +24,7 @@ _LONGEST_DEFAULT = 24  # for a table on a terminal
 _SAYS_NOTHING = frozenset({"bot", "main", "run", "start", "src", "target", "build"})
 
 
-class Entry(msgspec.Struct, frozen=True):
+class BotSpec(msgspec.Struct, frozen=True):
     """A bot to be launched.
 
     Attributes:
@@ -38,7 +38,7 @@ class Entry(msgspec.Struct, frozen=True):
     game: str | None = None
 
 
-def read_entry(text: str) -> Entry:
+def read_entry(text: str) -> BotSpec:
     """Read `COMMAND` or `NAME=COMMAND`; a name is letters, digits, `-` and `_`, with no space before the `=`.
 
     Raises:
@@ -46,8 +46,8 @@ def read_entry(text: str) -> Entry:
     """
     parts = _NAMED.fullmatch(text)
     if parts is None:
-        return Entry(read_program(text))
-    return Entry(read_program(parts[2]), check_name(parts[1]))
+        return BotSpec(read_program(text))
+    return BotSpec(read_program(parts[2]), check_name(parts[1]))
 
 
 def check_name(name: str) -> str:
@@ -63,7 +63,7 @@ def check_name(name: str) -> str:
     return name
 
 
-def named(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def named(entries: Iterable[BotSpec]) -> tuple[BotSpec, ...]:
     """The same bots, each with a name of its own; a name that was given is kept.
 
     Raises:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from arena.sandbox.command import SYSTEM, Shown, expose, find_program, holds_home
+from arena.sandbox.command import SYSTEM, VisiblePath, expose, find_program, holds_home
 from protocol.errors import one_line
 
 __all__ = ["probe", "wrap"]
@@ -74,7 +74,7 @@ def wrap(
     command: Sequence[str],
     *,
     scratch: Path,
-    shown: Sequence[Shown] = (),
+    shown: Sequence[VisiblePath] = (),
     hidden: Sequence[Path] = (),
     network: bool = True,
 ) -> list[str]:
@@ -89,7 +89,7 @@ def wrap(
     """
     words = _frame(hidden, network=network)
     bound = [Path(path) for path in SYSTEM]
-    outside: list[Shown] = []
+    outside: list[VisiblePath] = []
     for path in _support(command[0]):
         if not _is_in(path, bound) and not holds_home(path):
             bound.append(path)

@@ -28,7 +28,7 @@ from protocol.strategy import house_bots
 __all__ = [
     "SYSTEM",
     "Program",
-    "Shown",
+    "VisiblePath",
     "bot_command",
     "expose",
     "find_program",
@@ -70,7 +70,7 @@ class Program(msgspec.Struct, frozen=True):
     folder: Path | None = None
 
 
-class Shown(msgspec.Struct, frozen=True):
+class VisiblePath(msgspec.Struct, frozen=True):
     """A file or folder that a program sees: the real one, and where; a relative place is in the scratch directory."""
 
     source: Path
@@ -192,7 +192,7 @@ def strategy_program(
 # ---- What it sees
 
 
-def views(program: Program, hidden: Iterable[Path]) -> tuple[Shown, ...]:
+def views(program: Program, hidden: Iterable[Path]) -> tuple[VisiblePath, ...]:
     """What a program is shown of its folder, and where its words name files by their whole paths, of theirs.
 
     Args:
@@ -206,7 +206,7 @@ def views(program: Program, hidden: Iterable[Path]) -> tuple[Shown, ...]:
     if folder is None:
         return ()
     secret = tuple(path.resolve() for path in hidden)
-    found: dict[Path, Shown] = {}
+    found: dict[Path, VisiblePath] = {}
     tops, wants_all = _named(program.words, folder)
     if wants_all:
         tops |= {name for name in _names_in(folder) if not name.startswith(".")}
@@ -233,7 +233,7 @@ def expose(
     place: Path,
     hidden: Sequence[Path],
     _above: frozenset[Path] = frozenset(),
-) -> Iterator[Shown]:
+) -> Iterator[VisiblePath]:
     """A file or folder, or, where something hidden lies in it, its entries without that.
 
     Args:
@@ -245,7 +245,7 @@ def expose(
     if not source.exists() or any(real.is_relative_to(secret) for secret in hidden):
         return
     if not any(secret.is_relative_to(real) for secret in hidden):
-        yield Shown(source, place)
+        yield VisiblePath(source, place)
     elif real not in _above:  # else it is a link that leads back up
         for name in _names_in(source):
             yield from expose(source / name, place / name, hidden, _above | {real})

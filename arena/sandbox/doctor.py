@@ -17,7 +17,7 @@ import msgspec
 
 from arena.sandbox import bubblewrap, cgroup, process_table
 
-__all__ = ["Layer", "Report", "examine"]
+__all__ = ["DoctorReport", "Layer", "examine"]
 
 RESERVED_FILES = 64  # the database, the log, libraries, connections of strangers
 # A launched bot: its connection or two pipes, its stderr, and two pipes and a handle for its keeper.
@@ -40,15 +40,15 @@ class Layer(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class DoctorReport(msgspec.Struct, frozen=True):
     """All layers."""
 
     layers: tuple[Layer, ...]
 
 
-def examine() -> Report:
+def examine() -> DoctorReport:
     """Try everything; takes some tens of milliseconds."""
-    return Report(
+    return DoctorReport(
         (
             _sampler(),
             _cgroup(),

@@ -30,7 +30,7 @@ from arena.sandbox.process_usage import Peak
 from arena.sandbox.sampler import Sampler
 from arena.sandbox.windows import PlainProcess
 from arena.sandbox.workdir import (
-    Prepared,
+    PreparedBot,
     clear,
     environment,
     prepare,
@@ -40,14 +40,14 @@ from arena.sandbox.workdir import (
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 
-__all__ = ["Launched", "Launcher", "Program", "bot_command", "read_program"]
+__all__ = ["LaunchedBot", "Launcher", "Program", "bot_command", "read_program"]
 
 _SHELL_SIGNAL = 128  # how bubblewrap says that its program was ended by a signal
 
 OnFinding = Callable[[str, Finding], None]
 
 
-class Launched:
+class LaunchedBot:
     """A bot that was started.
 
     Attributes:
@@ -86,11 +86,11 @@ class Launched:
         return self._peak()
 
 
-class _Bot:
+class _RunningBot:
     """What the launcher knows of a running bot."""
 
     def __init__(
-        self, name: str, prepared: Prepared, process: Process | PlainProcess
+        self, name: str, prepared: PreparedBot, process: Process | PlainProcess
     ) -> None:
         self.name = name
         self.prepared = prepared
@@ -123,7 +123,7 @@ class Launcher:
         self._hidden = with_companions(tuple(hidden))
         self._on_finding = on_finding
         self._isolate = isolate
-        self._bots: dict[str, _Bot] = {}
+        self._bots: dict[str, _RunningBot] = {}
         self._starting: set[str] = set()
         self._root: Path | None = None
         self._sampler: Sampler | None = None
@@ -131,7 +131,7 @@ class Launcher:
 
     async def start(
         self, name: str, program: Program, *, url: str = "", token: str = ""
-    ) -> Launched:
+    ) -> LaunchedBot:
         """Start a program.
 
         Args:
@@ -209,12 +209,12 @@ class Launcher:
         return self._root
 
     def _started(
-        self, name: str, prepared: Prepared, process: Process | PlainProcess
-    ) -> Launched:
+        self, name: str, prepared: PreparedBot, process: Process | PlainProcess
+    ) -> LaunchedBot:
         if self._sampler is None:
             self._sampler = Sampler(self._limits, self._found)
             self._sampler.start()
-        bot = self._bots[name] = _Bot(name, prepared, process)
+        bot = self._bots[name] = _RunningBot(name, prepared, process)
         if process.keeper_pid is not None:
             self._sampler.watch(name, process.keeper_pid)
         bot.watcher = asyncio.create_task(self._watch(bot))
@@ -223,7 +223,7 @@ class Launcher:
         enforced = _enforced(
             in_group=in_group, sampled=sampled, isolated=prepared.isolated
         )
-        return Launched(
+        return LaunchedBot(
             name,
             process,
             enforced,
@@ -240,7 +240,7 @@ class Launcher:
             bot.process.kill()
             self._tell(bot, finding)
 
-    async def _watch(self, bot: _Bot) -> None:
+    async def _watch(self, bot: _RunningBot) -> None:
         """Wait for the end of a bot, and clear away what it had."""
         status = await bot.process.ended
         bot.final_cpu_ms = self._cpu_ms(bot)
@@ -254,14 +254,14 @@ class Launcher:
             del self._bots[bot.name]
             await asyncio.to_thread(clear, bot.prepared)
 
-    def _tell(self, bot: _Bot, finding: Finding) -> None:
+    def _tell(self, bot: _RunningBot, finding: Finding) -> None:
         if not bot.is_muted:
             bot.is_muted = True
             self._on_finding(
                 bot.name, msgspec.structs.replace(finding, stderr=bot.process.tail)
             )
 
-    def _cpu_ms(self, bot: _Bot) -> float:
+    def _cpu_ms(self, bot: _RunningBot) -> float:
         if bot.final_cpu_ms is not None:
             return bot.final_cpu_ms
         if bot.prepared.group is not None:
@@ -270,7 +270,7 @@ class Launcher:
             return 0.0
         return self._sampler.cpu_ms(bot.name)
 
-    def _peak(self, bot: _Bot) -> Peak:
+    def _peak(self, bot: _RunningBot) -> Peak:
         if bot.final_peak is not None:
             return bot.final_peak
         if self._sampler is None or bot.process.keeper_pid is None:
@@ -279,7 +279,7 @@ class Launcher:
 
 
 async def _execute(
-    prepared: Prepared, variables: dict[str, str], *, stdio: bool
+    prepared: PreparedBot, variables: dict[str, str], *, stdio: bool
 ) -> Process | PlainProcess:
     """Start what was prepared, in the way that this system has."""
     command, scratch = prepared.command, prepared.scratch
@@ -308,7 +308,7 @@ def _enforced(*, in_group: bool, sampled: bool, isolated: bool) -> str:
     return words
 
 
-def _ending(bot: _Bot, status: int | None) -> Finding:
+def _ending(bot: _RunningBot, status: int | None) -> Finding:
     """What is found when a bot ends by itself."""
     if bot.prepared.isolated and status is not None and status > _SHELL_SIGNAL:
         with contextlib.suppress(ValueError):  # else it is a status of its own

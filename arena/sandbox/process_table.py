@@ -16,10 +16,10 @@ from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 __all__ = [
-    "Cpu",
-    "Entry",
     "LinuxProcesses",
-    "Memory",
+    "ProcessCpu",
+    "ProcessEntry",
+    "ProcessMemory",
     "Processes",
     "PsutilProcesses",
     "Stat",
@@ -38,7 +38,7 @@ _MAPPED_MEMFD = re.compile(
 )
 
 
-class Entry(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A line of the table of processes; `started` tells it from a later one with the same number."""
 
     pid: int
@@ -48,14 +48,14 @@ class Entry(NamedTuple):
     is_zombie: bool
 
 
-class Memory(NamedTuple):
+class ProcessMemory(NamedTuple):
     """What a process holds, and the most it ever held (the same, where the system does not know)."""
 
     rss_bytes: int
     peak_bytes: int
 
 
-class Cpu(NamedTuple):
+class ProcessCpu(NamedTuple):
     """CPU time of a process: its own, and that of children that it has waited for, theirs included."""
 
     pid: int
@@ -67,10 +67,10 @@ class Cpu(NamedTuple):
 class Processes(Protocol):
     """How a system is asked for its processes; None always means that the process is gone."""
 
-    def table(self) -> Mapping[int, Entry]:
+    def table(self) -> Mapping[int, ProcessEntry]:
         """All processes."""
 
-    def memory(self, pid: int) -> Memory | None:
+    def memory(self, pid: int) -> ProcessMemory | None:
         """What it holds."""
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
@@ -84,14 +84,14 @@ class Processes(Protocol):
     def files(self, pid: int) -> Mapping[int, int]:
         """The files in memory that it has open and that are in no directory: by inode, what each holds in bytes."""
 
-    def cpu(self, pid: int) -> Cpu | None:
+    def cpu(self, pid: int) -> ProcessCpu | None:
         """Its CPU time."""
 
 
 class Stat(NamedTuple):
     """What we use of /proc/PID/stat."""
 
-    entry: Entry
+    entry: ProcessEntry
     own_ticks: int
     reaped_ticks: int
 
@@ -104,7 +104,7 @@ def parse_stat(line: bytes) -> Stat | None:
         return None
     # A main thread that has ended is a zombie too, while other threads of its process go on.
     is_zombie = fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
-    entry = Entry(
+    entry = ProcessEntry(
         int(line[:opens]),
         int(fields[1]),
         line[opens + 1 : closes].decode(errors="replace"),
@@ -122,17 +122,19 @@ class LinuxProcesses:
     def __init__(self) -> None:
         self._tick_ms = 1000 / os.sysconf("SC_CLK_TCK")
 
-    def table(self) -> Mapping[int, Entry]:
+    def table(self) -> Mapping[int, ProcessEntry]:
         """All processes."""
         stats = (self._stat(int(pid)) for pid in os.listdir("/proc") if pid.isdigit())
         return {stat.entry.pid: stat.entry for stat in stats if stat}
 
-    def memory(self, pid: int) -> Memory | None:
+    def memory(self, pid: int) -> ProcessMemory | None:
         """VmRSS and VmHWM."""
         status = self._of_a_thread(pid, "status", b"VmHWM:")
         if status is None:
             return None
-        return Memory(_kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024)
+        return ProcessMemory(
+            _kib(status, b"VmRSS:") * 1024, _kib(status, b"VmHWM:") * 1024
+        )
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
         """Pss; of a process that does not let itself be looked at, VmRSS."""
@@ -165,7 +167,7 @@ class LinuxProcesses:
                         found[file.st_ino] = file.st_blocks * 512
         return found
 
-    def cpu(self, pid: int) -> Cpu | None:
+    def cpu(self, pid: int) -> ProcessCpu | None:
         """The process's CPU clock, which counts nanoseconds; what its children took is known in ticks."""
         stat = self._stat(pid)
         if stat is None:
@@ -174,7 +176,7 @@ class LinuxProcesses:
         with suppress(OSError):  # it has ended just now
             own_ms = time.clock_gettime_ns(_cpu_clock(pid)) / 1e6
         reaped_ms = stat.reaped_ticks * self._tick_ms
-        return Cpu(pid, stat.entry.started, own_ms, reaped_ms)
+        return ProcessCpu(pid, stat.entry.started, own_ms, reaped_ms)
 
     def _stat(self, pid: int) -> Stat | None:
         line = _read(f"/proc/{pid}/stat")
@@ -231,12 +233,12 @@ class PsutilProcesses:
     def __init__(self) -> None:
         self._psutil = importlib.import_module("psutil")
 
-    def table(self) -> Mapping[int, Entry]:
+    def table(self) -> Mapping[int, ProcessEntry]:
         """All processes."""
         zombie = self._psutil.STATUS_ZOMBIE
         wanted = ["pid", "ppid", "name", "create_time", "status"]
         return {
-            found["pid"]: Entry(
+            found["pid"]: ProcessEntry(
                 found["pid"],
                 found["ppid"] or 0,
                 found["name"] or "",
@@ -246,11 +248,11 @@ class PsutilProcesses:
             for found in (each.info for each in self._psutil.process_iter(wanted))
         }
 
-    def memory(self, pid: int) -> Memory | None:
+    def memory(self, pid: int) -> ProcessMemory | None:
         """The resident set, and on Windows its peak."""
         with suppress(self._psutil.Error):
             found = self._psutil.Process(pid).memory_info()
-            return Memory(found.rss, getattr(found, "peak_wset", found.rss))
+            return ProcessMemory(found.rss, getattr(found, "peak_wset", found.rss))
         return None
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
@@ -269,7 +271,7 @@ class PsutilProcesses:
         """None are known."""
         return {}
 
-    def cpu(self, pid: int) -> Cpu | None:
+    def cpu(self, pid: int) -> ProcessCpu | None:
         """User and system time; that of children only where the system keeps it."""
         with suppress(self._psutil.Error):
             process = self._psutil.Process(pid)
@@ -278,7 +280,7 @@ class PsutilProcesses:
                 used, "children_system", 0
             )
             own_ms = (used.user + used.system) * 1000
-            return Cpu(pid, process.create_time(), own_ms, reaped_s * 1000)
+            return ProcessCpu(pid, process.create_time(), own_ms, reaped_s * 1000)
         return None
 
 

@@ -7,7 +7,7 @@ from math import ceil
 from typing import NamedTuple
 
 from arena.engine.verdict import Finding
-from arena.sandbox.process_table import Cpu, Entry
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from protocol.messages import Ending, Limits, Mechanism
 
 __all__ = ["MIB", "Meter", "Peak", "ProcessReading", "judge", "tree_of"]
@@ -78,16 +78,18 @@ def _shares(tree: Sequence[ProcessReading]) -> int | None:
     return sum(known) if len(known) == len(shares) else None
 
 
-def tree_of(keeper: int, table: Iterable[Entry]) -> tuple[list[Entry], set[int]]:
+def tree_of(
+    keeper: int, table: Iterable[ProcessEntry]
+) -> tuple[list[ProcessEntry], set[int]]:
     """All processes below the keeper, parents first, and which of them are the sandbox's.
 
     bwrap is the keeper's only child, and its only child is bwrap again, as the first process of the bot's namespace. Whoever else
     stands there under that name has two processes more than others, and nothing else.
     """
-    children: dict[int, list[Entry]] = {}
+    children: dict[int, list[ProcessEntry]] = {}
     for entry in table:
         children.setdefault(entry.parent, []).append(entry)
-    tree: list[Entry] = []
+    tree: list[ProcessEntry] = []
     layer = children.get(keeper, [])
     while layer:
         tree += layer
@@ -100,7 +102,7 @@ def tree_of(keeper: int, table: Iterable[Entry]) -> tuple[list[Entry], set[int]]
     return tree, _structure(keeper, [entry for entry in tree if not entry.is_zombie])
 
 
-def _structure(keeper: int, tree: Sequence[Entry]) -> set[int]:
+def _structure(keeper: int, tree: Sequence[ProcessEntry]) -> set[int]:
     found: set[int] = set()
     parent = keeper
     for _ in range(2):
@@ -122,21 +124,21 @@ class Meter:
 
     def __init__(self) -> None:
         self.total_ms = 0.0
-        self._last: dict[tuple[int, float], Cpu] = {}
+        self._last: dict[tuple[int, float], ProcessCpu] = {}
         self._owed_ms = 0.0  # of processes that have just gone: counted already
         self._owed_before_ms = 0.0
 
-    def read(self, readings: Iterable[Cpu]) -> None:
+    def read(self, readings: Iterable[ProcessCpu]) -> None:
         """Add what has been used since the last reading; it has all processes that are still there."""
-        now: dict[tuple[int, float], Cpu] = {}
+        now: dict[tuple[int, float], ProcessCpu] = {}
         reaped_ms = 0.0
         for reading in readings:
             key = (reading.pid, reading.started)
-            last = self._last.pop(key, Cpu(*key, 0.0, 0.0))
+            last = self._last.pop(key, ProcessCpu(*key, 0.0, 0.0))
             own_ms = max(last.own_ms, reading.own_ms)
             self.total_ms += own_ms - last.own_ms
             reaped_ms += max(0.0, reading.reaped_ms - last.reaped_ms)
-            now[key] = Cpu(*key, own_ms, max(last.reaped_ms, reading.reaped_ms))
+            now[key] = ProcessCpu(*key, own_ms, max(last.reaped_ms, reading.reaped_ms))
         self._owed_ms += sum(
             gone.own_ms + gone.reaped_ms for gone in self._last.values()
         )

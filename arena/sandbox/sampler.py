@@ -22,7 +22,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 
 from arena.engine.verdict import Finding
-from arena.sandbox.process_table import Cpu, Entry, Memory, Processes, probe, reader
+from arena.sandbox.process_table import (
+    ProcessCpu,
+    ProcessEntry,
+    Processes,
+    ProcessMemory,
+    probe,
+    reader,
+)
 from arena.sandbox.process_usage import MIB, Meter, Peak, ProcessReading, judge, tree_of
 from protocol.messages import Limits
 
@@ -35,7 +42,7 @@ JOIN_S = 5.0  # a sample takes milliseconds; a thread that hangs must not hang t
 log = logging.getLogger(__name__)
 
 
-class _Bot:
+class _WatchedBot:
     """A bot that is watched; everything here is under its lock."""
 
     def __init__(self, name: str, keeper: int, started: float | None) -> None:
@@ -76,7 +83,7 @@ class Sampler:
         self._limits = limits
         self._on_finding = on_finding
         self._processes = processes
-        self._bots: dict[str, _Bot] = {}
+        self._bots: dict[str, _WatchedBot] = {}
         self._most_in_files = 0  # of the whole machine, at this sample
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -101,7 +108,7 @@ class Sampler:
     def watch(self, name: str, keeper_pid: int) -> None:
         """From now on, all that is below that process is the bot; a bot of the same name is forgotten."""
         keeper = self._processes.cpu(keeper_pid) if self._processes else None
-        bot = _Bot(name, keeper_pid, keeper.started if keeper else None)
+        bot = _WatchedBot(name, keeper_pid, keeper.started if keeper else None)
         if keeper is not None:
             bot.meter.read([keeper._replace(own_ms=0.0)])
             bot.meter.total_ms = 0.0  # what the keeper had waited for is not the bot's
@@ -158,8 +165,8 @@ class Sampler:
         self.samples += 1
 
     def _find(
-        self, bot: _Bot, table: Mapping[int, Entry]
-    ) -> tuple[list[Entry], set[int]]:
+        self, bot: _WatchedBot, table: Mapping[int, ProcessEntry]
+    ) -> tuple[list[ProcessEntry], set[int]]:
         """The bot's processes and which of them are the sandbox's; call it with the lock."""
         keeper = table.get(bot.keeper)
         is_there = keeper is not None and keeper.started == bot.started
@@ -167,7 +174,7 @@ class Sampler:
         bot.pids = tuple(entry.pid for entry in tree)
         return tree, structure
 
-    def _look_at(self, bot: _Bot, table: Mapping[int, Entry]) -> None:
+    def _look_at(self, bot: _WatchedBot, table: Mapping[int, ProcessEntry]) -> None:
         with bot.lock:
             tree, structure = self._find(bot, table)
             self._meter(bot)
@@ -185,7 +192,7 @@ class Sampler:
             self._tell(bot, finding)
 
     def _judge_together(
-        self, bot: _Bot, readings: Sequence[ProcessReading]
+        self, bot: _WatchedBot, readings: Sequence[ProcessReading]
     ) -> Finding | None:
         """Whether the tree is too large, though no process is: at two samples in a row.
 
@@ -209,7 +216,7 @@ class Sampler:
 
     def _read(self, pids: Sequence[int], structure: set[int]) -> list[ProcessReading]:
         assert self._processes is not None, "who samples has a reader"
-        gone = Memory(0, 0)
+        gone = ProcessMemory(0, 0)
         return [
             ProcessReading(
                 pid,
@@ -226,11 +233,11 @@ class Sampler:
         share = self._processes.pss(reading.pid, but)
         return reading._replace(pss_bytes=share or 0)
 
-    def _meter(self, bot: _Bot) -> None:
+    def _meter(self, bot: _WatchedBot) -> None:
         """Read the CPU time of the processes that are known, the keeper's first; call it with the lock."""
         if self._processes is None:
             return
-        readings: list[Cpu] = []
+        readings: list[ProcessCpu] = []
         keeper = self._processes.cpu(bot.keeper)
         if keeper is not None and keeper.started == bot.started:
             readings.append(keeper._replace(own_ms=0.0))
@@ -239,7 +246,7 @@ class Sampler:
                 readings.append(reading)
         bot.meter.read(readings)
 
-    def _tell(self, bot: _Bot, finding: Finding) -> None:
+    def _tell(self, bot: _WatchedBot, finding: Finding) -> None:
         def tell() -> None:
             if self._bots.get(bot.name) is bot:  # neither forgotten nor started again
                 self._on_finding(bot.name, finding)

@@ -16,12 +16,12 @@ from pathlib import Path
 import msgspec
 
 from arena.sandbox import bubblewrap, cgroup
-from arena.sandbox.command import Program, Shown, search_path, views
+from arena.sandbox.command import Program, VisiblePath, search_path, views
 from protocol.messages import Limits
 
 __all__ = [
     "LOCK_SUFFIX",
-    "Prepared",
+    "PreparedBot",
     "clear",
     "environment",
     "prepare",
@@ -41,7 +41,7 @@ LOCK_SUFFIX = "-lock"
 _COMPANIONS = ("", "-wal", "-shm", "-journal", LOCK_SUFFIX)
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class PreparedBot(msgspec.Struct, frozen=True):
     """A bot that can be started.
 
     Attributes:
@@ -74,7 +74,7 @@ def prepare(
     root: Path,
     hidden: Sequence[Path],
     isolate: bool,
-) -> Prepared:
+) -> PreparedBot:
     """Make a bot's directory with what it sees.
 
     Args:
@@ -103,7 +103,7 @@ def prepare(
         )
     else:
         _link(scratch, shown)
-    return Prepared(
+    return PreparedBot(
         scratch=scratch,
         command=command,
         isolated=isolated,
@@ -111,7 +111,7 @@ def prepare(
     )
 
 
-def clear(prepared: Prepared) -> None:
+def clear(prepared: PreparedBot) -> None:
     """Remove what a bot had, as far as its keeper has not."""
     if prepared.group is not None:
         prepared.group.remove()
@@ -141,7 +141,7 @@ def environment(name: str, scratch: Path, url: str, token: str) -> dict[str, str
     return ours | places | {key: value for key, value in theirs.items() if value}
 
 
-def _link(scratch: Path, shown: Sequence[Shown]) -> None:
+def _link(scratch: Path, shown: Sequence[VisiblePath]) -> None:
     """Show a program its files without a sandbox; what it names by its whole path is there anyway."""
     for item in shown:
         if not item.place.is_absolute():

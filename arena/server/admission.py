@@ -12,10 +12,10 @@ from typing import TypeAlias
 
 from arena.engine.names import Spellings, alike, owner_of
 from arena.games import GAMES
-from arena.records.visibility import Kind, Viewer
-from arena.referee.bot_session import Player
-from arena.referee.sessions import Players
-from arena.referee.transport import Process
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.bot_session import BotSession
+from arena.referee.sessions import BotSessions
+from arena.referee.transport import LaunchedProcess
 from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Hello, Instruct, Limits
 
@@ -27,7 +27,7 @@ TOKEN_NEEDED = "expected a token that the instructor of this arena has given out
 GUEST = "guest-"
 """What the tokens of people begin with, who have a chair for a while: who comes too late with one is no bot."""
 
-Known: TypeAlias = tuple[str, Process | None]
+Known: TypeAlias = tuple[str, LaunchedProcess | None]
 """What a bot is called, and its process if the arena has launched it."""
 
 
@@ -51,7 +51,7 @@ class Admission:
 
     def __init__(
         self,
-        players: Players,
+        players: BotSessions,
         limits: Limits,
         access: Access | None = None,
         requires_token: bool = False,
@@ -63,7 +63,7 @@ class Admission:
         self._used: set[str] = set()
         self._ours: set[str] = set()  # what these names look like
         # How long a player that is lost may still come back; the gateway knows it better.
-        self.left_s: Callable[[Player], float] = lambda _: limits.grace_ms / 1000
+        self.left_s: Callable[[BotSession], float] = lambda _: limits.grace_ms / 1000
         self._set(access or Access())
 
     @property
@@ -71,7 +71,9 @@ class Admission:
         """Whether nobody comes in without a token."""
         return self._requires_token
 
-    def expect(self, name: str, token: str, process: Process | None = None) -> None:
+    def expect(
+        self, name: str, token: str, process: LaunchedProcess | None = None
+    ) -> None:
         """Keep a name for whoever says `hello` with a token, once; nobody else gets it meanwhile.
 
         Args:
@@ -94,7 +96,7 @@ class Admission:
             if expected == name:
                 del self._expected[key]
 
-    def change(self, access: Access) -> tuple[tuple[Player, str, bool], ...]:
+    def change(self, access: Access) -> tuple[tuple[BotSession, str, bool], ...]:
         """The roster has changed: who of those that are in may stay no longer, why, and whether it is out for good.
 
         Whoever has been given another token has done nothing, and may come back with that.
@@ -147,9 +149,9 @@ class Admission:
             return Viewer()
         key = hashed(token)
         if (name := self._access.instructors.get(key)) is not None:
-            return Viewer(Kind.INSTRUCTOR, name)
+            return Viewer(ViewerKind.INSTRUCTOR, name)
         if (owner := self._access.players.get(key)) is not None:
-            return Viewer(Kind.OWNER, owner)
+            return Viewer(ViewerKind.OWNER, owner)
         raise Unwelcome("token", TOKEN_NEEDED)
 
     def check_guest(self, name: str, viewer: Viewer) -> None:
@@ -172,13 +174,13 @@ class Admission:
         Raises:
             Unwelcome: it has not.
         """
-        is_unknown = self._requires_token and viewer.kind is Kind.PUBLIC
-        owner = viewer.name if viewer.kind is Kind.OWNER else None
+        is_unknown = self._requires_token and viewer.kind is ViewerKind.PUBLIC
+        owner = viewer.name if viewer.kind is ViewerKind.OWNER else None
         if is_unknown or self._owner(name) not in (None, owner):
             raise Unwelcome("token", TOKEN_NEEDED)
         return owner
 
-    def resumed(self, hello: Hello) -> Player | None:
+    def resumed(self, hello: Hello) -> BotSession | None:
         """Whose session a bot wants to go on with; None if it does not.
 
         Raises:
@@ -259,7 +261,7 @@ class Admission:
         owner = self._listed.of(owner_of(name))
         return owner if owner in self._access.names else None
 
-    def _is_anonymous(self, player: Player) -> bool:
+    def _is_anonymous(self, player: BotSession) -> bool:
         """Whether it is counted by its address: a whole class may sit behind one, and whoever has a token is not counted."""
         if player.process is not None:
             return False

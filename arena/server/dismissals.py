@@ -10,11 +10,11 @@ import asyncio
 import msgspec
 
 from arena.engine.verdict import FORGIVABLE, Finding
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.outbox import Outboxes
-from arena.referee.referee import FAULT, Conduct
+from arena.referee.referee import FAULT, Referee
 from arena.referee.transport import Wire
-from arena.server.login import Reception
+from arena.server.login import Login
 from arena.storage.tokens import Access
 from protocol.messages import (
     CLOSE_CRASHED,
@@ -33,50 +33,48 @@ class Dismissals:
     """Has players leave one gateway.
 
     Attributes:
-        conduct: the matches.
+        referee: the matches.
     """
 
-    def __init__(
-        self, conduct: Conduct, reception: Reception, outboxes: Outboxes
-    ) -> None:
-        self.conduct = conduct
-        self._reception = reception
-        self._players = reception.players
+    def __init__(self, referee: Referee, login: Login, outboxes: Outboxes) -> None:
+        self.referee = referee
+        self._login = login
+        self._players = login.players
         self._outboxes = outboxes
         self._loop = asyncio.get_running_loop()
 
-    def rule_out(self, player: Player, finding: Finding) -> None:
+    def rule_out(self, player: BotSession, finding: Finding) -> None:
         """The player is gone for good; that is an offence in every match that it plays."""
         player.leaving = True
-        self.conduct.offence(player, finding)
+        self.referee.offence(player, finding)
         if self._players.get(player.name) is player:
             self._players.remove(player)
             event = player.event if finding.kind in FORGIVABLE else ""
-            self._reception.on_offence(
+            self._login.on_offence(
                 player.name,
                 msgspec.structs.replace(finding, enforced=player.enforced, event=event),
             )
 
-    def send_away(self, player: Player, text: str) -> None:
+    def send_away(self, player: BotSession, text: str) -> None:
         """The player has to go and has done nothing: its matches are void, and it may come back as somebody else."""
         player.leaving = True
         for chair in tuple(player.chairs.values()):
-            self.conduct.void(chair.table, f"{player.name}: {text}")
+            self.referee.void(chair.table, f"{player.name}: {text}")
         if self._players.get(player.name) is player:
             self._players.remove(player)
         self._outboxes.flush_now(player)
         if player.connection is not None:
             player.connection.close(CLOSE_REFUSED, text)
-        self._reception.on_change()
+        self._login.on_change()
 
-    def has_crashed(self, connection: Wire, player: Player) -> bool:
+    def has_crashed(self, connection: Wire, player: BotSession) -> bool:
         """Whether a close says that the bot has crashed (J7); of one that we have launched, its exit says more."""
         reason = connection.close_reason.casefold()
         return (
             connection.close_code == CLOSE_CRASHED
             and player.process is None
             and not any(text in reason for text in KEEPALIVE_REASONS)
-            and not self.conduct.lag.follows_stall(self._loop.time())
+            and not self.referee.lag.follows_stall(self._loop.time())
         )
 
     def dismiss(self, name: str, finding: Finding, code: int = CLOSE_DONE) -> None:
@@ -90,7 +88,7 @@ class Dismissals:
 
     def roster_changed(self, access: Access) -> None:
         """Whoever is here with a token that is good no longer has to go."""
-        for player, text, is_out in self._reception.admission.change(access):
+        for player, text, is_out in self._login.admission.change(access):
             if player.connection is not None:
                 player.send(Refused("token", text))
             finding = Finding(
@@ -100,23 +98,23 @@ class Dismissals:
                 self.dismiss(player.name, finding, CLOSE_REFUSED)
             else:
                 self.send_away(player, text)
-        for connection in self._reception.desk.former():
+        for connection in self._login.admin_requests.former():
             connection.close(CLOSE_REFUSED, "the token was replaced")
 
-    def gone(self, player: Player, finding: Finding) -> None:
+    def gone(self, player: BotSession, finding: Finding) -> None:
         """A player has not come back in time."""
         connection = player.connection
         self.rule_out(player, finding)
         if connection is not None:  # which nothing has come over for so long
             connection.cut()
-        self._reception.on_change()
+        self._login.on_change()
 
     def failed(self, connection: Wire) -> None:
         """An error of the arena's own, met while it served this connection: never charged to a bot (J5)."""
-        player = self._reception.of.get(connection)
+        player = self._login.session_by_connection.get(connection)
         if player is not None:
             for chair in list(player.chairs.values()):
-                self.conduct.void(chair.table, FAULT)
+                self.referee.void(chair.table, FAULT)
             self._outboxes.flush_now(player)
         connection.close(CLOSE_CRASHED, "the arena failed; come back")
 

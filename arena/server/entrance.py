@@ -17,10 +17,10 @@ from arena.server.http import CLOSE
 from arena.server.origin import Origins, below, is_loopback
 from arena.server.proxies import HEADER, Proxies
 from arena.server.reply import NO_STORE, Reply, Visitor, text
-from arena.server.throttle import Stranger, Strangers
-from arena.server.visitors import Idle
+from arena.server.throttle import Throttle, ThrottledConnection
+from arena.server.visitors import IdleConnections
 
-__all__ = ["WATCH", "Entrance", "Page", "send"]
+__all__ = ["WATCH", "Entrance", "EntrancePage", "send"]
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _GREETING = (
 )
 
 
-class Page(Protocol):
+class EntrancePage(Protocol):
     """What there is for browsers."""
 
     def answer(self, visitor: Visitor, request: Request) -> None:
@@ -42,7 +42,7 @@ class Page(Protocol):
     def enter(self, caller: Caller, request: Request) -> None:
         """Let somebody watch, or respond why not."""
 
-    def left(self, caller: Wire) -> None:
+    def disconnected(self, caller: Wire) -> None:
         """A connection is gone, whoever's it was."""
 
     def tick(self, now: float) -> None:
@@ -56,7 +56,7 @@ class Entrance:
     """A gateway's.
 
     Args:
-        strangers: told of those who have not said who they are; without it there is time for all of them.
+        throttle: told of those who have not said who they are; without it there is time for all of them.
 
     Attributes:
         origins: whose pages may open WebSockets here.
@@ -66,42 +66,42 @@ class Entrance:
         idle: the connections that have their answers and may ask again.
     """
 
-    def __init__(self, strangers: Strangers | None = None) -> None:
+    def __init__(self, throttle: Throttle | None = None) -> None:
         self.origins = Origins()
         self.proxies = Proxies()
         self.base_path = "/"
-        self.page: Page | None = None
-        self.idle = Idle()
-        self._strangers = strangers
+        self.page: EntrancePage | None = None
+        self.idle = IdleConnections()
+        self._throttle = throttle
         self._has_warned = False
 
-    def moved(self, caller: Stranger, address: str) -> bool:
+    def moved(self, caller: ThrottledConnection, address: str) -> bool:
         """Its request says that it comes from there; whether it is heard now, or when it is served again."""
-        if self._strangers is not None:
-            return self._strangers.moved(caller, address)
+        if self._throttle is not None:
+            return self._throttle.moved(caller, address)
         caller.address = address
         return True
 
-    def shakes(self, stranger: Stranger) -> None:
+    def shakes(self, stranger: ThrottledConnection) -> None:
         """Something of a handshake of TLS has come."""
-        if self._strangers is None:
+        if self._throttle is None:
             stranger.shake()
         else:
-            self._strangers.shakes(stranger)
+            self._throttle.shakes(stranger)
 
     def idles(self, caller: Caller, address: str) -> None:
         """One has its answer, and may ask again; before it does it is counted there."""
         if self.page is not None:
-            self.page.left(caller)
+            self.page.disconnected(caller)
         self.idle.add(caller, address)
 
-    def asks_again(self, caller: Stranger) -> None:
+    def asks_again(self, caller: ThrottledConnection) -> None:
         """Its next request has begun to come: it is a stranger again."""
         self.idle.discard(caller)
-        if self._strangers is not None:
-            self._strangers.met(caller)
+        if self._throttle is not None:
+            self._throttle.connected(caller)
         else:
-            caller.serve()
+            caller.resume_reading()
 
     def requested(self, caller: Caller, request: Request) -> None:
         """Answer a request, or see to it that it will be."""
@@ -120,11 +120,11 @@ class Entrance:
             line = "the arena failed at this request; its log says why"
             send(caller, text(500, line, NO_STORE, CLOSE))
 
-    def left(self, caller: Wire) -> None:
+    def disconnected(self, caller: Wire) -> None:
         """A connection is gone, whoever's it was."""
         self.idle.discard(caller)
         if self.page is not None:
-            self.page.left(caller)
+            self.page.disconnected(caller)
 
     def tick(self, now: float) -> None:
         """The loop's clock says so much."""
@@ -153,8 +153,8 @@ class Entrance:
             )
 
     def _asked(self, caller: Caller) -> None:
-        if self._strangers is not None:
-            self._strangers.asked(caller)
+        if self._throttle is not None:
+            self._throttle.asked(caller)
 
     def _upgrade(self, caller: Caller, request: Request, path: str | None) -> None:
         why = self.origins.refusal(request.headers)

@@ -13,18 +13,18 @@ import time
 from collections.abc import Callable
 
 from arena.engine.verdict import Finding
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.budget import Flood
 from arena.referee.losses import Losses
 from arena.referee.outbox import Outboxes
 from arena.referee.pings import Pings
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.referee.timers import Ticker, Timers
 from arena.referee.transport import Wire
 from arena.server.dismissals import Dismissals, on_wire
 from arena.server.entrance import Entrance
-from arena.server.listener import Listening
-from arena.server.login import OnInstruct, Reception
+from arena.server.listener import Listeners
+from arena.server.login import Login, OnInstruct
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access
 from protocol.codec import Encoding, decode_from_bot
@@ -60,7 +60,7 @@ class Gateway:
     """A server for bots on one address, or several.
 
     Args:
-        conduct: the matches; it is ticked as long as the gateway is open.
+        referee: the matches; it is ticked as long as the gateway is open.
         limits: what `welcome` announces and connections are held to.
         on_change: called after a player has come or gone.
         on_offence: told the name of a player who is out of all its matches, after they have ended, and why.
@@ -72,14 +72,14 @@ class Gateway:
         players: by name, those that are connected or may come back.
         admission: who may come in.
         entrance: where requests come in, and browsers find the page.
-        reception: where everybody else does.
+        login: where everybody else does.
         dismissals: who has to go.
         timers: keep deadlines, and know how late the arena is.
     """
 
     def __init__(
         self,
-        conduct: Conduct,
+        referee: Referee,
         limits: Limits,
         on_change: Callable[[], None] = lambda: None,
         on_offence: Callable[[str, Finding], None] = lambda name, finding: None,
@@ -88,23 +88,23 @@ class Gateway:
         requires_token: bool = False,
         on_instruct: OnInstruct | None = None,
     ) -> None:
-        self.conduct = conduct
+        self.referee = referee
         self.limits = limits
         self.on_change = on_change
         self.on_offence = on_offence
         self._connections: set[Wire] = set()
         self._buffer = memoryview(bytearray(_READ_BYTES))
-        self._listening = Listening()
+        self._listeners = Listeners()
         self._probe_at = 0.0
         self._loop = asyncio.get_running_loop()
         self._ticker = Ticker(self._loop, self._tick)
-        self.timers = Timers(self._loop, conduct.lag.total_s)
+        self.timers = Timers(self._loop, referee.lag.total_s)
         self._outboxes = Outboxes(
-            conduct.lag.total_s, self._is_here, self._failed_to_write
+            referee.lag.total_s, self._is_here, self._failed_to_write
         )
-        self._pings = Pings(conduct.lag.total_s)
-        self.reception = Reception(
-            conduct,
+        self._pings = Pings(referee.lag.total_s)
+        self.login = Login(
+            referee,
             limits,
             self._outboxes.mark_dirty,
             self._pings,
@@ -114,18 +114,18 @@ class Gateway:
             requires_token=requires_token,
             on_instruct=on_instruct,
         )
-        self.players = self.reception.players
-        self.admission = self.reception.admission
-        self.dismissals = Dismissals(conduct, self.reception, self._outboxes)
+        self.players = self.login.players
+        self.admission = self.login.admission
+        self.dismissals = Dismissals(referee, self.login, self._outboxes)
         gone, is_here = self.dismissals.gone, self._is_here
         self._losses = Losses(
-            conduct, limits, self._loop.time, self.timers, gone, is_here
+            referee, limits, self._loop.time, self.timers, gone, is_here
         )
-        conduct.on_lost = self._losses.begin
-        conduct.on_heard = self._losses.end_silence
+        referee.on_lost = self._losses.begin
+        referee.on_heard = self._losses.end_silence
         self.admission.left_s = self._losses.left_s
-        self._of = self.reception.of
-        self.entrance = Entrance(self.reception.strangers)
+        self._session_by_connection = self.login.session_by_connection
+        self.entrance = Entrance(self.login.throttle)
 
     async def open(
         self, host: str, port: int, tls: Callable[[], ssl.SSLContext] | None = None
@@ -138,7 +138,7 @@ class Gateway:
             Unreachable: the address cannot be listened on.
         """
         self.entrance.origins.listens(host)
-        listening = await self._listening.open(
+        listening = await self._listeners.open(
             lambda: Connection(
                 *(self, self.limits, self.timers, self._buffer),
                 None if tls is None else tls(),
@@ -154,7 +154,7 @@ class Gateway:
         self, code: int = CLOSE_DONE, reason: str = "the arena has closed"
     ) -> None:
         """Say why the arena closes to all who are connected, and stop listening."""
-        self._listening.close()
+        self._listeners.close()
         self._ticker.stop()
         self._outboxes.flush()
         for connection in list(self._connections):
@@ -171,17 +171,17 @@ class Gateway:
     def connected(self, connection: Wire) -> None:
         """A new peer, which has yet to say who it is."""
         self._connections.add(connection)
-        self.reception.met(connection)
+        self.login.connected(connection)
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         """So much of the loop's time has gone to somebody who plays nothing."""
-        self.reception.strangers.was_read(connection, took_s)
+        self.login.throttle.was_read(connection, took_s)
 
     def received(
         self, connection: Wire, frame: bytes, encoding: Encoding, arrived: float
     ) -> None:
         """A frame: all that its messages bring about, but for the writing."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         if player is None or player.share is None:
             self._receive(connection, frame, encoding, arrived)
             return
@@ -227,11 +227,11 @@ class Gateway:
 
     def _heard(self, connection: Wire, message: BotMessage, arrived: float) -> bool:
         """One message: from a stranger, or from a player to be taken; False if it has no effect any more, and should have."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
         if player is None:
-            self.reception.heard(connection, message)
+            self.login.received(connection, message)
         elif player.session.note(message):
             connection.useless = 0
             self._take(player, message, arrived)
@@ -239,7 +239,7 @@ class Gateway:
             return player.missed.may_repeat(message)
         return True
 
-    def trifled(self, connection: Wire) -> None:
+    def on_trivial_frame(self, connection: Wire) -> None:
         """What means nothing by itself is fine, in reason."""
         self._waste(connection, 1)
 
@@ -263,20 +263,20 @@ class Gateway:
 
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         """A ping has come back, or something that pretends to be one."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         was_silent = player is not None and player.event != ""
         if player is not None and player.loss is not None:
             self._losses.end_silence(player, arrived)
         if player is not None and player.link_probe.ponged(payload, arrived):
-            player.link_probe.probe(arrived, self.conduct.lag.total_s(arrived))
+            player.link_probe.probe(arrived, self.referee.lag.total_s(arrived))
             if was_silent:
                 self._is_here(player)  # it was out of time, and can be dealt to again
         else:
-            self.trifled(connection)
+            self.on_trivial_frame(connection)
 
     def drained(self, connection: Wire) -> None:
         """There is room for more of a transcript."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.mark_dirty(player)
 
@@ -284,12 +284,12 @@ class Gateway:
         self, connection: Wire, error: ProtocolError, frame: bytes | None = None
     ) -> None:
         """Refuse what came, rule on it, and close the connection; in practice go on if the frame was a whole one."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         if player is not None:
             self._outboxes.flush_now(player)
-        self.reception.tell(connection, Refused(error.code, str(error)))
+        self.login.tell(connection, Refused(error.code, str(error)))
         is_known = player is not None and frame is not None
-        if self.conduct.practice and is_known and not isinstance(error, Flood):
+        if self.referee.practice and is_known and not isinstance(error, Flood):
             return
         finding = Finding(
             kind=Ending(error.code),
@@ -301,12 +301,12 @@ class Gateway:
             self.dismissals.rule_out(player, finding)
             self._outboxes.flush_now(player)
         else:
-            self.reception.offended(connection, finding)
+            self.login.offended(connection, finding)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
         """A reader so slow that too much waits for it is out."""
-        player = self._of.get(connection)
+        player = self._session_by_connection.get(connection)
         if player is not None:
             limit = self.limits.buffer_bytes
             text = f"read too slowly: {waiting:,} bytes waited, at most {limit:,} may"
@@ -315,9 +315,9 @@ class Gateway:
     def lost(self, connection: Wire) -> None:
         """A connection is gone; its player may come back within the grace period."""
         self._connections.discard(connection)
-        self.entrance.left(connection)
-        self.reception.left(connection)
-        player = self._of.pop(connection, None)
+        self.entrance.disconnected(connection)
+        self.login.disconnected(connection)
+        player = self._session_by_connection.pop(connection, None)
         if player is None or player.connection is not connection:
             return
         player.disconnected()
@@ -337,13 +337,13 @@ class Gateway:
 
     # --- within ---
 
-    def _take(self, player: Player, message: object, arrived: float) -> None:
+    def _take(self, player: BotSession, message: object, arrived: float) -> None:
         """One message of a player that its session's table has let through."""
         if isinstance(message, Answer):
-            self.conduct.answer(player, message, arrived)
+            self.referee.answer(player, message, arrived)
         elif isinstance(message, Ready):
-            player.heard_welcome()
-            self.conduct.ready(player, message)
+            player.note_welcome_arrived()
+            self.referee.ready(player, message)
         elif isinstance(message, Goodbye):
             text = "said goodbye" + (
                 " in the middle of the match" if player.chairs else ""
@@ -353,19 +353,19 @@ class Gateway:
                 self._outboxes.flush_now(player)
                 player.connection.close(CLOSE_DONE, "goodbye")
 
-    def _is_here(self, player: Player) -> None:
+    def _is_here(self, player: BotSession) -> None:
         """A player is there again, and has been told all that it had missed."""
         self.players.note(player)
         self.on_change()
 
-    def _failed_to_write(self, player: Player) -> None:
+    def _failed_to_write(self, player: BotSession) -> None:
         if player.connection is not None:
             self.dismissals.failed(player.connection)
 
     def _tick(self) -> None:
         try:
-            self.conduct.tick()
-            self.reception.strangers.tick()
+            self.referee.tick()
+            self.login.throttle.tick()
             now = self._loop.time()
             for player in self._pings.tick(now):
                 if player.connection is not None:

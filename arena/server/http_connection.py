@@ -13,14 +13,14 @@ from enum import Enum, auto
 from websockets.http11 import Request
 
 from arena.referee.timers import Timers
-from arena.referee.transport import Owner
+from arena.referee.transport import ConnectionOwner
 from arena.server.entrance import Entrance, send
 from arena.server.http import CLOSE, BadRequest, Http
 from arena.server.reply import text
 from arena.server.tcp import CLOSE_S, TcpConnection
 from protocol.messages import Limits
 
-__all__ = ["HttpConnection", "Turn"]
+__all__ = ["HttpConnection", "HttpTurn"]
 
 _ANSWER_S = 60.0  # to make an answer: whoever makes it gives up before
 _FETCH_S = 30.0  # to read an answer that the kernel has no room for
@@ -28,7 +28,7 @@ _IDLE_S = 15.0  # between two requests, as a page asks again every few seconds
 _HEAD_BYTES = 64 * 1024  # more than there is of an answer but for its body
 
 
-class Turn(Enum):
+class HttpTurn(Enum):
     """Who is to do something in HTTP."""
 
     ASK = auto()  # the peer sends a request
@@ -44,7 +44,7 @@ class HttpConnection(TcpConnection):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: ConnectionOwner,
         limits: Limits,
         timers: Timers,
         buffer: memoryview,
@@ -54,7 +54,7 @@ class HttpConnection(TcpConnection):
         super().__init__(owner, limits, timers, buffer, tls, entrance)
         self.is_secure = False
         self._http: Http | None = Http()  # until it is a WebSocket
-        self._turn = Turn.ASK
+        self._turn = HttpTurn.ASK
         self._postponed: Request | None = None  # waits until it is served
         self._has_ended = False  # it sends no more, but may read on
 
@@ -71,14 +71,14 @@ class HttpConnection(TcpConnection):
         if not http.keeps_open or self._is_last(http):
             self._end()
         elif self.is_behind:
-            self._turn = Turn.FETCH
+            self._turn = HttpTurn.FETCH
             self._set_deadline(_FETCH_S)
         else:
             self._answered()
 
-    def serve(self) -> None:
+    def resume_reading(self) -> None:
         """Read what a stranger says; a request that had to wait is answered."""
-        super().serve()
+        super().resume_reading()
         waits = self._postponed or (self._http is not None and self._http.has_unread)
         if waits and self._transport is not None:
             self._loop.call_soon(self._go_on)
@@ -86,7 +86,7 @@ class HttpConnection(TcpConnection):
     def resume_writing(self) -> None:
         """It has caught up."""
         self.is_behind = False
-        if self._turn is Turn.FETCH:
+        if self._turn is HttpTurn.FETCH:
             self._answered()
         self._owner.drained(self._caller)
 
@@ -94,7 +94,7 @@ class HttpConnection(TcpConnection):
 
     def _go_on(self) -> None:
         """Answer a request that had to wait."""
-        is_asked = self._turn is Turn.ASK and self._http is not None
+        is_asked = self._turn is HttpTurn.ASK and self._http is not None
         if is_asked and not (self._is_held or self._closing):
             self._attend(b"")
 
@@ -121,9 +121,13 @@ class HttpConnection(TcpConnection):
             self._is_served = False
             self._set_deadline(self._limits.hello_ms / 1000)
             return b""
-        self._turn = Turn.ANSWER
+        self._turn = HttpTurn.ANSWER
         self._entrance.requested(self._caller, request)
-        if self._turn is Turn.ANSWER and self._http is not None and not self._closing:
+        if (
+            self._turn is HttpTurn.ANSWER
+            and self._http is not None
+            and not self._closing
+        ):
             self._set_deadline(_ANSWER_S)
         return http.take_rest() if self._http is None else b""
 
@@ -138,7 +142,7 @@ class HttpConnection(TcpConnection):
         if self._is_last(self._http):
             self._end()
             return
-        self._turn = Turn.IDLE
+        self._turn = HttpTurn.IDLE
         self._set_deadline(_IDLE_S)
         self._entrance.idles(self._caller, self._first_address)
         if self._http.has_unread:
@@ -161,8 +165,8 @@ class HttpConnection(TcpConnection):
 
     def _ask_again(self) -> None:
         """The peer goes on: it is as if it had just connected."""
-        if self._turn is Turn.IDLE and self._transport is not None:
-            self._turn = Turn.ASK
+        if self._turn is HttpTurn.IDLE and self._transport is not None:
+            self._turn = HttpTurn.ASK
             self._is_served = False
             self.address = self._first_address
             self._set_deadline(self._limits.hello_ms / 1000)

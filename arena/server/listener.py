@@ -22,7 +22,7 @@ from protocol.errors import Unreachable, UsageError
 __all__ = [
     "Certificate",
     "Handshake",
-    "Listening",
+    "Listeners",
     "allow_many_files",
     "context",
     "offer",
@@ -46,7 +46,7 @@ _OF_ANOTHER = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIG
 _FILES = 16_384  # that may be open at once: thousands of bots
 
 
-class Listening:
+class Listeners:
     """Any number of addresses."""
 
     def __init__(self) -> None:

@@ -15,15 +15,15 @@ from typing import TypeAlias
 import msgspec
 
 from arena.engine.verdict import Finding
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.budget import Budget
 from arena.referee.pings import Pings
-from arena.referee.referee import Conduct
-from arena.referee.sessions import Players
+from arena.referee.referee import Referee
+from arena.referee.sessions import BotSessions
 from arena.referee.transport import Wire
 from arena.server.admission import Admission, Known, Unwelcome
 from arena.server.background import BackgroundTasks
-from arena.server.throttle import Strangers
+from arena.server.throttle import Throttle
 from arena.server.websocket import Connection
 from arena.storage.tokens import Access, hashed
 from protocol.codec import Encoding, encode
@@ -44,7 +44,7 @@ from protocol.messages import (
     Welcome,
 )
 
-__all__ = ["Desk", "OnInstruct", "Reception"]
+__all__ = ["AdminRequests", "Login", "OnInstruct"]
 
 log = logging.getLogger(__name__)
 
@@ -57,24 +57,24 @@ What has to wait for the database is done later, so that matches go on meanwhile
 """
 
 
-class Reception:
+class Login:
     """Where everybody comes in; the arguments are the gateway's.
 
     Attributes:
         players: by name, those that are connected or may come back.
-        of: whose a connection is, if it is a player's.
+        session_by_connection: whose a connection is, if it is a player's.
         admission: who may come in.
-        strangers: those who have not said who they are.
-        desk: where instructors are heard.
+        throttle: those who have not said who they are.
+        admin_requests: where instructors are heard.
         on_change: called after a player has come or gone.
         on_offence: told the name of a player who is out, and why.
     """
 
     def __init__(
         self,
-        conduct: Conduct,
+        referee: Referee,
         limits: Limits,
-        mark_dirty: Callable[[Player], None],
+        mark_dirty: Callable[[BotSession], None],
         pings: Pings,
         *,
         on_change: Callable[[], None],
@@ -83,11 +83,11 @@ class Reception:
         requires_token: bool,
         on_instruct: OnInstruct | None,
     ) -> None:
-        self.players = Players()
-        self.of: dict[Wire, Player] = {}
+        self.players = BotSessions()
+        self.session_by_connection: dict[Wire, BotSession] = {}
         self.admission = Admission(self.players, limits, access, requires_token)
-        self.desk = Desk(self.admission, on_instruct)
-        self._conduct = conduct
+        self.admin_requests = AdminRequests(self.admission, on_instruct)
+        self._referee = referee
         self._limits = limits
         self._mark_dirty = mark_dirty
         self._pings = pings
@@ -96,29 +96,27 @@ class Reception:
         self._vouched: dict[str, Known] = {}
         self._budgets: dict[str, Budget] = {}  # by the hash of a token
         self._loop = asyncio.get_running_loop()
-        self.strangers = Strangers(
-            limits, lambda: bool(conduct.tables), self._loop.time
-        )
+        self.throttle = Throttle(limits, lambda: bool(referee.tables), self._loop.time)
 
-    def vouch(self, address: str, known: Known) -> None:
+    def preauthenticate(self, address: str, known: Known) -> None:
         """Whoever says `hello` from this address is known."""
         self._vouched[address] = known
 
-    def met(self, connection: Wire) -> None:
+    def connected(self, connection: Wire) -> None:
         """Somebody has come, who has yet to say anything."""
         if isinstance(connection, Connection):  # else we have launched it
-            self.strangers.met(connection)
+            self.throttle.connected(connection)
 
-    def left(self, connection: Wire) -> None:
+    def disconnected(self, connection: Wire) -> None:
         """A connection is gone, whoever's it was."""
-        if self._conduct.lag.follows_stall(self._loop.time()):
-            self.strangers.known(connection)  # it was we who did not answer
+        if self._referee.lag.follows_stall(self._loop.time()):
+            self.throttle.known(connection)  # it was we who did not answer
         else:
-            self.strangers.gone(connection)
-        self.desk.left(connection)
+            self.throttle.disconnected(connection)
+        self.admin_requests.disconnected(connection)
         self._vouched.pop(connection.address, None)
 
-    def heard(self, connection: Wire, message: BotMessage) -> None:
+    def received(self, connection: Wire, message: BotMessage) -> None:
         """The first message of a connection must be a `hello` that can be accepted, or an instructor's word.
 
         Raises:
@@ -126,7 +124,9 @@ class Reception:
         """
         try:
             if isinstance(message, Instruct):
-                self.desk.heard(connection, message, partial(self.tell, connection))
+                self.admin_requests.received(
+                    connection, message, partial(self.tell, connection)
+                )
                 self._known(connection)
             elif isinstance(message, Hello):
                 self._enter(connection, message)
@@ -148,7 +148,7 @@ class Reception:
 
     def offended(self, connection: Wire, finding: Finding) -> None:
         """Somebody who is no player did what cannot be accepted; one that we have launched is known all the same."""
-        self.strangers.failed(connection)
+        self.throttle.failed(connection)
         if (known := self._vouched.get(connection.address)) is not None:
             name, process = known
             enforced = "time" if process is None else process.enforced
@@ -171,42 +171,42 @@ class Reception:
         if former is not None:
             self._resume(former, hello, connection)
             return
-        player = Player(
+        player = BotSession(
             hello, connection, self._limits.tables, self._mark_dirty, name, process
         )
         self.players.add(player)
         self._welcome(player, hello, connection)
         self.on_change()
 
-    def _resume(self, player: Player, hello: Hello, connection: Wire) -> None:
+    def _resume(self, player: BotSession, hello: Hello, connection: Wire) -> None:
         """The same bot over another connection, which replaces an earlier one."""
         former = player.connection
         if former is not None:
-            self.of.pop(former, None)
+            self.session_by_connection.pop(former, None)
             now = self._loop.time()
             since = former.silent_since(now) or now
             former.close(CLOSE_REPLACED, "the session goes on over another connection")
             player.disconnected()
-            self._conduct.on_lost(player, since)
+            self._referee.on_lost(player, since)
         player.resumed(hello, connection)
         self._welcome(player, hello, connection)
-        player.missed.repeat(hello.from_)
+        player.missed.resend_unseen(hello.from_)
         self.on_change()
 
-    def _welcome(self, player: Player, hello: Hello, connection: Wire) -> None:
-        self.of[connection] = player
+    def _welcome(self, player: BotSession, hello: Hello, connection: Wire) -> None:
+        self.session_by_connection[connection] = player
         self._pings.add(player, self._loop.time())
         now = self._loop.time()
         connection.budget = player.budget = self._budget_of(player, connection)
         if (until := player.budget.rests_until(now)) is not None:
             connection.rest(until)
         player.session.note(hello)
-        practice = self._conduct.practice
+        practice = self._referee.practice
         player.send(
             Welcome(VERSION, player.name, player.secret, self._limits, practice)
         )
 
-    def _budget_of(self, player: Player, connection: Wire) -> Budget:
+    def _budget_of(self, player: BotSession, connection: Wire) -> Budget:
         """What it, or another bot with its token, has left to spend: or coming back would be a way to another budget."""
         if player.budget is not None or player.token is None:
             return player.budget or connection.budget
@@ -217,11 +217,11 @@ class Reception:
         return budget
 
     def _known(self, connection: Wire) -> None:
-        self.strangers.known(connection)
+        self.throttle.known(connection)
         connection.hello_received()
 
 
-class Desk:
+class AdminRequests:
     """The instructors who are connected.
 
     Args:
@@ -236,7 +236,7 @@ class Desk:
         self._busy: set[Wire] = set()
         self._tasks = BackgroundTasks()
 
-    def heard(
+    def received(
         self,
         connection: Wire,
         message: Instruct,
@@ -267,7 +267,7 @@ class Desk:
         self._busy.add(connection)
         self._tasks.start(self._work(connection, done, tell))
 
-    def left(self, connection: Wire) -> None:
+    def disconnected(self, connection: Wire) -> None:
         """A connection is gone, whoever's it was; what it wants done is done all the same."""
         self._tokens.pop(connection, None)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from arena.referee.budget import Budget
 from arena.referee.timers import Timer, Timers
-from arena.referee.transport import Owner
+from arena.referee.transport import ConnectionOwner
 from protocol.codec import Encoding
 from protocol.errors import Oversize
 from protocol.messages import CLOSE_PROTOCOL, Limits
@@ -32,7 +32,9 @@ class Pipe:
     close_reason: Final = ""
     min_rtt_ms: Final = None
 
-    def __init__(self, owner: Owner, limits: Limits, timers: Timers, peer: str) -> None:
+    def __init__(
+        self, owner: ConnectionOwner, limits: Limits, timers: Timers, peer: str
+    ) -> None:
         self.peer = self.address = peer
         self.encoding: Encoding | None = Encoding.JSON
         self.has_link = False
@@ -54,7 +56,7 @@ class Pipe:
     @classmethod
     async def open(
         cls,
-        owner: Owner,
+        owner: ConnectionOwner,
         limits: Limits,
         timers: Timers,
         peer: str,
@@ -159,7 +161,7 @@ class Pipe:
             if frame:
                 self._owner.received(self, frame, Encoding.JSON, arrived)
             else:
-                self._owner.trifled(self)
+                self._owner.on_trivial_frame(self)
         self._gather(rest)
 
     def _gather(self, piece: bytes) -> bool:

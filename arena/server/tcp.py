@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from arena.referee.timers import Timer, Timers
-from arena.referee.transport import Caller, Owner
+from arena.referee.transport import Caller, ConnectionOwner
 from arena.server.entrance import Entrance
 from arena.server.listener import Handshake
 from protocol.messages import Limits
@@ -36,7 +36,7 @@ CLOSE_S = 2.0
 class TcpConnection(asyncio.BufferedProtocol):
     """One peer behind a socket.
 
-    It begins to read, or to speak TLS, when its owner says `serve`.
+    It begins to read, or to speak TLS, when its owner says `resume_reading`.
 
     Args:
         owner: what is told.
@@ -78,7 +78,7 @@ class TcpConnection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: ConnectionOwner,
         limits: Limits,
         timers: Timers,
         buffer: memoryview,
@@ -166,13 +166,13 @@ class TcpConnection(asyncio.BufferedProtocol):
         self._transport.pause_reading()
         self._rest = self._loop.call_at(until, self._read_on)
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         """Read no more of what a stranger says, until it is served again."""
         self._is_held = True
         if self._transport is not None and self._handshaking is None:
             self._transport.pause_reading()
 
-    def serve(self) -> None:
+    def resume_reading(self) -> None:
         """Read what a stranger says, and be encrypted first if need be; the first time its time for `hello` begins."""
         if self._transport is None:
             return

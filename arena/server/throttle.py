@@ -24,7 +24,7 @@ from typing import Protocol, TypeAlias
 
 from protocol.messages import Limits
 
-__all__ = ["Allowance", "Stranger", "Strangers"]
+__all__ = ["Allowance", "Throttle", "ThrottledConnection"]
 
 _FAILURES = 10  # in a minute: a class has some in its first lesson
 _FAILURES_ANYWHERE = (
@@ -77,7 +77,7 @@ class Allowance:
         return is_within
 
 
-class Stranger(Protocol):
+class ThrottledConnection(Protocol):
     """A connection, as far as it matters here.
 
     Attributes:
@@ -94,29 +94,29 @@ class Stranger(Protocol):
     def shake(self) -> float:
         """Work off what has come of its handshake of TLS; the seconds that it took."""
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         """Read no more from it."""
 
-    def serve(self) -> None:
+    def resume_reading(self) -> None:
         """Read on; what it has to say it must say soon."""
 
     def cut(self) -> None:
         """Close without a word."""
 
 
-_Queue: TypeAlias = "dict[_Place, None]"  # in order, and quick to leave
+_Queue: TypeAlias = "dict[_ThrottleEntry, None]"  # in order, and quick to leave
 
 
 @dataclass(eq=False, slots=True)
-class _Place:
-    stranger: Stranger
+class _ThrottleEntry:
+    stranger: ThrottledConnection
     queue: _Queue
     has_failed: bool = False
     has_asked: bool = False
     silent: int = 0  # turns in which nothing came
 
 
-class Strangers:
+class Throttle:
     """The strangers of one gateway.
 
     Args:
@@ -131,7 +131,7 @@ class Strangers:
         self._limits = limits
         self._is_busy = is_busy
         self._clock = clock
-        self._places: dict[object, _Place] = {}
+        self._places: dict[object, _ThrottleEntry] = {}
         self._near = Counter[str]()  # how many there are, by address
         self._free: _Queue = {}  # are read at any time
         self._line: _Queue = {}  # wait for their turns
@@ -148,12 +148,12 @@ class Strangers:
         """How many there are."""
         return len(self._places)
 
-    def met(self, stranger: Stranger) -> None:
+    def connected(self, stranger: ThrottledConnection) -> None:
         """A new one: it is served at once, or gets into the line, or has no place."""
-        place = self._places[stranger] = _Place(stranger, self._free)
+        place = self._places[stranger] = _ThrottleEntry(stranger, self._free)
         self._free[place] = None
         if self._counted(place):
-            stranger.serve()
+            stranger.resume_reading()
 
     def moved(self, stranger: object, address: str) -> bool:
         """By its request one turns out to come from elsewhere, through a proxy; whether it may go on, or has to wait to be served, or has no place."""
@@ -220,7 +220,7 @@ class Strangers:
             place.has_failed = True
             self._count(place.stranger.address)
 
-    def gone(self, stranger: object) -> None:
+    def disconnected(self, stranger: object) -> None:
         """One has gone; without ever being known or asking for anything, that is a failure."""
         place = self._places.get(stranger)
         if place is None or not place.has_asked:
@@ -250,7 +250,7 @@ class Strangers:
 
     # --- within ---
 
-    def _counted(self, place: _Place) -> bool:
+    def _counted(self, place: _ThrottleEntry) -> bool:
         """Count one where it comes from; whether it can be served at once."""
         address = place.stranger.address
         is_failing = self._is_failing(address)
@@ -284,7 +284,7 @@ class Strangers:
         """Whether there is room for another step in this tick; what one takes is known only afterwards."""
         return self._steps < _STEPS and self._steps_s < _STEPS_S
 
-    def _shake(self, place: _Place) -> None:
+    def _shake(self, place: _ThrottleEntry) -> None:
         """One step, unless it has to wait."""
         is_failing = self._is_failing(place.stranger.address)
         if is_failing and self._is_busy() and self._credit_s <= 0:
@@ -296,7 +296,7 @@ class Strangers:
         if is_failing:
             self._credit_s -= took_s
 
-    def _make_room(self, newest: _Place) -> None:
+    def _make_room(self, newest: _ThrottleEntry) -> None:
         """There is one too many, who must go.
 
         Of those that are read at any time the oldest, as it had the time to say who it is. In the line the newest: those before it
@@ -314,19 +314,19 @@ class Strangers:
             ),
             newest,
         )
-        self.gone(gone.stranger)
+        self.disconnected(gone.stranger)
         gone.stranger.cut()
 
-    def _serve(self, place: _Place) -> None:
+    def _serve(self, place: _ThrottleEntry) -> None:
         self._move(place, self._turn)
         self._credit_s -= place.stranger.handshake_s
-        place.stranger.serve()
+        place.stranger.resume_reading()
 
-    def _queue(self, place: _Place) -> None:
+    def _queue(self, place: _ThrottleEntry) -> None:
         self._move(place, self._line)
-        place.stranger.hold()
+        place.stranger.pause_reading()
 
-    def _move(self, place: _Place, queue: _Queue) -> None:
+    def _move(self, place: _ThrottleEntry, queue: _Queue) -> None:
         del place.queue[place]
         queue[place] = None
         place.queue = queue

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from arena.server.reply import Visitor
 
-__all__ = ["Idle", "Visitors"]
+__all__ = ["IdleConnections", "Visitors"]
 
 _MOST = 2048
 _MOST_BYTES = 128 << 20  # of what is no small answer: a dozen of the longest records
@@ -40,18 +40,18 @@ class Visitors:
                 self._cut(next(iter(self._owed)))
             self._owed[visitor] = size
 
-    def left(self, gone: object) -> None:
+    def disconnected(self, gone: object) -> None:
         """Somebody is gone, who may have been a visitor."""
         self._there.pop(gone, None)
         self._owed.pop(gone, None)
 
     def _cut(self, visitor: object) -> None:
         there = self._there[visitor]
-        self.left(visitor)
+        self.disconnected(visitor)
         there.cut()
 
 
-class Idle:
+class IdleConnections:
     """The connections of one arena that have their answers and may ask again."""
 
     def __init__(self) -> None:

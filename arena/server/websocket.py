@@ -19,9 +19,9 @@ from websockets.server import ServerProtocol
 
 from arena.referee.budget import Budget
 from arena.referee.timers import Timers
-from arena.referee.transport import Caller, Owner
+from arena.referee.transport import Caller, ConnectionOwner
 from arena.server.entrance import Entrance
-from arena.server.http_connection import HttpConnection, Turn
+from arena.server.http_connection import HttpConnection, HttpTurn
 from arena.server.tcp import CLOSE_S
 from protocol.codec import Encoding
 from protocol.errors import Malformed, Oversize, ProtocolError
@@ -32,7 +32,9 @@ __all__ = ["Connection"]
 _REASON_BYTES = 120  # RFC 6455 has room for 123
 _HELLO_BYTES = 16 * 1024  # until then a peer is worth no more memory
 _TRIFLES = 16  # so many useless messages in a row may be chance
-_SIP_BYTES = 2 * 1024  # read at once from one who sends more of them: some 20 frames
+_SMALL_READ_BYTES = (
+    2 * 1024
+)  # read at once from one who sends more of them: some 20 frames
 _LATE_BYTES = 16 * 1024  # on their way when we close, from who means well
 
 
@@ -54,7 +56,7 @@ class Connection(HttpConnection):
 
     def __init__(
         self,
-        owner: Owner,
+        owner: ConnectionOwner,
         limits: Limits,
         timers: Timers,
         buffer: memoryview,
@@ -147,7 +149,9 @@ class Connection(HttpConnection):
             self._write(response.serialize())
             self._end()
 
-    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+    def hand_to(
+        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
+    ) -> None:
         """Somebody else is told of it from now on; the peer may stay, within these limits."""
         self._owner = owner
         self._has_little_to_say = True  # a burst of it has to be noticed early
@@ -165,10 +169,10 @@ class Connection(HttpConnection):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next bytes are to be read into."""
         if self._has_little_to_say or self.useless > _TRIFLES:
-            return self._buffer[:_SIP_BYTES]
+            return self._buffer[:_SMALL_READ_BYTES]
         http = self._http
-        if http is not None and (self._turn is not Turn.ASK or http.has_unread):
-            return self._buffer[:_SIP_BYTES]  # or requests would pile up
+        if http is not None and (self._turn is not HttpTurn.ASK or http.has_unread):
+            return self._buffer[:_SMALL_READ_BYTES]  # or requests would pile up
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -193,7 +197,7 @@ class Connection(HttpConnection):
             self._dispatch(websocket, self._loop.time())
             return False
         has_more = self._http is not None and self._http.has_unread
-        is_done = self._turn is Turn.IDLE and not has_more
+        is_done = self._turn is HttpTurn.IDLE and not has_more
         if self._closing or self._transport is None or is_done:
             return False
         self._has_ended = True
@@ -212,11 +216,11 @@ class Connection(HttpConnection):
             self._transport.pause_reading()  # the rest is lost; it is cut in a moment
         elif self._handshaking is not None:  # has just ended, and we have not heard
             self._early += self._buffer[:nbytes]
-        elif self._http is None or self._turn is Turn.ASK:
+        elif self._http is None or self._turn is HttpTurn.ASK:
             self._attend(bytes(self._buffer[:nbytes]))
         else:
             self._http.receive(bytes(self._buffer[:nbytes]))
-            if self._turn is Turn.IDLE:
+            if self._turn is HttpTurn.IDLE:
                 self._ask_again()
             elif self._transport is not None:  # one request after another
                 self._transport.pause_reading()
@@ -259,7 +263,7 @@ class Connection(HttpConnection):
             return
         if not frame.fin:
             self._fragments += frame.data
-            self._owner.trifled(self)
+            self._owner.on_trivial_frame(self)
             return
         payload = bytes(frame.data)
         if self._fragments:
@@ -273,7 +277,7 @@ class Connection(HttpConnection):
         if frame.opcode is Opcode.PONG:
             self._owner.ponged(self, bytes(frame.data), arrived)
         elif frame.opcode is Opcode.PING:
-            self._owner.trifled(self)
+            self._owner.on_trivial_frame(self)
 
     def _welcome(self, frame_bytes: int) -> None:
         """The peer may stay, and send frames of that size."""

@@ -18,13 +18,19 @@ from arena.formats.formats import expected_matches
 from arena.formats.schedule import Pairing, Ranking
 from arena.formats.scorebook import Scorebook
 from arena.formats.spec import Form, Plan
-from arena.storage.models import Act, Competition, Played, State, removed
-from arena.storage.reader import Archive
+from arena.storage.models import (
+    Act,
+    CompetitionRow,
+    CompetitionState,
+    MatchRow,
+    removed,
+)
+from arena.storage.reader import StoreReader
 from protocol.messages import Action, Progress, Termination, Verdict
 
-__all__ = ["Results", "Summary"]
+__all__ = ["LiveResults", "Summary"]
 
-_OVER = (State.FINISHED, State.STOPPED)
+_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +43,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         started_at: in Unix seconds.
         finished_at: when it ended, if it has.
         played: how many matches count.
-        standings: as in `Results`; empty if there is a ranking.
+        standings: as in `LiveResults`; empty if there is a ranking.
         cross_table: of a round robin.
         ranking: of an elimination that has been played to its end.
         verdicts: every offence that stands, with its evidence.
@@ -46,7 +52,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     plan: Plan
-    state: State
+    state: CompetitionState
     started_at: float
     finished_at: float | None
     played: int
@@ -62,7 +68,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in _OVER
 
 
-class Results:
+class LiveResults:
     """What a competition has come to; it begins with what is there now.
 
     Args:
@@ -78,9 +84,9 @@ class Results:
         ArenaError: a result is not one of this competition's schedule; also from `update`.
     """
 
-    def __init__(self, store: Archive, competition: str) -> None:
+    def __init__(self, store: StoreReader, competition: str) -> None:
         self._store = store
-        self.competition: Competition = store.competition(competition)
+        self.competition: CompetitionRow = store.competition(competition)
         self._begin(self._read_acts())
         self._read_new()
 
@@ -171,7 +177,7 @@ class Results:
         """How far it is; the time left is that of the matches left, at the pace of the last ones."""
         settled, scheduled = self._settled()
         left_s = None
-        is_running = self.competition.state is State.RUNNING
+        is_running = self.competition.state is CompetitionState.RUNNING
         if is_running and self.plan.form is not Form.LADDER:
             left_s = self._pace.left_s(scheduled - settled, self._resumed_at)
         return Progress(
@@ -229,7 +235,7 @@ class Results:
         for played in new:
             self._add(played)
 
-    def _add(self, played: Played) -> None:
+    def _add(self, played: MatchRow) -> None:
         pairing, result = Pairing(played.pairing, played.players), played.result
         self._last = played.number
         self._meetings[played.players] += 1
@@ -244,7 +250,7 @@ class Results:
         expected = expected_matches(self.plan)
         if expected is None or (self._bracket is not None and self.is_over):
             return self.played, self.played
-        if self.competition.state is State.FINISHED:
+        if self.competition.state is CompetitionState.FINISHED:
             return expected, expected
         if self._bracket is not None:
             return self.played, max(expected, self.played)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from arena.sandbox.workdir import LOCK_SUFFIX
 from protocol.errors import StoreFailed, UsageError
 
-__all__ = ["Lock", "Taken", "hold"]
+__all__ = ["DatabaseInUse", "Lock", "hold"]
 
 """What the file is called beside its database."""
 _BYTE = 1 << 30  # the one that Windows locks: far behind the pid, which stays readable
@@ -31,7 +31,7 @@ _ARENA = (
 )
 
 
-class Taken(UsageError):
+class DatabaseInUse(UsageError):
     """Another arena runs on the database."""
 
 
@@ -125,7 +125,7 @@ class _FileLock:
             fd = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 if not _locked(fd):
-                    raise Taken(_taken(name, _pid_in(fd)))
+                    raise DatabaseInUse(_taken(name, _pid_in(fd)))
                 if self._is_there(fd):
                     os.ftruncate(fd, 0)
                     os.lseek(fd, 0, os.SEEK_SET)
@@ -186,7 +186,7 @@ class _ServerLock:
         self._connection: sa.Connection | None = None
         holder = self._take()
         if holder is not None:
-            raise Taken(_taken(name, holder))
+            raise DatabaseInUse(_taken(name, holder))
 
     def keep(self) -> None:
         with self._guard:

@@ -8,17 +8,17 @@ from enum import StrEnum
 import msgspec
 
 from arena.engine.match import Result
-from arena.formats.schedule import Placed
+from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from protocol.messages import Action, Ending, Termination
 
-__all__ = ["ARENA", "Act", "Competition", "Played", "State", "removed"]
+__all__ = ["ARENA", "Act", "CompetitionRow", "CompetitionState", "MatchRow", "removed"]
 
 ARENA = "the arena"
 """Who acts when nobody does."""
 
 
-class State(StrEnum):
+class CompetitionState(StrEnum):
     """How a competition stands; one that is `stopped` was ended by the instructor.
 
     One that the arena could not go on with is `running` still, and goes on when the arena is started again.
@@ -30,7 +30,7 @@ class State(StrEnum):
     STOPPED = "stopped"
 
 
-class Competition(msgspec.Struct, frozen=True, kw_only=True):
+class CompetitionRow(msgspec.Struct, frozen=True, kw_only=True):
     """A competition as it was set up, and how it stands.
 
     Attributes:
@@ -45,14 +45,14 @@ class Competition(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     plan: Plan
-    state: State
+    state: CompetitionState
     revision: int
     started_at: float
     finished_at: float | None
-    ranking: tuple[Placed, ...]
+    ranking: tuple[RankingPlace, ...]
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class MatchRow(msgspec.Struct, frozen=True, kw_only=True):
     """A match that is over, without its record.
 
     Attributes:

@@ -13,23 +13,23 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.engine.match import Record, Result
-from arena.formats.schedule import Placed
+from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
-from arena.records.document import Sheet
-from arena.storage.models import Act, Competition, Played, State
+from arena.records.document import MatchDocument
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
 from arena.storage.schema import ACTIONS, COMPETITIONS, MATCHES, SEATS, VERDICTS
 from arena.storage.writer import failed, reading
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Archive", "sheet_of"]
+__all__ = ["StoreReader", "document_of"]
 
 _BATCH = 100  # records in memory at once, for whoever reads them all
 
 _OUTLINE = [column for column in MATCHES.c if column.name != "record"]
 
 
-class Archive:
+class StoreReader:
     """What an arena's database holds.
 
     Args:
@@ -44,13 +44,13 @@ class Archive:
         self._engine = engine
         self._where = where
 
-    def competitions(self) -> tuple[Competition, ...]:
+    def competitions(self) -> tuple[CompetitionRow, ...]:
         """All competitions, in the order in which they started."""
         table = COMPETITIONS.c
         query = sa.select(COMPETITIONS).order_by(table.started_at, table.id)
         return tuple(self._competition(row) for row in self._read(query))
 
-    def competition(self, competition: str) -> Competition:
+    def competition(self, competition: str) -> CompetitionRow:
         """A competition as it stands.
 
         Raises:
@@ -63,7 +63,7 @@ class Archive:
             f"expected the id of a competition in {self._where}, got {competition!r}"
         )
 
-    def find(self, text: str) -> Competition:
+    def find(self, text: str) -> CompetitionRow:
         """A competition as people name it: by its id, by the name of its run (the latest), or by how its id begins.
 
         Raises:
@@ -89,7 +89,7 @@ class Archive:
             f"expected the id of a competition in {self._where}, or the name of its run, {got}"
         )
 
-    def results(self, competition: str, after: int = 0) -> tuple[Played, ...]:
+    def results(self, competition: str, after: int = 0) -> tuple[MatchRow, ...]:
         """The matches of a competition that count, in the order of writing.
 
         Args:
@@ -102,11 +102,11 @@ class Archive:
             MATCHES.c.number > after,
         )
 
-    def matches(self, competition: str) -> tuple[Played, ...]:
+    def matches(self, competition: str) -> tuple[MatchRow, ...]:
         """The matches of a competition, void ones and those that were taken back too, in the order of writing."""
         return self._played(MATCHES.c.competition == competition)
 
-    def played(self, match: str) -> Played:
+    def played(self, match: str) -> MatchRow:
         """What came of a match.
 
         Raises:
@@ -123,7 +123,7 @@ class Archive:
         *,
         bots: Sequence[str] = (),
         before: int | None = None,
-    ) -> tuple[Played, ...]:
+    ) -> tuple[MatchRow, ...]:
         """The latest matches of a competition, void ones and those that were taken back too, the newest first.
 
         Args:
@@ -207,7 +207,7 @@ class Archive:
 
     def sealed_matches(
         self, competition: str | None = None
-    ) -> Iterator[tuple[Played, bytes]]:
+    ) -> Iterator[tuple[MatchRow, bytes]]:
         """All matches of a competition, or of all, each with its record as it is stored, in the order of writing.
 
         A few at a time are in memory, and what is written meanwhile comes, too.
@@ -262,11 +262,11 @@ class Archive:
         with reading(self._engine) as connection:
             return connection.execute(query).all()
 
-    def _played(self, *where: sa.ColumnElement[bool]) -> tuple[Played, ...]:
+    def _played(self, *where: sa.ColumnElement[bool]) -> tuple[MatchRow, ...]:
         query = sa.select(*_OUTLINE).where(*where).order_by(MATCHES.c.number)
         return self._with_seats(self._read(query))
 
-    def _with_seats(self, rows: Sequence[sa.Row[Any]]) -> tuple[Played, ...]:
+    def _with_seats(self, rows: Sequence[sa.Row[Any]]) -> tuple[MatchRow, ...]:
         """Matches, by number; they never change their seats, so that these may be read later."""
         if not rows:
             return ()
@@ -282,7 +282,7 @@ class Archive:
 
     def _seated(
         self, rows: Sequence[sa.Row[Any]], query: sa.Select[Any]
-    ) -> tuple[Played, ...]:
+    ) -> tuple[MatchRow, ...]:
         """Matches, with a query for all that sat there."""
         if not rows:
             return ()
@@ -291,12 +291,12 @@ class Archive:
             chairs.setdefault(chair.match, []).append(chair)
         return tuple(self._outline(row, chairs.get(row.id, ())) for row in rows)
 
-    def _outline(self, row: sa.Row[Any], chairs: Sequence[sa.Row[Any]]) -> Played:
+    def _outline(self, row: sa.Row[Any], chairs: Sequence[sa.Row[Any]]) -> MatchRow:
         try:
             kind = Ending(row.kind)
         except ValueError as error:
             raise failed(f"read match {row.id} in", self._where, error) from error
-        return Played(
+        return MatchRow(
             number=row.number,
             id=row.id,
             competition=row.competition,
@@ -315,20 +315,20 @@ class Archive:
             digest=row.digest,
         )
 
-    def _competition(self, row: sa.Row[Any]) -> Competition:
+    def _competition(self, row: sa.Row[Any]) -> CompetitionRow:
         what = f"competition {row.id}"
         try:
-            state = State(row.state)
+            state = CompetitionState(row.state)
         except ValueError as error:
             raise failed(f"read {what} in", self._where, error) from error
-        return Competition(
+        return CompetitionRow(
             id=row.id,
             plan=self._decoded(row.plan, Plan, what),
             state=state,
             revision=row.revision,
             started_at=row.started_at,
             finished_at=row.finished_at,
-            ranking=self._decoded(row.ranking or "[]", tuple[Placed, ...], what),
+            ranking=self._decoded(row.ranking or "[]", tuple[RankingPlace, ...], what),
         )
 
     def _decoded(self, text: str, type_: Any, what: str) -> Any:
@@ -351,9 +351,9 @@ def _meetings(bots: Sequence[str]) -> sa.Select[Any]:
     return query.join(other, meets).where(other.c.bot == bots[1])
 
 
-def sheet_of(played: Played, record: bytes) -> Sheet:
+def document_of(played: MatchRow, record: bytes) -> MatchDocument:
     """The sheet of a match from the database and the bytes of its record."""
-    return Sheet(
+    return MatchDocument(
         match=played.id,
         competition=played.competition,
         pairing=played.pairing,

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from arena.engine.names import alike, owner_of, spelled
 from arena.formats.spec import Form, Plan
-from arena.storage.models import Act, State
+from arena.storage.models import Act, CompetitionState
 from arena.storage.name_history import Change, NameHistory
 from arena.storage.roster_csv import Student, check_name
 from arena.storage.schema import (
@@ -268,7 +268,7 @@ class Roster:
     def _idle(self, connection: sa.Connection, name: str) -> sa.Row[tuple[object, ...]]:
         """Somebody who takes part in nothing that goes on."""
         row = self._known(connection, name)
-        unfinished = (State.RUNNING.value, State.PAUSED.value)
+        unfinished = (CompetitionState.RUNNING.value, CompetitionState.PAUSED.value)
         query = sa.select(COMPETITIONS).where(COMPETITIONS.c.state.in_(unfinished))
         for one in connection.execute(query).all():
             for bot in _taking_part(connection, one):

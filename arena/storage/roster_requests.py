@@ -22,14 +22,14 @@ from arena.storage.writer import reading, writing
 from protocol.errors import Unreachable, UsageError
 from protocol.messages import Action
 
-__all__ = ["Request", "RosterRequests", "Status"]
+__all__ = ["Request", "RequestStatus", "RosterRequests"]
 
 _KEY = "request-"  # of the table `meta`, with a random end
 _PATIENCE_S = 10.0  # the arena looks twice a second; a disk that is busy takes longer
 _LOOK_S = 0.1
 
 
-class Status(StrEnum):
+class RequestStatus(StrEnum):
     """How far a request is."""
 
     ASKED = "asked"
@@ -38,7 +38,7 @@ class Status(StrEnum):
     REFUSED = "refused"
 
 
-_ANSWERED = (Status.DONE, Status.REFUSED)
+_ANSWERED = (RequestStatus.DONE, RequestStatus.REFUSED)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     name: str
     new: str | None = None
-    status: Status = Status.ASKED
+    status: RequestStatus = RequestStatus.ASKED
     answer: str = ""
 
 
@@ -101,11 +101,11 @@ class RosterRequests:
         finally:
             # It is gone if the arena was started again: what was seen before counts then.
             seen = self._withdraw(key) or seen
-        if seen.status is Status.DONE:
+        if seen.status is RequestStatus.DONE:
             return seen.answer
-        if seen.status is Status.REFUSED:
+        if seen.status is RequestStatus.REFUSED:
             raise UsageError(seen.answer)
-        if seen.status is Status.CLAIMED:
+        if seen.status is RequestStatus.CLAIMED:
             raise Unreachable(
                 f"the arena on {self._where} has begun with it, and it is not known whether it was done: see `arena roster list`"
             )
@@ -118,11 +118,11 @@ class RosterRequests:
         with reading(self._engine) as connection:
             rows = connection.execute(_ALL).all()
         asked = ((row.key, _request(row.value)) for row in rows)
-        return tuple(one for one in asked if one[1].status is Status.ASKED)
+        return tuple(one for one in asked if one[1].status is RequestStatus.ASKED)
 
     def claim(self, key: str, request: Request) -> bool:
         """Whether it is still asked for; then it cannot be withdrawn any more."""
-        claimed = msgspec.structs.replace(request, status=Status.CLAIMED)
+        claimed = msgspec.structs.replace(request, status=RequestStatus.CLAIMED)
         row = (META.c.key == key) & (META.c.value == _text(request))
         with writing(self._engine) as connection:
             done = connection.execute(
@@ -132,7 +132,7 @@ class RosterRequests:
 
     def answer(self, key: str, request: Request, text: str, *, is_done: bool) -> None:
         """Write down what came of it."""
-        status = Status.DONE if is_done else Status.REFUSED
+        status = RequestStatus.DONE if is_done else RequestStatus.REFUSED
         said = msgspec.structs.replace(request, status=status, answer=text)
         mine = META.c.key == key
         with writing(self._engine) as connection:

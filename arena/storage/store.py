@@ -16,12 +16,12 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.engine.match import MatchResult, Result
-from arena.formats.schedule import Placed
+from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Plan
 from arena.games import game_named
 from arena.records.digest import sealed
-from arena.storage.models import Act, Competition, Played, State
-from arena.storage.reader import Archive
+from arena.storage.models import Act, CompetitionRow, CompetitionState, MatchRow
+from arena.storage.reader import StoreReader
 from arena.storage.schema import (
     ACTIONS,
     COMPETITIONS,
@@ -34,7 +34,7 @@ from arena.storage.schema import (
 from arena.storage.writer import Row, Writer
 from protocol.messages import Ending, Termination, Verdict
 
-__all__ = ["Act", "Competition", "Played", "State", "Store", "new_id"]
+__all__ = ["Act", "CompetitionRow", "CompetitionState", "MatchRow", "Store", "new_id"]
 
 _STATEMENTS: dict[str, sa.Insert | sa.Update] = {
     "competition": COMPETITIONS.insert(),
@@ -58,7 +58,7 @@ def new_id(game: str) -> str:
     return f"{game_named(game).vocabulary.alias}-{secrets.token_hex(4)}"
 
 
-class Store(Archive):
+class Store(StoreReader):
     """The database of an arena.
 
     Args:
@@ -114,7 +114,7 @@ class Store(Archive):
             "plan": _json(plan),
             "game": plan.game,
             "form": plan.form.value,
-            "state": State.RUNNING.value,
+            "state": CompetitionState.RUNNING.value,
             "revision": 0,
             "started_at": float(started_at),
         }
@@ -131,7 +131,7 @@ class Store(Archive):
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> Played:
+    ) -> MatchRow:
         """Note a match that is over or void, in one transaction with the evidence if it ended by an offence.
 
         It counts unless it is void. Two that count for one pairing are a failure.
@@ -150,7 +150,7 @@ class Store(Archive):
         Returns:
             The match, as a reader will get it but for its number and digest.
         """
-        played = Played(
+        played = MatchRow(
             number=0,
             id=match,
             competition=competition,
@@ -173,9 +173,11 @@ class Store(Archive):
         """Note what somebody did."""
         self._writer.put((_act(act),))
 
-    def state_changed(self, competition: str, state: State, act: Act) -> None:
+    def state_changed(
+        self, competition: str, state: CompetitionState, act: Act
+    ) -> None:
         """Note that a competition is paused or goes on, by whom; one that had ended has not any more."""
-        assert state in (State.RUNNING, State.PAUSED), (
+        assert state in (CompetitionState.RUNNING, CompetitionState.PAUSED), (
             "others end: competition_finished"
         )
         row = {
@@ -195,8 +197,8 @@ class Store(Archive):
         self,
         competition: str,
         finished_at: float,
-        ranking: Sequence[Placed] = (),
-        state: State = State.FINISHED,
+        ranking: Sequence[RankingPlace] = (),
+        state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
         """Note the end of a competition, of an elimination with its ranking, and who stopped it if somebody did."""
@@ -245,7 +247,7 @@ def _stored(result: MatchResult) -> Result:
     )
 
 
-def _match(played: Played, record: bytes) -> list[Row]:
+def _match(played: MatchRow, record: bytes) -> list[Row]:
     """The rows of a match, sealed."""
     result = played.result
     ended = result.termination

@@ -16,10 +16,10 @@ from arena.engine.match import Record
 from arena.formats.spec import Form
 from arena.games.replay import reopened
 from arena.records.visibility import Viewer
-from arena.storage.models import Played
-from arena.storage.reader import Archive
+from arena.storage.models import MatchRow
+from arena.storage.reader import StoreReader
 from arena.web import competition_pages, documents
-from arena.web.competition_cache import Followed
+from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal
 from protocol.errors import ArenaError
 
@@ -38,11 +38,11 @@ class Stopwatch:
     """How long answers took, by seat, of matches that were looked at lately.
 
     Args:
-        archive: where the records are.
+        reader: where the records are.
     """
 
-    def __init__(self, archive: Archive) -> None:
-        self._archive = archive
+    def __init__(self, reader: StoreReader) -> None:
+        self._reader = reader
         self._known: OrderedDict[str, tuple[array[int], ...]] = OrderedDict()
         self._size = 0
 
@@ -51,7 +51,7 @@ class Stopwatch:
         known = self._known.get(match)
         if known is None:
             try:
-                known = _times(self._archive.record(match))
+                known = _times(self._reader.record(match))
             except (ArenaError, ValueError):  # `arena verify` says what is wrong
                 known = ()
             self._known[match] = known
@@ -64,29 +64,29 @@ class Stopwatch:
 
 
 def bot(
-    followed: Followed, stopwatch: Stopwatch, name: str, viewer: Viewer
+    cached: CachedCompetition, stopwatch: Stopwatch, name: str, viewer: Viewer
 ) -> documents.BotPage:
     """What a bot has done.
 
     Raises:
         Refusal: it has nothing to do with this competition.
     """
-    results, archive = followed.results, followed.archive
+    results, reader = cached.results, cached.reader
     most = competition_pages.MOST_MATCHES
-    found = archive.latest(followed.id, most + 1, bots=(name,))
+    found = reader.latest(cached.id, most + 1, bots=(name,))
     plan = results.plan
     if not found and name not in (*plan.players, *plan.not_there):
-        raise Refusal(404, f"expected a bot that is in {followed.id}, got {name!r}")
-    rows = {row.name: row for row in followed.standings}
+        raise Refusal(404, f"expected a bot that is in {cached.id}, got {name!r}")
+    rows = {row.name: row for row in cached.standings}
     row = rows.get(name)
     return documents.BotPage(
         name=name,
         team=plan.teams.get(name),
-        row=None if row is None else competition_pages.row_for(followed, row, viewer),
-        opponents=_opponents(followed, name),
-        curve=thinned(followed.curve(name), _POINTS),
+        row=None if row is None else competition_pages.row_for(cached, row, viewer),
+        opponents=_opponents(cached, name),
+        curve=thinned(cached.curve(name), _POINTS),
         times=_histogram(stopwatch, name, found),
-        verdicts=competition_pages.rulings(followed, viewer, name),
+        verdicts=competition_pages.rulings(cached, viewer, name),
         matches=tuple(map(competition_pages.outline, found[:most])),
         matches_more=len(found) > most,
     )
@@ -103,20 +103,20 @@ def thinned(points: Sequence[Point], most: int) -> tuple[Point, ...]:
 # --- within ---
 
 
-def _opponents(followed: Followed, name: str) -> tuple[documents.Opponent, ...]:
-    if followed.results.plan.form is not Form.ROUND_ROBIN:
+def _opponents(cached: CachedCompetition, name: str) -> tuple[documents.Opponent, ...]:
+    if cached.results.plan.form is not Form.ROUND_ROBIN:
         return ()
-    cells = followed.cross_table.get(name, {})
+    cells = cached.cross_table.get(name, {})
     return tuple(
         competition_pages.opponent(row.name, cells[row.name])
-        for row in followed.standings
+        for row in cached.standings
         if row.name in cells
     )
 
 
 def _histogram(
-    stopwatch: Stopwatch, name: str, found: Sequence[Played]
-) -> documents.Times:
+    stopwatch: Stopwatch, name: str, found: Sequence[MatchRow]
+) -> documents.DecisionTimes:
     taken: list[int] = []
     of_matches = 0
     for played in found:
@@ -134,7 +134,7 @@ def _histogram(
             break
     cuts = quantiles(taken, n=100, method="inclusive") if len(taken) > 1 else []
     only = float(taken[0]) if taken else None
-    return documents.Times(
+    return documents.DecisionTimes(
         unit="ms",
         edges=_EDGES,
         counts=tuple(_bars(taken)),

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from arena.engine.names import owner_of
-from arena.records.visibility import Kind, Viewer
-from arena.storage.live_results import Results
-from arena.storage.reader import Archive
-from arena.web.documents import Ruled, Ruling
+from arena.records.visibility import Viewer, ViewerKind
+from arena.storage.live_results import LiveResults
+from arena.storage.reader import StoreReader
+from arena.web.documents import Ruling, RulingWithEvidence
 from protocol.messages import Verdict
 
-__all__ = ["Followed", "is_open_to", "ruling"]
+__all__ = ["CachedCompetition", "is_open_to", "ruling"]
 
 _KEPT = 256  # documents of one competition
 _REST = 9.0  # times what making a document took, it is good whatever happens
@@ -31,26 +31,26 @@ Made = TypeVar("Made")
 
 def is_open_to(viewer: Viewer, name: str, is_over: bool) -> bool:
     """Whether somebody may see why a bot is out (J8): its owner and the instructor at once, everybody when it is over."""
-    if is_over or viewer.kind is Kind.INSTRUCTOR:
+    if is_over or viewer.kind is ViewerKind.INSTRUCTOR:
         return True
-    return viewer.kind is Kind.OWNER and owner_of(name) == viewer.name
+    return viewer.kind is ViewerKind.OWNER and owner_of(name) == viewer.name
 
 
 def ruling(
     at: float, verdict: Verdict, viewer: Viewer, is_over: bool
-) -> Ruling | Ruled:
+) -> Ruling | RulingWithEvidence:
     """Why a bot is out, as somebody may know it."""
     if is_open_to(viewer, verdict.bot, is_over):
-        return Ruled(**msgspec.structs.asdict(verdict), at=at)
+        return RulingWithEvidence(**msgspec.structs.asdict(verdict), at=at)
     kind, event = verdict.kind.value, verdict.event
     return Ruling(verdict.bot, verdict.match, kind, at, event, verdict.forgiven)
 
 
-class Followed:
+class CachedCompetition:
     """A competition and its documents.
 
     Args:
-        archive: the database.
+        reader: the database.
         competition: its id.
         clock: a monotonic one, in seconds.
 
@@ -60,11 +60,11 @@ class Followed:
     """
 
     def __init__(
-        self, archive: Archive, competition: str, clock: Callable[[], float]
+        self, reader: StoreReader, competition: str, clock: Callable[[], float]
     ) -> None:
-        self.archive = archive
+        self.reader = reader
         self._clock = clock
-        self.results = Results(archive, competition)
+        self.results = LiveResults(reader, competition)
         self._kept: OrderedDict[Hashable, _Made] = OrderedDict()
         self._curves: OrderedDict[str, _Curve] = OrderedDict()
         self._due = clock() + _LOOK_S
@@ -105,12 +105,12 @@ class Followed:
 
     @property
     def standings(self) -> tuple[Any, ...]:
-        """As in `Results`, added up once."""
+        """As in `LiveResults`, added up once."""
         return self.kept("rows", lambda: self.results.standings)
 
     @property
     def cross_table(self) -> dict[str, dict[str, Any]]:
-        """As in `Results`, added up once."""
+        """As in `LiveResults`, added up once."""
         return self.kept("cross table", lambda: self.results.cross_table)
 
     def curve(self, bot: str) -> tuple[tuple[float, int], ...]:
@@ -122,7 +122,7 @@ class Followed:
             if len(self._curves) > _CURVES:
                 self._curves.popitem(last=False)
         self._curves.move_to_end(bot)
-        for number, at, score in self.archive.scores(self.id, bot, curve.last):
+        for number, at, score in self.reader.scores(self.id, bot, curve.last):
             curve.last = number
             curve.score += score
             curve.points.append((at, curve.score))

@@ -17,12 +17,12 @@ from arena.formats.formats import expected_matches
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.formats.standings import measure_for
-from arena.records.visibility import Kind, Viewer
-from arena.storage.models import Competition, Played, State
-from arena.storage.reader import Archive
+from arena.records.visibility import Viewer, ViewerKind
+from arena.storage.models import CompetitionRow, CompetitionState, MatchRow
+from arena.storage.reader import StoreReader
 from arena.web import documents
-from arena.web.competition_cache import Followed, is_open_to, ruling
-from arena.web.documents import Refusal, Ruled, Ruling
+from arena.web.competition_cache import CachedCompetition, is_open_to, ruling
+from arena.web.documents import Refusal, Ruling, RulingWithEvidence
 from protocol.errors import UsageError
 from protocol.messages import Termination
 
@@ -45,23 +45,21 @@ _SHARES = ("three_card_poker",)
 _DIGITS = 6  # of a mean in a cross table of 200 bots: as many as anybody looks at
 
 
-def competitions(archive: Archive) -> documents.Competitions:
+def competitions(reader: StoreReader) -> documents.Competitions:
     """All competitions, the newest first."""
-    played = archive.counts()
-    lines = (
-        _line(archive, one, played.get(one.id, 0)) for one in archive.competitions()
-    )
+    played = reader.counts()
+    lines = (_line(reader, one, played.get(one.id, 0)) for one in reader.competitions())
     return documents.Competitions(tuple(lines)[::-1])
 
 
-def overview(followed: Followed, viewer: Viewer) -> documents.Overview:
+def overview(cached: CachedCompetition, viewer: Viewer) -> documents.Overview:
     """A competition, with all but its matches and its cross table."""
-    results = followed.results
+    results = cached.results
     plan, progress = results.plan, results.progress
     ranking = results.ranking
-    instructs = viewer.kind is Kind.INSTRUCTOR
+    instructs = viewer.kind is ViewerKind.INSTRUCTOR
     return documents.Overview(
-        id=followed.id,
+        id=cached.id,
         run=plan.run,
         game=plan.game,
         title=plan.rules.vocabulary.title,
@@ -77,46 +75,46 @@ def overview(followed: Followed, viewer: Viewer) -> documents.Overview:
         scheduled=None if plan.form is Form.LADDER else progress.scheduled,
         left_s=progress.left_s,
         measure=_measure(plan.game) if plan.form is Form.LEAGUE else None,
-        standings=tuple(row_for(followed, row, viewer) for row in followed.standings),
+        standings=tuple(row_for(cached, row, viewer) for row in cached.standings),
         ranking=tuple(
-            documents.Place(one.rank, one.names, one.stage, one.score, one.offence)
+            documents.RankedBots(one.rank, one.names, one.stage, one.score, one.offence)
             for one in ranking
         ),
-        bracket=_bracket(followed),
-        verdicts=rulings(followed, viewer),
+        bracket=_bracket(cached),
+        verdicts=rulings(cached, viewer),
         teams=plan.teams,
-        actions=followed.archive.actions(followed.id) if instructs else None,
+        actions=cached.reader.actions(cached.id) if instructs else None,
         not_there=plan.not_there,
     )
 
 
-def cross_table(followed: Followed) -> documents.CrossTable:
+def cross_table(cached: CachedCompetition) -> documents.CrossTablePage:
     """Who has done how against whom, in the order of the standings.
 
     Raises:
         Refusal: it is no round robin.
     """
-    if followed.results.plan.form is not Form.ROUND_ROBIN:
-        form = followed.results.plan.form.value.replace("_", " ")
-        raise Refusal(404, f"expected a round robin, {followed.id} is a {form}")
-    table = followed.cross_table
-    names = tuple(row.name for row in followed.standings if row.name in table)
-    return documents.CrossTable(names, tuple(_cells(names, table)))
+    if cached.results.plan.form is not Form.ROUND_ROBIN:
+        form = cached.results.plan.form.value.replace("_", " ")
+        raise Refusal(404, f"expected a round robin, {cached.id} is a {form}")
+    table = cached.cross_table
+    names = tuple(row.name for row in cached.standings if row.name in table)
+    return documents.CrossTablePage(names, tuple(_cells(names, table)))
 
 
-def pairing(followed: Followed, a: str, b: str) -> documents.PairingPage:
+def pairing(cached: CachedCompetition, a: str, b: str) -> documents.PairingPage:
     """What two bots have played against each other; with the same name twice, a bot against itself.
 
     Raises:
         Refusal: they never met.
     """
-    found = followed.archive.latest(followed.id, MOST_MATCHES + 1, bots=(a, b))
+    found = cached.reader.latest(cached.id, MOST_MATCHES + 1, bots=(a, b))
     if not found:
         raise Refusal(
             404,
-            f"expected two bots that have met in {followed.id}, got {a!r} and {b!r}",
+            f"expected two bots that have met in {cached.id}, got {a!r} and {b!r}",
         )
-    cell = followed.cross_table.get(a, {}).get(b)
+    cell = cached.cross_table.get(a, {}).get(b)
     return documents.PairingPage(
         a=a,
         b=b,
@@ -126,13 +124,15 @@ def pairing(followed: Followed, a: str, b: str) -> documents.PairingPage:
     )
 
 
-def matches(followed: Followed, before: int | None, limit: int) -> documents.Matches:
+def matches(
+    cached: CachedCompetition, before: int | None, limit: int
+) -> documents.Matches:
     """The matches of a competition, the newest first."""
-    found = followed.archive.latest(followed.id, limit + 1, before=before)
+    found = cached.reader.latest(cached.id, limit + 1, before=before)
     return documents.Matches(tuple(map(outline, found[:limit])), len(found) > limit)
 
 
-def outline(played: Played) -> documents.Outline:
+def outline(played: MatchRow) -> documents.Outline:
     """A match in a line; nothing of it is hidden from anybody."""
     result = played.result
     return documents.Outline(
@@ -164,22 +164,22 @@ def opponent(name: str, cell: Any) -> documents.Opponent:
     )
 
 
-def row_for(followed: Followed, row: Any, viewer: Viewer) -> Any:
+def row_for(cached: CachedCompetition, row: Any, viewer: Viewer) -> Any:
     """A row of the standings, as somebody may see it."""
     ended: Termination | None = getattr(row, "eliminated", None)
-    if ended is None or is_open_to(viewer, row.name, followed.is_over):
+    if ended is None or is_open_to(viewer, row.name, cached.is_over):
         return row
     hidden = Termination(ended.kind, ended.seat)
     return msgspec.structs.replace(row, eliminated=hidden)
 
 
 def rulings(
-    followed: Followed, viewer: Viewer, name: str | None = None
-) -> tuple[Ruling | Ruled, ...]:
+    cached: CachedCompetition, viewer: Viewer, name: str | None = None
+) -> tuple[Ruling | RulingWithEvidence, ...]:
     """Who is out and why, as somebody may know it; of one bot, if it is named."""
-    found = followed.kept("rulings", lambda: followed.results.rulings)
+    found = cached.kept("rulings", lambda: cached.results.rulings)
     return tuple(
-        ruling(at, verdict, viewer, followed.is_over)
+        ruling(at, verdict, viewer, cached.is_over)
         for at, verdict in found
         if name in (None, verdict.bot)
     )
@@ -188,16 +188,20 @@ def rulings(
 # --- within ---
 
 
-def _line(archive: Archive, one: Competition, played: int) -> documents.Line:
+def _line(
+    reader: StoreReader, one: CompetitionRow, played: int
+) -> documents.CompetitionLine:
     plan = one.plan
     bots = len(plan.players)
     if plan.form is Form.LADDER:  # whoever comes
-        bots = max(bots, archive.entered(one.id))
+        bots = max(bots, reader.entered(one.id))
     expected = expected_matches(plan)
-    was_stopped = one.state is State.STOPPED and plan.form is not Form.ELIMINATION
+    was_stopped = (
+        one.state is CompetitionState.STOPPED and plan.form is not Form.ELIMINATION
+    )
     if one.finished_at is not None and expected is not None and not was_stopped:
         expected = played  # those of bots that are out never were
-    return documents.Line(
+    return documents.CompetitionLine(
         id=one.id,
         run=plan.run,
         game=plan.game,
@@ -212,28 +216,30 @@ def _line(archive: Archive, one: Competition, played: int) -> documents.Line:
     )
 
 
-def _title(one: Competition) -> str:
+def _title(one: CompetitionRow) -> str:
     try:
         return one.plan.rules.vocabulary.title
     except UsageError:  # of a newer arena, say: the list is there for the others
         return one.plan.game
 
 
-def _measure(game: str) -> documents.League:
-    return documents.League(measure_for(game).title, game in _SHARES)
+def _measure(game: str) -> documents.LeagueMeasure:
+    return documents.LeagueMeasure(measure_for(game).title, game in _SHARES)
 
 
-def _bracket(followed: Followed) -> tuple[documents.Stage, ...]:
+def _bracket(cached: CachedCompetition) -> tuple[documents.StageDocument, ...]:
     """All stages of an elimination that were drawn, who went on and who did not (K2); empty for other forms."""
-    return tuple(_bracket_stage(followed, stage) for stage in followed.results.stages)
+    return tuple(_bracket_stage(cached, stage) for stage in cached.results.stages)
 
 
-def _bracket_stage(followed: Followed, stage: BracketStage) -> documents.Stage:
-    return documents.Stage(
+def _bracket_stage(
+    cached: CachedCompetition, stage: BracketStage
+) -> documents.StageDocument:
+    return documents.StageDocument(
         stage=stage.number,
         final=stage.is_final,
         tables=tuple(
-            _bracket_table(followed, stage, pairing, result)
+            _bracket_table(cached, stage, pairing, result)
             for pairing, result in stage.tables
         ),
         byes=stage.byes,
@@ -241,9 +247,12 @@ def _bracket_stage(followed: Followed, stage: BracketStage) -> documents.Stage:
 
 
 def _bracket_table(
-    followed: Followed, stage: BracketStage, pairing: Pairing, result: Result | None
-) -> documents.Table:
-    players, entered = pairing.players, followed.results.plan.players
+    cached: CachedCompetition,
+    stage: BracketStage,
+    pairing: Pairing,
+    result: Result | None,
+) -> documents.TableDocument:
+    players, entered = pairing.players, cached.results.plan.players
     through = out = frozenset[int]()
     state = "playing"
     if result is not None:
@@ -251,12 +260,12 @@ def _bracket_table(
         out = frozenset(range(len(players))) - through
         if stage.is_final:
             out = frozenset(result.out)
-    elif followed.is_over or followed.results.competition.state is State.PAUSED:
+    elif cached.is_over or cached.results.competition.state is CompetitionState.PAUSED:
         state = "waits"
     has_advanced = result is not None and not stage.is_final
-    return documents.Table(
+    return documents.TableDocument(
         pairing=pairing.number,
-        match=followed.results.match_of(pairing.number),
+        match=cached.results.match_of(pairing.number),
         players=players,
         house=tuple(name for name in players if name not in entered),
         scores=None if result is None else result.scores,

@@ -17,25 +17,25 @@ from protocol.watching import View
 
 __all__ = [
     "BotPage",
-    "Came",
     "Cards",
+    "CompetitionLine",
     "Competitions",
-    "CrossTable",
-    "League",
-    "Line",
+    "CrossTablePage",
+    "DecisionTimes",
+    "LeagueMeasure",
+    "MatchOutcome",
     "MatchPage",
     "Matches",
     "Opponent",
     "Outline",
     "Overview",
     "PairingPage",
-    "Place",
+    "RankedBots",
     "Refusal",
-    "Ruled",
     "Ruling",
-    "Stage",
-    "Table",
-    "Times",
+    "RulingWithEvidence",
+    "StageDocument",
+    "TableDocument",
     "error",
 ]
 
@@ -57,7 +57,7 @@ def error(text: str) -> bytes:
     return msgspec.json.encode({"error": text})
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class CompetitionLine(msgspec.Struct, frozen=True, kw_only=True):
     """A competition in the list of all; `played` are the matches that count, `scheduled` is null where nobody can know."""
 
     id: str
@@ -76,17 +76,17 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 class Competitions(msgspec.Struct, frozen=True):
     """`/api/competitions.json`: all of them, the newest first."""
 
-    competitions: tuple[Line, ...]
+    competitions: tuple[CompetitionLine, ...]
 
 
-class League(msgspec.Struct, frozen=True):
+class LeagueMeasure(msgspec.Struct, frozen=True):
     """What a league ranks by; `is_share` says that it is a share of its matches."""
 
     title: str
     is_share: bool
 
 
-class Place(msgspec.Struct, frozen=True):
+class RankedBots(msgspec.Struct, frozen=True):
     """A place of an elimination that is over."""
 
     rank: int
@@ -96,7 +96,7 @@ class Place(msgspec.Struct, frozen=True):
     offence: bool
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class TableDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A table of a bracket; `advanced` is null in the final and while it is not over, `offender` is a seat."""
 
     pairing: int
@@ -110,12 +110,12 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     offender: int | None
 
 
-class Stage(msgspec.Struct, frozen=True, kw_only=True):
+class StageDocument(msgspec.Struct, frozen=True, kw_only=True):
     """A stage of a bracket."""
 
     stage: int
     final: bool
-    tables: tuple[Table, ...]
+    tables: tuple[TableDocument, ...]
     byes: tuple[str, ...]
 
 
@@ -130,7 +130,7 @@ class Ruling(msgspec.Struct, frozen=True):
     forgiven: bool
 
 
-class Ruled(Verdict, frozen=True, kw_only=True):
+class RulingWithEvidence(Verdict, frozen=True, kw_only=True):
     """An offence with its evidence."""
 
     at: float
@@ -157,17 +157,17 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     settled: int
     scheduled: int | None
     left_s: float | None
-    measure: League | None
+    measure: LeagueMeasure | None
     standings: tuple[Any, ...]
-    ranking: tuple[Place, ...]
-    bracket: tuple[Stage, ...]
-    verdicts: tuple[Ruling | Ruled, ...]
+    ranking: tuple[RankedBots, ...]
+    bracket: tuple[StageDocument, ...]
+    verdicts: tuple[Ruling | RulingWithEvidence, ...]
     teams: Mapping[str, str]
     actions: tuple[Act, ...] | None
     not_there: tuple[str, ...]
 
 
-class CrossTable(msgspec.Struct, frozen=True):
+class CrossTablePage(msgspec.Struct, frozen=True):
     """`…/cross.json`: cells are (row, column, played, wins, draws, losses, score, mean, error), the first two being places in `names`."""
 
     names: tuple[str, ...]
@@ -220,7 +220,7 @@ class PairingPage(msgspec.Struct, frozen=True, kw_only=True):
     matches_more: bool
 
 
-class Times(msgspec.Struct, frozen=True, kw_only=True):
+class DecisionTimes(msgspec.Struct, frozen=True, kw_only=True):
     """How long a bot's decisions took in its latest matches, in ms; bar i is from `edges[i]` up to below `edges[i + 1]`."""
 
     unit: str
@@ -241,8 +241,8 @@ class BotPage(msgspec.Struct, frozen=True, kw_only=True):
     row: Any
     opponents: tuple[Opponent, ...]
     curve: tuple[tuple[float, int], ...]
-    times: Times
-    verdicts: tuple[Ruling | Ruled, ...]
+    times: DecisionTimes
+    verdicts: tuple[Ruling | RulingWithEvidence, ...]
     matches: tuple[Outline, ...]
     matches_more: bool
 
@@ -256,7 +256,7 @@ class Cards(msgspec.Struct, frozen=True, kw_only=True):
     enforced: tuple[str, ...]
 
 
-class Came(msgspec.Struct, frozen=True, kw_only=True):
+class MatchOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a match ended."""
 
     scores: tuple[int, ...]
@@ -275,11 +275,11 @@ class MatchPage(msgspec.Struct, frozen=True, kw_only=True):
     settings: Mapping[str, Any]
     players: tuple[str, ...]
     view: View
-    result: Came
+    result: MatchOutcome
     started_at: float
     finished_at: float
     counts: bool
-    verdict: Ruling | Ruled | None
+    verdict: Ruling | RulingWithEvidence | None
     record: Cards | None
     decisions: int
     rounds: tuple[tuple[int, ...], ...]

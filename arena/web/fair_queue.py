@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, TypeVar
 
-__all__ = ["Turns"]
+__all__ = ["FairQueue"]
 
 Item = TypeVar("Item")
 
 
-class Turns(Generic[Item]):
+class FairQueue(Generic[Item]):
     """What waits, by whose it is; one of each in turn."""
 
     def __init__(self) -> None:

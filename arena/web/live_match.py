@@ -1,6 +1,6 @@
 """A live match told again for those who watch it, beside the match and never in its way; no I/O.
 
-A `Show` follows the answers of a table at its own pace, in slices as long as its caller has time for, and cuts what it has told into frames.
+A `WatchedMatch` follows the answers of a table at its own pace, in slices as long as its caller has time for, and cuts what it has told into frames.
 What is too much for one is left out by whole rounds: whoever looks on can follow only so much.
 """
 
@@ -11,13 +11,13 @@ from itertools import chain
 
 import msgspec
 
-from arena.engine.match import Match
-from arena.records.replay_events import Event, Round, Unfolding
+from arena.engine.match import MatchState
+from arena.records.replay_events import Event, EventReplay, Round
 from arena.records.visibility import seen
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from protocol.watching import Events, Scene, Turn, View, encode_to_viewer
 
-__all__ = ["LONGEST", "MOST_EVENTS", "Cut", "Show"]
+__all__ = ["LONGEST", "MOST_EVENTS", "EventCut", "WatchedMatch"]
 
 MOST_EVENTS = 120
 """In a frame; more than anybody can follow before the next."""
@@ -33,7 +33,7 @@ _NEAR = 500  # answers: who is no further behind is up with the match
 _PATIENCE_S = 3.0  # a match that is faster than we can tell it is shown late
 
 
-class Cut(msgspec.Struct, frozen=True):
+class EventCut(msgspec.Struct, frozen=True):
     """Events for a frame.
 
     Attributes:
@@ -51,7 +51,7 @@ class Cut(msgspec.Struct, frozen=True):
     is_latest: bool
 
 
-class Show:
+class WatchedMatch:
     """One match that is watched.
 
     Args:
@@ -62,11 +62,11 @@ class Show:
         is_ready: whether there is something to be shown: it has caught up with the match once, or cannot.
     """
 
-    def __init__(self, table: Table, now: float) -> None:
+    def __init__(self, table: LiveMatch, now: float) -> None:
         self.table = table
         self.is_ready = False
         self._since = now
-        self._telling: Unfolding | None = None
+        self._telling: EventReplay | None = None
         self._rounds: list[Round] = []  # complete, and not yet in a frame to the end
         self._sent = 0  # events of the first of them, or of the present round
         is_new = table.match is None or not table.match.answers
@@ -117,7 +117,7 @@ class Show:
         is_near = total - telling.decisions < _NEAR
         self.is_ready = self.is_ready or is_near or now - self._since > _PATIENCE_S
 
-    def cut(self) -> Cut | None:
+    def cut(self) -> EventCut | None:
         """What has been told since the last frame, and not too much of it; None if nothing has."""
         telling = self._telling
         if telling is None:
@@ -136,27 +136,29 @@ class Show:
         if not is_whole:
             self._sent += len(fresh)
             self._at = number
-            return Cut(resets, number, tuple(fresh), skipped, False)
+            return EventCut(resets, number, tuple(fresh), skipped, False)
         last = self._rounds[-1].number if self._rounds else number
         self._at = telling.round if telling.events else last + 1
         self._rounds.clear()
         self._sent = len(telling.events)
-        return Cut(resets, number, events, skipped, True)
+        return EventCut(resets, number, events, skipped, True)
 
-    def afresh(self) -> Cut | None:
+    def afresh(self) -> EventCut | None:
         """All of the present round that was in frames, for one who comes in; None if that is too much."""
         telling = self._telling
         if telling is None:
-            return Cut(True, 1, (), 0, True)
+            return EventCut(True, 1, (), 0, True)
         if telling.is_partial or self._sent > LONGEST:
             return None
         if self._rounds:
             first = self._rounds[0]
             events = first.events[: self._sent]
-            return Cut(True, first.number, events, 0, False)
-        return Cut(True, telling.round, tuple(telling.events[: self._sent]), 0, True)
+            return EventCut(True, first.number, events, 0, False)
+        return EventCut(
+            True, telling.round, tuple(telling.events[: self._sent]), 0, True
+        )
 
-    def frame(self, cut: Cut, view: View, now: float) -> bytes:
+    def frame(self, cut: EventCut, view: View, now: float) -> bytes:
         """The frame with some events, as a view shows them."""
         telling, table = self._telling, self.table
         return encode_to_viewer(
@@ -191,10 +193,10 @@ class Show:
 
     # --- within ---
 
-    def _begin(self) -> Unfolding:
+    def _begin(self) -> EventReplay:
         table = self.table
         nonces = tuple(chair.nonce or "" for chair in table.chairs)
-        match = Match(
+        match = MatchState(
             table.game,
             table.settings,
             seed=table.seed,
@@ -202,10 +204,14 @@ class Show:
             start=all(nonces),  # else it ended before
             tells_deals=True,
         )
-        return Unfolding(match)
+        return EventReplay(match)
 
     def _pass_over(
-        self, telling: Unfolding, match: Match, until: int, goes_on: Callable[[], bool]
+        self,
+        telling: EventReplay,
+        match: MatchState,
+        until: int,
+        goes_on: Callable[[], bool],
     ) -> bool:
         """Pass over the answers up to a number; whether there was time for all."""
         answers, number = match.answers, telling.decisions
@@ -220,7 +226,7 @@ class Show:
         return True
 
     def _feed(
-        self, telling: Unfolding, match: Match, goes_on: Callable[[], bool]
+        self, telling: EventReplay, match: MatchState, goes_on: Callable[[], bool]
     ) -> bool:
         """Tell all answers that there are; whether there was time for all."""
         answers, times = match.answers, match.times_ms
@@ -231,7 +237,7 @@ class Show:
                 return False
         return True
 
-    def _note(self, match: Match, number: int) -> str | None:
+    def _note(self, match: MatchState, number: int) -> str | None:
         """The note that came with an answer."""
         notes = match.notes
         while self._notes < len(notes) and notes[self._notes][0] < number:
@@ -240,7 +246,7 @@ class Show:
             return notes[self._notes][1]
         return None
 
-    def _gather(self, telling: Unfolding) -> None:
+    def _gather(self, telling: EventReplay) -> None:
         """Take the rounds that are complete, and drop those that will be in no frame."""
         rounds = telling.take()
         if rounds:

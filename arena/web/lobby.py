@@ -22,9 +22,9 @@ from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
-from arena.referee.bot_session import Player
-from arena.referee.live_match import Table
-from arena.web.spectators import Gallery
+from arena.referee.bot_session import BotSession
+from arena.referee.live_match import LiveMatch
+from arena.web.spectators import Spectators
 from protocol.strategy import house_bots
 from protocol.version import __version__
 
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
     from arena.competitions.ledger import Ledger
-    from arena.web.spectators import Gallery
+    from arena.web.spectators import Spectators
 
 __all__ = [
-    "Arena",
-    "Bot",
-    "Chronicle",
-    "Game",
-    "Going",
-    "Latest",
+    "LatestMatches",
     "Lobby",
-    "Playing",
-    "Queued",
+    "LobbyArena",
+    "LobbyBot",
+    "LobbyCompetition",
+    "LobbyGame",
+    "LobbyMatch",
+    "LobbyPairing",
+    "LobbyResult",
     "lobby",
 ]
 
@@ -56,7 +56,7 @@ _YOUNG_S = 2.0  # for a match's pace to be known
 _SINCE = time.time()  # a page that has seen another one is of an earlier arena
 
 
-class Game(msgspec.Struct, frozen=True):
+class LobbyGame(msgspec.Struct, frozen=True):
     """A game, with the house bots that play it."""
 
     name: str
@@ -65,17 +65,17 @@ class Game(msgspec.Struct, frozen=True):
     house: tuple[str, ...]
 
 
-class Arena(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyArena(msgspec.Struct, frozen=True, kw_only=True):
     """The arena itself; `page_since` is another one after it was started again."""
 
     version: str
     practice: bool
     page_since: float
-    games: tuple[Game, ...]
+    games: tuple[LobbyGame, ...]
     requires_token: bool
 
 
-class Going(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyCompetition(msgspec.Struct, frozen=True, kw_only=True):
     """A competition that goes on; `waits_for` are bots that are away, or whose match waits for the instructor."""
 
     id: str
@@ -92,7 +92,7 @@ class Going(msgspec.Struct, frozen=True, kw_only=True):
     started_at: float
 
 
-class Bot(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyBot(msgspec.Struct, frozen=True, kw_only=True):
     """A bot that is here, or may come back; `playing` are its matches now, `tables` the most that it takes."""
 
     name: str
@@ -104,7 +104,7 @@ class Bot(msgspec.Struct, frozen=True, kw_only=True):
     launched: bool
 
 
-class Playing(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A match that is being played."""
 
     match: str
@@ -117,7 +117,7 @@ class Playing(msgspec.Struct, frozen=True, kw_only=True):
     viewers: int
 
 
-class Queued(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyPairing(msgspec.Struct, frozen=True, kw_only=True):
     """A pairing that waits, and for which of its bots."""
 
     competition: str
@@ -125,7 +125,7 @@ class Queued(msgspec.Struct, frozen=True, kw_only=True):
     waits_for: tuple[str, ...]
 
 
-class Latest(msgspec.Struct, frozen=True, kw_only=True):
+class LobbyResult(msgspec.Struct, frozen=True, kw_only=True):
     """A match that is over; `termination` is the word, `seat` whose offence it was."""
 
     id: str
@@ -141,19 +141,19 @@ class Latest(msgspec.Struct, frozen=True, kw_only=True):
 class Lobby(msgspec.Struct, frozen=True, kw_only=True):
     """`/api/lobby.json`; `…_more` is how many are not listed."""
 
-    arena: Arena
-    competitions: tuple[Going, ...]
-    bots: tuple[Bot, ...]
+    arena: LobbyArena
+    competitions: tuple[LobbyCompetition, ...]
+    bots: tuple[LobbyBot, ...]
     bots_more: int
-    matches: tuple[Playing, ...]
+    matches: tuple[LobbyMatch, ...]
     matches_more: int
-    queue: tuple[Queued, ...]
+    queue: tuple[LobbyPairing, ...]
     queue_more: int
     runs: tuple[Upcoming, ...]
-    latest: tuple[Latest, ...]
+    latest: tuple[LobbyResult, ...]
 
 
-class Chronicle:
+class LatestMatches:
     """The latest matches of all competitions; the host tells of each.
 
     Attributes:
@@ -161,15 +161,15 @@ class Chronicle:
     """
 
     def __init__(self) -> None:
-        self.latest: deque[Latest] = deque(maxlen=_LATEST)
+        self.latest: deque[LobbyResult] = deque(maxlen=_LATEST)
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over."""
         ended = result.termination
         self.latest.appendleft(
-            Latest(
+            LobbyResult(
                 id=match,
                 competition=ledger.id,
                 game=ledger.plan.game,
@@ -184,25 +184,25 @@ class Chronicle:
 
 def lobby(
     host: Host,
-    gallery: Gallery,
-    latest: Iterable[Latest] = (),
+    spectators: Spectators,
+    latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
 ) -> bytes:
     """The document as it is now.
 
     Args:
         host: the arena.
-        gallery: knows how many watch a match.
+        spectators: knows how many watch a match.
         latest: what was played lately, the newest first.
         upcoming: what is to be played.
     """
     competitions = host.competitions
     players = host.gateway.players
-    guests = host.aside
+    guests = host.non_competing
     bots = (bot for name, bot in players.items() if name not in guests)
     count = len(players) - sum(name in players for name in guests)
     now = asyncio.get_running_loop().time()
-    tables = host.conduct.tables
+    tables = host.referee.tables
     matches = _chosen(tables, now)
     where = {table.id: one.id for one in competitions for table in one.tables}
     queue = [
@@ -216,7 +216,7 @@ def lobby(
         bots=tuple(map(_bot, islice(bots, _BOTS))),
         bots_more=max(0, count - _BOTS),
         matches=tuple(
-            _playing(table, where.get(table.id), now, gallery) for table in matches
+            _playing(table, where.get(table.id), now, spectators) for table in matches
         ),
         matches_more=len(tables) - len(matches),
         queue=tuple(queue[:_QUEUE]),
@@ -230,10 +230,10 @@ def lobby(
 # --- within ---
 
 
-def _arena(host: Host) -> Arena:
-    return Arena(
+def _arena(host: Host) -> LobbyArena:
+    return LobbyArena(
         version=__version__,
-        practice=host.conduct.practice,
+        practice=host.referee.practice,
         page_since=_SINCE,
         games=_games(),
         requires_token=host.gateway.admission.requires_token,
@@ -241,20 +241,20 @@ def _arena(host: Host) -> Arena:
 
 
 @functools.cache
-def _games() -> tuple[Game, ...]:
+def _games() -> tuple[LobbyGame, ...]:
     """All games; which house bots there are is looked up once, as that takes a while."""
     return tuple(
-        Game(name, game.vocabulary.title, game.seats, tuple(house_bots(name)))
+        LobbyGame(name, game.vocabulary.title, game.seats, tuple(house_bots(name)))
         for name, game in GAMES.items()
     )
 
 
-def _going(one: Competition) -> Going:
+def _going(one: Competition) -> LobbyCompetition:
     progress, plan = one.progress, one.plan
     players = len(plan.players)
     if plan.form is Form.LADDER:  # whoever has come
         players = max(players, len(one.ledger.ladder()))
-    return Going(
+    return LobbyCompetition(
         id=one.id,
         run=plan.run,
         game=plan.game,
@@ -270,10 +270,10 @@ def _going(one: Competition) -> Going:
     )
 
 
-def _bot(player: Player) -> Bot:
+def _bot(player: BotSession) -> LobbyBot:
     connection = player.connection
     state = "away" if connection is None else "here"
-    return Bot(
+    return LobbyBot(
         name=player.name,
         games=tuple(game for game in GAMES if game in player.games),
         tables=player.tables,
@@ -284,10 +284,10 @@ def _bot(player: Player) -> Bot:
     )
 
 
-def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
+def _chosen(tables: Sequence[LiveMatch], now: float) -> list[LiveMatch]:
     """Those that are best to watch, the newest last: fast ones are over before anybody has looked."""
 
-    def pace(table: Table) -> float:
+    def pace(table: LiveMatch) -> float:
         return table.decisions / max(now - table.opened_at, _YOUNG_S)
 
     chosen = nsmallest(_MATCHES, tables, key=pace)
@@ -295,10 +295,10 @@ def _chosen(tables: Sequence[Table], now: float) -> list[Table]:
 
 
 def _playing(
-    table: Table, competition: str | None, now: float, gallery: Gallery
-) -> Playing:
+    table: LiveMatch, competition: str | None, now: float, spectators: Spectators
+) -> LobbyMatch:
     scores = (0,) * len(table.chairs)
-    return Playing(
+    return LobbyMatch(
         match=table.id,
         game=table.game.name,
         competition=competition,
@@ -306,15 +306,15 @@ def _playing(
         scores=scores if table.match is None else table.match.scores,
         decisions=table.decisions,
         since_s=round(now - table.opened_at, 1),
-        viewers=gallery.viewers(table.id),
+        viewers=spectators.viewers(table.id),
     )
 
 
 def _queued(
-    competition: str, pairing: Pairing, players: Mapping[str, Player]
-) -> Queued:
+    competition: str, pairing: Pairing, players: Mapping[str, BotSession]
+) -> LobbyPairing:
     names = dict.fromkeys(pairing.players)  # a bot may meet itself
     waits = (name for name in names if name not in players or not players[name].is_free)
-    return Queued(
+    return LobbyPairing(
         competition=competition, players=pairing.players, waits_for=tuple(waits)
     )

@@ -11,23 +11,23 @@ import msgspec
 from arena.engine.match import Record, Result
 from arena.games import game_named
 from arena.records.visibility import Viewer, view_of
-from arena.storage.models import Played, State
-from arena.storage.reader import Archive, sheet_of
+from arena.storage.models import CompetitionState, MatchRow
+from arena.storage.reader import StoreReader, document_of
 from arena.web import documents
 from arena.web.competition_cache import ruling
-from arena.web.documents import Refusal, Ruled, Ruling
-from arena.web.match_rounds import MOST_ROUNDS, Tellings, Told
-from arena.web.play.recent import SatDown
+from arena.web.documents import Refusal, Ruling, RulingWithEvidence
+from arena.web.match_rounds import MOST_ROUNDS, RecordedMatch, RecordedMatches
+from arena.web.play.recent import PersonalMatch
 from protocol.errors import UsageError, one_line
 from protocol.messages import Termination
 from protocol.watching import View
 
-__all__ = ["Found", "page", "record", "rounds", "sat_down", "written"]
+__all__ = ["FoundMatch", "page", "record", "rounds", "sat_down", "written"]
 
-_OVER = (State.FINISHED, State.STOPPED)
+_OVER = (CompetitionState.FINISHED, CompetitionState.STOPPED)
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A match that was asked for, before its record is read.
 
     Attributes:
@@ -52,25 +52,25 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: float
     counts: bool
     view: View
-    verdict: Ruling | Ruled | None
-    source: Archive | Record
+    verdict: Ruling | RulingWithEvidence | None
+    source: StoreReader | Record
 
 
-def written(archive: Archive, match: str, viewer: Viewer) -> Found:
+def written(reader: StoreReader, match: str, viewer: Viewer) -> FoundMatch:
     """A match of the database.
 
     Raises:
         Refusal: there is none of that id.
     """
-    played = _played(archive, match)
-    competition = archive.competition(played.competition)
+    played = _played(reader, match)
+    competition = reader.competition(played.competition)
     is_over = competition.state in _OVER
     verdicts = (
         ruling(at, verdict, viewer, is_over)
-        for at, verdict in archive.rulings(played.competition)
+        for at, verdict in reader.rulings(played.competition)
         if verdict.match == match
     )
-    return Found(
+    return FoundMatch(
         id=played.id,
         competition=played.competition,
         game=played.game,
@@ -81,11 +81,11 @@ def written(archive: Archive, match: str, viewer: Viewer) -> Found:
         counts=played.counts,
         view=view_of(played.players, is_over, viewer),
         verdict=next(verdicts, None),
-        source=archive,
+        source=reader,
     )
 
 
-def sat_down(sat: SatDown, viewer: Viewer) -> Found:
+def sat_down(sat: PersonalMatch, viewer: Viewer) -> FoundMatch:
     """A match that is no competition's: it is over, and open to all."""
     kept = sat.record
     also_out = kept.also_out or ()
@@ -93,7 +93,7 @@ def sat_down(sat: SatDown, viewer: Viewer) -> Found:
     verdict = None
     if sat.verdict is not None:
         verdict = ruling(sat.finished_at, sat.verdict, viewer, False)
-    return Found(
+    return FoundMatch(
         id=sat.match,
         competition=None,
         game=kept.game,
@@ -108,7 +108,7 @@ def sat_down(sat: SatDown, viewer: Viewer) -> Found:
     )
 
 
-def page(found: Found, tellings: Tellings) -> documents.MatchPage:
+def page(found: FoundMatch, tellings: RecordedMatches) -> documents.MatchPage:
     """How a match ended, and its rounds in short.
 
     Raises:
@@ -137,7 +137,9 @@ def page(found: Found, tellings: Tellings) -> documents.MatchPage:
     )
 
 
-def rounds(found: Found, tellings: Tellings, first: int, last: int) -> bytes:
+def rounds(
+    found: FoundMatch, tellings: RecordedMatches, first: int, last: int
+) -> bytes:
     """Some rounds of a match, event by event.
 
     Raises:
@@ -157,7 +159,7 @@ def rounds(found: Found, tellings: Tellings, first: int, last: int) -> bytes:
     return told.rounds(first, last)
 
 
-def record(found: Found) -> bytes:
+def record(found: FoundMatch) -> bytes:
     """The record of a match, as `arena export` writes it, or bare where the database has none.
 
     Raises:
@@ -171,39 +173,41 @@ def record(found: Found) -> bytes:
     source = found.source
     if isinstance(source, Record):
         return source.to_json()
-    return sheet_of(_played(source, found.id), source.stored(found.id)).to_json()
+    return document_of(_played(source, found.id), source.stored(found.id)).to_json()
 
 
 # --- within ---
 
 
-def _played(archive: Archive, match: str) -> Played:
+def _played(reader: StoreReader, match: str) -> MatchRow:
     try:
-        return archive.played(match)
+        return reader.played(match)
     except UsageError:
         raise Refusal(
             404, f"expected the id of a match that is over, got {one_line(match, 80)!r}"
         ) from None
 
 
-def _record(found: Found) -> Record:
+def _record(found: FoundMatch) -> Record:
     source = found.source
     return source if isinstance(source, Record) else source.record(found.id)
 
 
-def _told(found: Found, tellings: Tellings, kept: Record | None = None) -> Told:
+def _told(
+    found: FoundMatch, tellings: RecordedMatches, kept: Record | None = None
+) -> RecordedMatch:
     known = tellings.known(found.id, found.view)
     if known is not None:
         return known
     return tellings.tell(found.id, found.view, kept or _record(found))
 
 
-def _came(found: Found) -> documents.Came:
+def _came(found: FoundMatch) -> documents.MatchOutcome:
     result, ended = found.result, found.result.termination
     is_open = found.view.kind == "all" or ended.seat in found.view.seats
     if ended.is_offence and not is_open:  # it may tell cards (J8)
         ended = Termination(ended.kind, ended.seat)
-    return documents.Came(
+    return documents.MatchOutcome(
         scores=result.scores,
         points=result.points,
         termination=ended,

@@ -22,7 +22,7 @@ from protocol.errors import ArenaError, in_words
 from protocol.gin_rummy import RoundOver
 from protocol.watching import View
 
-__all__ = ["MOST_ANSWERS", "MOST_ROUNDS", "Tellings", "Told"]
+__all__ = ["MOST_ANSWERS", "MOST_ROUNDS", "RecordedMatch", "RecordedMatches"]
 
 MOST_ANSWERS = 300_000
 """Of a match that is told here: a longer one takes longer than anybody looks at a page that loads."""
@@ -33,7 +33,7 @@ _BYTES = 64 << 20  # of packed matches that are kept
 _LEVEL = 1  # of packing: events are mostly the same words
 
 
-class Told:
+class RecordedMatch:
     """A match as some viewers see it.
 
     Attributes:
@@ -69,21 +69,21 @@ class Told:
         return b'{"rounds":[' + b",".join(wanted) + b"]}"
 
 
-class Tellings:
+class RecordedMatches:
     """The matches that were told lately."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, View], Told] = OrderedDict()
+        self._known: OrderedDict[tuple[str, View], RecordedMatch] = OrderedDict()
         self._size = 0
 
-    def known(self, match: str, view: View) -> Told | None:
+    def known(self, match: str, view: View) -> RecordedMatch | None:
         """A match that was told before to such viewers."""
         told = self._known.get((match, view))
         if told is not None:
             self._known.move_to_end((match, view))
         return told
 
-    def tell(self, match: str, view: View, record: Record) -> Told:
+    def tell(self, match: str, view: View, record: Record) -> RecordedMatch:
         """Tell a match.
 
         Raises:
@@ -95,7 +95,7 @@ class Tellings:
                 f"match {match} has {len(record.answers):,} answers, more than {MOST_ANSWERS:,}: use `arena replay {match}`",
             )
         try:
-            told = Told(record, view)
+            told = RecordedMatch(record, view)
         except Exception as error:  # a damaged record may be broken in any way
             why = str(error) if isinstance(error, ArenaError) else in_words(error)
             raise Refusal(

@@ -18,13 +18,13 @@ import msgspec
 from arena.records.visibility import Viewer
 from arena.storage.store import Store
 from arena.web.documents import error
-from arena.web.fair_queue import Turns
-from arena.web.play.recent import SatDown
-from arena.web.questions import Question
-from arena.web.reader_client_process import Child, Died
+from arena.web.fair_queue import FairQueue
+from arena.web.play.recent import PersonalMatch
+from arena.web.reader_client_process import ReaderDied, ReaderProcess
+from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import one_line
 
-__all__ = ["Answer", "Reading"]
+__all__ = ["ReaderAnswer", "ReaderClient"]
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ _FAILED = "the arena failed at this question; its log says why"
 _Key: TypeAlias = tuple[str, tuple[tuple[str, str], ...], Viewer, bool]
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ReaderAnswer(msgspec.Struct, frozen=True):
     """What came of a question.
 
     Attributes:
@@ -63,13 +63,13 @@ class Answer(msgspec.Struct, frozen=True):
     is_packed: bool = False
 
 
-class _Asked:
+class _PendingQuestion:
     """A question, and how many wait for its answer."""
 
     __slots__ = ("coming", "key", "question", "waiters")
 
     def __init__(
-        self, key: _Key, question: Question, coming: asyncio.Future[Answer]
+        self, key: _Key, question: ReaderQuestion, coming: asyncio.Future[ReaderAnswer]
     ) -> None:
         self.key = key
         self.question = question
@@ -77,7 +77,7 @@ class _Asked:
         self.waiters = 0
 
 
-class Reading:
+class ReaderClient:
     """Documents from the database, read by a process of their own.
 
     Args:
@@ -86,21 +86,21 @@ class Reading:
 
     Attributes:
         asked: how many questions the process was to answer.
-        child: the process.
+        process: the process.
     """
 
     def __init__(self, store: Store, *, fresh_s: float = _FRESH_S) -> None:
         url = store.engine.url
         is_file = url.get_backend_name() == "sqlite" and url.database
         where = url.database if is_file else url.render_as_string(hide_password=False)
-        self.child = Child(where or "")
+        self.process = ReaderProcess(where or "")
         self._fresh_s = fresh_s
         self._loop = asyncio.get_running_loop()
         self._start_at = 0.0
         self.asked = 0
-        self._waiting = Turns[_Asked]()
-        self._coming: dict[_Key, _Asked] = {}
-        self._kept: OrderedDict[_Key, tuple[float, Answer]] = OrderedDict()
+        self._waiting = FairQueue[_PendingQuestion]()
+        self._coming: dict[_Key, _PendingQuestion] = {}
+        self._kept: OrderedDict[_Key, tuple[float, ReaderAnswer]] = OrderedDict()
         self._kept_bytes = 0
         self._worker: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -110,10 +110,10 @@ class Reading:
         path: str,
         query: Mapping[str, str],
         viewer: Viewer,
-        parlour: SatDown | None = None,
+        parlour: PersonalMatch | None = None,
         address: str = "",
         packs: bool = False,
-    ) -> Answer:
+    ) -> ReaderAnswer:
         """A document, or why there is none; nothing is raised.
 
         Args:
@@ -152,16 +152,16 @@ class Reading:
         for asked in tuple(self._coming.values()):
             if not asked.coming.done():
                 asked.coming.set_result(_sorry(_CLOSED, 503))
-        await self.child.close()
+        await self.process.close()
 
     # --- within ---
 
     def _asks(
-        self, key: _Key, query: Mapping[str, str], parlour: SatDown | None
-    ) -> _Asked:
+        self, key: _Key, query: Mapping[str, str], parlour: PersonalMatch | None
+    ) -> _PendingQuestion:
         self.asked += 1
         path, _, viewer, packs = key
-        question = Question(
+        question = ReaderQuestion(
             id=self.asked,
             path=path,
             query=dict(query),
@@ -169,7 +169,7 @@ class Reading:
             parlour=parlour,
             packs=packs,
         )
-        return _Asked(key, question, self._loop.create_future())
+        return _PendingQuestion(key, question, self._loop.create_future())
 
     async def _work(self) -> None:
         """Have one question after another answered, while there are any."""
@@ -185,8 +185,8 @@ class Reading:
         finally:
             self._worker = None
 
-    async def _answer(self, question: Question) -> Answer:
-        child = self.child
+    async def _answer(self, question: ReaderQuestion) -> ReaderAnswer:
+        child = self.process
         try:
             async with asyncio.timeout(_MOST_S):
                 if child.pid is None:
@@ -198,7 +198,7 @@ class Reading:
             log.warning("the page's reader took too long for %s", question.path)
             await child.end(at_once=True)
             return _sorry(_SLOW, 503)
-        except Died:
+        except ReaderDied:
             await child.end(at_once=True)
             if not child.has_answered:
                 self._start_at = self._loop.time() + _AGAIN_S
@@ -214,9 +214,9 @@ class Reading:
             await child.end(at_once=True)
             return _sorry(_FAILED, 500)
         etag = header.etag if header.status == 200 else None
-        return Answer(header.status, body, etag, header.is_packed)
+        return ReaderAnswer(header.status, body, etag, header.is_packed)
 
-    def _keep(self, key: _Key, done: asyncio.Future[Answer]) -> None:
+    def _keep(self, key: _Key, done: asyncio.Future[ReaderAnswer]) -> None:
         """Give the same answer for a moment to whoever asks the same."""
         del self._coming[key]
         if done.cancelled() or done.result().status >= 500:
@@ -233,5 +233,5 @@ class Reading:
             self._kept_bytes -= len(known[1].body)
 
 
-def _sorry(text: str, status: int) -> Answer:
-    return Answer(status, error(text))
+def _sorry(text: str, status: int) -> ReaderAnswer:
+    return ReaderAnswer(status, error(text))

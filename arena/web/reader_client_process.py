@@ -18,11 +18,11 @@ from asyncio.subprocess import PIPE, Process
 import msgspec
 
 from arena.server.background import BackgroundTasks
-from arena.web.questions import Question
 from arena.web.reader_process import Database, Header
+from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import one_line
 
-__all__ = ["Child", "Died"]
+__all__ = ["ReaderDied", "ReaderProcess"]
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +30,11 @@ _END_S = 1.0  # for the process to end with its input; it needs a moment
 _WORDS = 500  # of a line that it has for the log
 
 
-class Died(Exception):
+class ReaderDied(Exception):
     """The process is gone."""
 
 
-class Child:
+class ReaderProcess:
     """The process, which is started by the first question, and by the first one after its end.
 
     Args:
@@ -79,7 +79,7 @@ class Child:
         assert process.stdin is not None, "it was started with one"
         process.stdin.write(msgspec.json.encode(Database(self._where)) + b"\n")
 
-    async def ask(self, question: Question) -> tuple[Header, bytes]:
+    async def ask(self, question: ReaderQuestion) -> tuple[Header, bytes]:
         """What it says to a question.
 
         Raises:
@@ -96,9 +96,9 @@ class Child:
             header = msgspec.json.decode(line, type=Header)
             body = await process.stdout.readexactly(header.bytes)
         except (OSError, EOFError, msgspec.DecodeError) as error:
-            raise Died from error
+            raise ReaderDied from error
         if header.id != question.id:  # it answers something else
-            raise Died
+            raise ReaderDied
         self.has_answered = True
         return header, body
 

@@ -1,7 +1,7 @@
 """The process that reads the database for the page: questions in, documents out, one after another.
 
 Run as `python -m arena.web.reader_process`. The first line of its input says which database, as addresses may have passwords and command lines can
-be read by others; each further line is a `Question`. An answer is a line of JSON, `Header`, and then so many bytes of a document. It ends
+be read by others; each further line is a `ReaderQuestion`. An answer is a line of JSON, `Header`, and then so many bytes of a document. It ends
 with its input, so also when the arena is killed, whatever it is doing then. Ctrl-C is for the arena. It gives way to whoever plays.
 """
 
@@ -18,8 +18,8 @@ from typing import BinaryIO, Never
 import msgspec
 
 from arena.server.reply import pack
-from arena.web.answers import Answering
-from arena.web.questions import Question
+from arena.web.reader_answers import DocumentAnswers
+from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import in_words, one_line
 
 __all__ = ["Database", "Header", "main"]
@@ -66,10 +66,10 @@ def main() -> Never:
 
 def _answer(lines: queue.SimpleQueue[bytes], out: BinaryIO) -> Never:
     database = msgspec.json.decode(lines.get(), type=Database)
-    answering = Answering(database.db, _log)
+    answers = DocumentAnswers(database.db, _log)
     while True:
-        question = msgspec.json.decode(lines.get(), type=Question)
-        reply = answering.answer(question)
+        question = msgspec.json.decode(lines.get(), type=ReaderQuestion)
+        reply = answers.answer(question)
         # What is no document repeats what was asked: it is never packed.
         packs = question.packs and reply.status == 200
         packed = pack(reply.body, _EFFORT) if packs else None

@@ -43,7 +43,7 @@ from arena.web.files import Files
 from arena.web.manual_pages import MANUAL, ManualPages
 from arena.web.metrics import CONTENT_TYPE as METRICS
 from arena.web.play.human_limits import browser_of, remembering
-from arena.web.reader_client import Answer
+from arena.web.reader_client import ReaderAnswer
 from protocol.errors import ArenaError, UsageError
 
 __all__ = ["Site", "Sources"]
@@ -70,10 +70,10 @@ class Sources(Protocol):
     def blame(self, address: str) -> None:
         """Somebody there was refused."""
 
-    def lobby_document(self, packs: bool) -> Answer:
+    def lobby_document(self, packs: bool) -> ReaderAnswer:
         """The lobby's document, as it is now; packed if that is wanted and worth it."""
 
-    def games_document(self, packs: bool) -> Answer:
+    def games_document(self, packs: bool) -> ReaderAnswer:
         """What can be chosen for each game, to start a competition; packed likewise."""
 
     def metrics(self) -> bytes:
@@ -89,7 +89,7 @@ class Sources(Protocol):
         viewer: Viewer,
         address: str,
         packs: bool,
-    ) -> Answer:
+    ) -> ReaderAnswer:
         """A document from the database for somebody there, packed if that is wanted and worth it; raises `ArenaError`."""
 
 
@@ -146,9 +146,9 @@ class Site:
         else:
             self._file(visitor, path, request.headers)
 
-    def left(self, gone: object) -> None:
+    def disconnected(self, gone: object) -> None:
         """Somebody is gone, who may have been a visitor."""
-        self._visitors.left(gone)
+        self._visitors.disconnected(gone)
 
     def close(self) -> None:
         """Nobody is answered any more."""
@@ -250,7 +250,7 @@ class Site:
         self._send(visitor, answer)
 
 
-def _reply(found: Answer, headers: Headers) -> Reply:
+def _reply(found: ReaderAnswer, headers: Headers) -> Reply:
     """A document is kept and asked for again; whatever it is not is of this moment."""
     if found.status != 200:
         return document(found.status, found.body, NO_STORE)

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from arena.records.visibility import Viewer, view_of
-from arena.referee.live_match import Table
-from arena.referee.referee import Conduct
-from arena.web.live_match import Cut, Show
+from arena.referee.live_match import LiveMatch
+from arena.referee.referee import Referee
+from arena.web.live_match import EventCut, WatchedMatch
 from protocol.watching import Gone, View, Watch, encode_lobby, encode_to_viewer
 
-__all__ = ["Gallery", "Spectator"]
+__all__ = ["Spectator", "Spectators"]
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Spectator(Protocol):
         """Send one text frame."""
 
 
-class _Place:
+class _Subscription:
     """What one spectator watches, and how."""
 
     __slots__ = ("is_fresh", "view")
@@ -59,37 +59,44 @@ class _Place:
         self.is_fresh = True
 
 
-_Audience = dict[Spectator, _Place]
+_Subscriptions = dict[Spectator, _Subscription]
 
 
-class _Hall:
+class _Audience:
     """A match that is watched, and those who do."""
 
-    __slots__ = ("audience", "competition", "empty_at", "frame_at", "gone_at", "show")
+    __slots__ = (
+        "competition",
+        "empty_at",
+        "frame_at",
+        "gone_at",
+        "subscriptions",
+        "watched",
+    )
 
-    def __init__(self, show: Show, competition: str | None) -> None:
-        self.show = show
+    def __init__(self, watched: WatchedMatch, competition: str | None) -> None:
+        self.watched = watched
         self.competition = competition
-        self.audience: _Audience = {}
+        self.subscriptions: _Subscriptions = {}
         self.frame_at = 0.0
         self.empty_at: float | None = None
         self.gone_at: float | None = None
 
 
-class _Letter(NamedTuple):
+class _QueuedFrame(NamedTuple):
     """A frame on its way; one that `must` go is for those who are behind, too."""
 
     spectator: Spectator
-    place: _Place
+    subscription: _Subscription
     data: bytes
     must: bool = False
 
 
-class Gallery:
+class Spectators:
     """All who watch.
 
     Args:
-        conduct: the matches.
+        referee: the matches.
         competition_of: the id of the competition that a table belongs to, None if it belongs to none.
         lobby: the lobby's document as JSON, made at most once a second by whoever gives it.
         clock: the loop's, in seconds.
@@ -97,21 +104,21 @@ class Gallery:
 
     def __init__(
         self,
-        conduct: Conduct,
-        competition_of: Callable[[Table], str | None],
+        referee: Referee,
+        competition_of: Callable[[LiveMatch], str | None],
         lobby: Callable[[], bytes],
         clock: Callable[[], float],
     ) -> None:
-        self._conduct = conduct
+        self._referee = referee
         self._competition_of = competition_of
         self._lobby = lobby
         self._clock = clock
-        self._watched: dict[Spectator, _Hall | None] = {}  # None is the lobby
-        self._halls: dict[str, _Hall] = {}
-        self._in_lobby: _Audience = {}
+        self._watched: dict[Spectator, _Audience | None] = {}  # None is the lobby
+        self._audiences: dict[str, _Audience] = {}
+        self._in_lobby: _Subscriptions = {}
         self._document = b""
         self._lobby_at = 0.0
-        self._letters: deque[_Letter] = deque()
+        self._queue: deque[_QueuedFrame] = deque()
         self._decisions = 0
         self._turn = 0
 
@@ -119,86 +126,88 @@ class Gallery:
         """Show somebody the lobby or a match, in the place of what it watched before."""
         self.unwatch(spectator)
         if watch.match is None:
-            place = self._in_lobby[spectator] = _Place(None)
+            subscription = self._in_lobby[spectator] = _Subscription(None)
             self._watched[spectator] = None
-            place.is_fresh = False
+            subscription.is_fresh = False
             spectator.send(encode_lobby(self._lobby()))
             return
-        hall = self._hall(watch.match)
-        if hall is None:
+        audience = self._audience_of(watch.match)
+        if audience is None:
             spectator.send(encode_to_viewer(Gone(watch.match)))
             return
         # What is being played belongs to no competition that is over.
-        view = view_of(hall.show.players, False, viewer)
-        hall.audience[spectator] = _Place(view)
-        hall.empty_at = None
-        self._watched[spectator] = hall
-        spectator.send(hall.show.scene(view, hall.competition))
+        view = view_of(audience.watched.players, False, viewer)
+        audience.subscriptions[spectator] = _Subscription(view)
+        audience.empty_at = None
+        self._watched[spectator] = audience
+        spectator.send(audience.watched.scene(view, audience.competition))
 
     def unwatch(self, spectator: Spectator) -> None:
         """Show somebody nothing more."""
-        hall = self._watched.pop(spectator, None)
+        audience = self._watched.pop(spectator, None)
         self._in_lobby.pop(spectator, None)
-        if hall is not None:
-            hall.audience.pop(spectator, None)
-            if not hall.audience:
-                hall.empty_at = self._clock()
+        if audience is not None:
+            audience.subscriptions.pop(spectator, None)
+            if not audience.subscriptions:
+                audience.empty_at = self._clock()
 
-    def left(self, spectator: Spectator) -> None:
+    def disconnected(self, spectator: Spectator) -> None:
         """Somebody's socket is closed."""
         self.unwatch(spectator)
 
     def viewers(self, match: str) -> int:
         """How many watch a match."""
-        hall = self._halls.get(match)
-        return 0 if hall is None else len(hall.audience)
+        audience = self._audiences.get(match)
+        return 0 if audience is None else len(audience.subscriptions)
 
     def tick(self, now: float) -> None:
         """Tell what was played meanwhile, and send what is due, as far as there is time."""
         self._tell(now)
         self._sweep(now)
         self._send()
-        if not self._letters:  # else there is more to be sent than we can
+        if not self._queue:  # else there is more to be sent than we can
             self._show(now)
             self._show_lobby(now)
             self._send()
 
     # --- within ---
 
-    def _hall(self, match: str) -> _Hall | None:
+    def _audience_of(self, match: str) -> _Audience | None:
         """Where a match is watched that is being played; None if it is not."""
-        hall = self._halls.get(match)
-        if hall is not None:
-            return hall if hall.gone_at is None else None
-        for table in self._conduct.tables:
+        audience = self._audiences.get(match)
+        if audience is not None:
+            return audience if audience.gone_at is None else None
+        for table in self._referee.tables:
             if table.id == match:
-                show = Show(table, self._clock())
-                hall = _Hall(show, self._competition_of(table))
-                self._halls[match] = hall
-                return hall
+                watched = WatchedMatch(table, self._clock())
+                audience = _Audience(watched, self._competition_of(table))
+                self._audiences[match] = audience
+                return audience
         return None
 
     def _tell(self, now: float) -> None:
         """Follow the matches that are watched, each in its turn with its part of the time."""
-        played = self._conduct.decisions - self._decisions
-        self._decisions = self._conduct.decisions
+        played = self._referee.decisions - self._decisions
+        self._decisions = self._referee.decisions
         time_s = _TELLING_S if played > _BUSY else _TELLING_IDLE_S
-        halls = [hall for hall in self._halls.values() if hall.audience]
-        if not halls:
+        audiences = [
+            audience for audience in self._audiences.values() if audience.subscriptions
+        ]
+        if not audiences:
             return
-        first = self._turn % len(halls)
+        first = self._turn % len(audiences)
         until = self._clock() + time_s
-        for number, hall in enumerate(halls[first:] + halls[:first]):
+        for number, audience in enumerate(audiences[first:] + audiences[:first]):
             left_s = until - self._clock()
             if number and left_s <= 0:
                 break  # it is the first one of the next tick
             self._turn = first + number + 1
-            part_s = left_s / (len(halls) - number)
+            part_s = left_s / (len(audiences) - number)
             try:
-                is_due = hall.frame_at <= now
-                hall.show.tell(now, self._for(part_s), is_due)
+                is_due = audience.frame_at <= now
+                audience.watched.tell(now, self._for(part_s), is_due)
             except Exception:  # one match that cannot be told is no reason to stop all
-                self._fail(hall)
+                self._fail(audience)
 
     def _for(self, time_s: float) -> Callable[[], bool]:
         """Whether there is still time, for so long from now."""
@@ -207,57 +216,61 @@ class Gallery:
 
     def _sweep(self, now: float) -> None:
         """Part with matches that are over, or that nobody watches any more."""
-        for match, hall in list(self._halls.items()):
-            if hall.gone_at is not None and now >= hall.gone_at:
+        for match, audience in list(self._audiences.items()):
+            if audience.gone_at is not None and now >= audience.gone_at:
                 gone = encode_to_viewer(Gone(match))
-                for spectator, place in list(hall.audience.items()):
+                for spectator, subscription in list(audience.subscriptions.items()):
                     self._watched.pop(spectator, None)
-                    self._letters.append(_Letter(spectator, place, gone, must=True))
-                del self._halls[match]
-            elif hall.empty_at is not None and now - hall.empty_at > _LINGER_S:
-                del self._halls[match]
+                    self._queue.append(
+                        _QueuedFrame(spectator, subscription, gone, must=True)
+                    )
+                del self._audiences[match]
+            elif audience.empty_at is not None and now - audience.empty_at > _LINGER_S:
+                del self._audiences[match]
 
     def _show(self, now: float) -> None:
         """Make the frames that are due, those first that have waited longest."""
         until = self._clock() + _FRAMES_S
         due = [
-            hall
-            for hall in self._halls.values()
-            if hall.audience and hall.show.is_ready and hall.frame_at <= now
+            audience
+            for audience in self._audiences.values()
+            if audience.subscriptions
+            and audience.watched.is_ready
+            and audience.frame_at <= now
         ]
-        due.sort(key=lambda hall: hall.frame_at)
-        for hall in due:
+        due.sort(key=lambda audience: audience.frame_at)
+        for audience in due:
             try:
-                self._frames(hall, now)
+                self._frames(audience, now)
             except Exception:
-                self._fail(hall)
+                self._fail(audience)
             if self._clock() > until:
                 break
 
-    def _frames(self, hall: _Hall, now: float) -> None:
+    def _frames(self, audience: _Audience, now: float) -> None:
         """The frames of one match: for those who follow it, and for those who begin."""
-        cut = hall.show.cut()
+        cut = audience.watched.cut()
         begins = cut if cut is not None and cut.reset else None
         made: dict[tuple[View, bool], bytes] = {}
-        for spectator, place in list(hall.audience.items()):
-            is_fresh = place.is_fresh
+        for spectator, subscription in list(audience.subscriptions.items()):
+            is_fresh = subscription.is_fresh
             if is_fresh and spectator.is_behind:
                 continue
             if is_fresh and begins is None:
-                begins = hall.show.afresh()
+                begins = audience.watched.afresh()
             what = begins if is_fresh else cut
-            if what is None or place.view is None:
+            if what is None or subscription.view is None:
                 continue
-            key = place.view, is_fresh
+            key = subscription.view, is_fresh
             if key not in made:
-                made[key] = hall.show.frame(what, place.view, now)
-            place.is_fresh = False
-            self._letters.append(_Letter(spectator, place, made[key]))
-        hall.frame_at = now + self._pause_s(cut)
-        if hall.show.is_over and hall.gone_at is None:
-            hall.gone_at = now + _GONE_S
+                made[key] = audience.watched.frame(what, subscription.view, now)
+            subscription.is_fresh = False
+            self._queue.append(_QueuedFrame(spectator, subscription, made[key]))
+        audience.frame_at = now + self._pause_s(cut)
+        if audience.watched.is_over and audience.gone_at is None:
+            audience.gone_at = now + _GONE_S
 
-    def _pause_s(self, cut: Cut | None) -> float:
+    def _pause_s(self, cut: EventCut | None) -> float:
         """How long until the next frame of a match."""
         if cut is None:
             return 0.0
@@ -272,31 +285,33 @@ class Gallery:
         document = encode_lobby(self._lobby())
         has_changed = document != self._document
         self._document = document
-        for spectator, place in self._in_lobby.items():
-            if has_changed or place.is_fresh:
-                place.is_fresh = False
-                self._letters.append(_Letter(spectator, place, document))
+        for spectator, subscription in self._in_lobby.items():
+            if has_changed or subscription.is_fresh:
+                subscription.is_fresh = False
+                self._queue.append(_QueuedFrame(spectator, subscription, document))
 
     def _send(self) -> None:
         """Hand out frames, as long as there is time."""
         until = self._clock() + _SENDING_S
-        letters = self._letters
-        while letters:
-            spectator, place, data, must = letters.popleft()
-            if not must and self._place(spectator) is not place:
+        queue = self._queue
+        while queue:
+            spectator, subscription, data, must = queue.popleft()
+            if not must and self._place(spectator) is not subscription:
                 continue  # it watches something else now, or has left
             if spectator.is_behind and not must:
-                place.is_fresh = True  # it misses this one, the next has it all
+                subscription.is_fresh = True  # it misses this one, the next has it all
             else:
                 spectator.send(data)
             if self._clock() > until:
                 break
 
-    def _place(self, spectator: Spectator) -> _Place | None:
-        hall = self._watched.get(spectator)
-        return (self._in_lobby if hall is None else hall.audience).get(spectator)
+    def _place(self, spectator: Spectator) -> _Subscription | None:
+        audience = self._watched.get(spectator)
+        return (self._in_lobby if audience is None else audience.subscriptions).get(
+            spectator
+        )
 
-    def _fail(self, hall: _Hall) -> None:
+    def _fail(self, audience: _Audience) -> None:
         """A match cannot be told: a fault of ours, which its spectators are spared."""
-        log.exception("match %s cannot be shown", hall.show.table.id)
-        hall.gone_at = 0.0
+        log.exception("match %s cannot be shown", audience.watched.table.id)
+        audience.gone_at = 0.0

@@ -19,8 +19,8 @@ from arena.server.entrance import send
 from arena.server.reply import text
 from arena.server.throttle import Allowance
 from arena.web.play.human_limits import browser_of
-from arena.web.play.tables import Parlour
-from arena.web.spectators import Gallery
+from arena.web.play.tables import PeopleTables
+from arena.web.spectators import Spectators
 from protocol.codec import Encoding
 from protocol.errors import ArenaError, Malformed, ProtocolError
 from protocol.messages import (
@@ -42,7 +42,7 @@ from protocol.watching import (
     encode_to_viewer,
 )
 
-__all__ = ["Backstage", "Viewers", "Watcher"]
+__all__ = ["ViewerServices", "ViewerSocket", "Viewers"]
 
 log = logging.getLogger(__name__)
 
@@ -56,13 +56,15 @@ _PING_S = 20.0  # so that what is between us keeps the connection
 _LOOK_S = 1.0
 
 
-class Backstage(Protocol):
+class ViewerServices(Protocol):
     """What the rest of the arena does for viewers."""
 
     def viewer(self, token: str | None) -> Viewer:
         """Whose token that is; raises `Unwelcome`."""
 
-    def instruct(self, connection: Wire, message: Instruct, watcher: Watcher) -> None:
+    def instruct(
+        self, connection: Wire, message: Instruct, watcher: ViewerSocket
+    ) -> None:
         """Have an instructor's word carried out and answered; raises `Unwelcome`."""
 
     def spent(self, address: str) -> bool:
@@ -75,7 +77,7 @@ class Backstage(Protocol):
         """A connection is gone."""
 
 
-class Watcher:
+class ViewerSocket:
     """One viewer.
 
     Attributes:
@@ -116,19 +118,23 @@ class Viewers:
     """All viewers of an arena, and the owner of their connections.
 
     Args:
-        backstage: the rest of the arena.
-        gallery: shows them what they watch.
-        parlour: where people play.
+        services: the rest of the arena.
+        spectators: shows them what they watch.
+        people: where people play.
         now: a time of the loop's monotonic clock, in seconds; `tick` brings later ones.
     """
 
     def __init__(
-        self, backstage: Backstage, gallery: Gallery, parlour: Parlour, now: float
+        self,
+        services: ViewerServices,
+        spectators: Spectators,
+        people: PeopleTables,
+        now: float,
     ) -> None:
-        self._backstage = backstage
-        self._gallery = gallery
-        self._parlour = parlour
-        self._watchers: dict[Wire, Watcher] = {}
+        self._services = services
+        self._spectators = spectators
+        self._people = people
+        self._watchers: dict[Wire, ViewerSocket] = {}
         self._near = Counter[str]()
         self._browsers = Counter[str]()
         self._now = now
@@ -151,11 +157,11 @@ class Viewers:
         browser = browser_of(request.headers) or f"at {caller.address}"
         caller.accept(request)
         if caller.is_open:
-            self._watchers[caller] = Watcher(caller, browser, self._now)
+            self._watchers[caller] = ViewerSocket(caller, browser, self._now)
             self._near[caller.address] += 1
             self._browsers[browser] += 1
             if self._browsers[browser] == 1:
-                self._parlour.seen(browser)
+                self._people.seen(browser)
             caller.hand_to(self, frame_bytes=FRAME_BYTES, buffer_bytes=_BUFFER_BYTES)
 
     def tick(self, now: float) -> None:
@@ -171,7 +177,7 @@ class Viewers:
         """Who sees more by a token that is another's now, or nobody's, has to come back with a good one."""
         for watcher in tuple(self._watchers.values()):
             try:
-                is_same = self._backstage.viewer(watcher.token) == watcher.viewer
+                is_same = self._services.viewer(watcher.token) == watcher.viewer
             except Unwelcome:
                 is_same = False
             if not is_same:
@@ -197,7 +203,7 @@ class Viewers:
             self.misbehaved(connection, error)
         except Unwelcome as why:
             watcher.tell(Refused(why.code, str(why)))
-            self._backstage.blame(connection.address)
+            self._services.blame(connection.address)
             connection.close(CLOSE_REFUSED, str(why))
         except Exception:
             log.exception("the arena failed at a viewer's frame")
@@ -207,7 +213,7 @@ class Viewers:
         """Say what was wrong, and close."""
         if (watcher := self._watchers.get(connection)) is not None:
             watcher.tell(Refused(error.code, str(error)))
-        self._backstage.blame(connection.address)
+        self._services.blame(connection.address)
         connection.close(CLOSE_PROTOCOL, str(error))
 
     def overflowed(self, connection: Wire, waiting: int) -> None:
@@ -226,7 +232,7 @@ class Viewers:
     def was_read(self, connection: Wire, took_s: float) -> None:
         """It is closing, and says something still."""
 
-    def trifled(self, connection: Wire) -> None:
+    def on_trivial_frame(self, connection: Wire) -> None:
         """A ping, or a part of a message."""
         if (watcher := self._watchers.get(connection)) is not None:
             self._is_within(watcher, self._now)
@@ -243,17 +249,17 @@ class Viewers:
             self._near[connection.address] -= 1
             if not self._near[connection.address]:
                 del self._near[connection.address]
-            self._gallery.left(watcher)
-            self._parlour.left(watcher)
+            self._spectators.disconnected(watcher)
+            self._people.disconnected(watcher)
             self._browsers[watcher.browser] -= 1
             if not self._browsers[watcher.browser]:
                 del self._browsers[watcher.browser]
-                self._parlour.unseen(watcher.browser)
-        self._backstage.lost(connection)
+                self._people.unseen(watcher.browser)
+        self._services.lost(connection)
 
     # --- within ---
 
-    def _heard(self, watcher: Watcher, message: ViewerMessage) -> None:
+    def _heard(self, watcher: ViewerSocket, message: ViewerMessage) -> None:
         """One word.
 
         Raises:
@@ -261,23 +267,23 @@ class Viewers:
         """
         match message:
             case Watch():
-                viewer = self._backstage.viewer(message.token)
+                viewer = self._services.viewer(message.token)
                 watcher.token, watcher.viewer = message.token, viewer
-                self._gallery.watch(watcher, message, viewer)
+                self._spectators.watch(watcher, message, viewer)
             case Unwatch():
-                self._gallery.unwatch(watcher)
+                self._spectators.unwatch(watcher)
             case Sit():
-                self._sit(watcher, message, self._backstage.viewer(message.token))
+                self._sit(watcher, message, self._services.viewer(message.token))
             case Stand():
-                self._parlour.stand(watcher)
+                self._people.stand(watcher)
             case Instruct():
-                self._backstage.instruct(watcher.connection, message, watcher)
+                self._services.instruct(watcher.connection, message, watcher)
 
-    def _sit(self, watcher: Watcher, message: Sit, viewer: Viewer) -> None:
+    def _sit(self, watcher: ViewerSocket, message: Sit, viewer: Viewer) -> None:
         """A person who cannot sit down is told why, and may try again."""
         try:
             address = watcher.connection.address
-            seat = self._parlour.sit(watcher, message, address, viewer)
+            seat = self._people.sit(watcher, message, address, viewer)
         except Unwelcome as why:
             watcher.tell(Refused(why.code, str(why)))
         except ArenaError as error:
@@ -285,7 +291,7 @@ class Viewers:
         else:
             watcher.tell(seat)
 
-    def _is_within(self, watcher: Watcher, now: float) -> bool:
+    def _is_within(self, watcher: ViewerSocket, now: float) -> bool:
         """Whether it has said no more than anybody would; else it goes.
 
         A class may share its address with one who asks without end: who says little is served all the same.
@@ -294,17 +300,17 @@ class Viewers:
         connection = watcher.connection
         is_little = self._few.spend(connection.peer)
         if not self._words.spend(connection.peer):
-            self._backstage.blame(connection.address)
+            self._services.blame(connection.address)
             connection.useless += _WORDS  # what it says still is not read
             why = f"expected at most {_WORDS_PER_S} messages a second"
-        elif self._backstage.spent(connection.address) or is_little:
+        elif self._services.spent(connection.address) or is_little:
             return True
         else:
             why = "too much is asked from this address just now; come back in a minute"
         connection.close(CLOSE_PROTOCOL, why)
         return False
 
-    def _look(self, watcher: Watcher, now: float) -> None:
+    def _look(self, watcher: ViewerSocket, now: float) -> None:
         if watcher.is_behind:
             since = watcher.behind_since
             watcher.behind_since = now if since is None else since

@@ -18,19 +18,19 @@ from arena.competitions.start import Startable
 from arena.engine.match import Result
 from arena.formats.schedule import Pairing
 from arena.records.visibility import Viewer
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.referee.transport import Caller, Wire
 from arena.server.reply import Visitor, pack
 from arena.storage.store import Store
 from arena.web.files import page_files
-from arena.web.lobby import Chronicle, lobby
+from arena.web.lobby import LatestMatches, lobby
 from arena.web.manual_pages import ManualPages
 from arena.web.metrics import Figures, exposition
-from arena.web.play.tables import Parlour
-from arena.web.reader_client import Answer, Reading
+from arena.web.play.tables import PeopleTables
+from arena.web.reader_client import ReaderAnswer, ReaderClient
 from arena.web.site import Site
-from arena.web.spectators import Gallery
-from arena.web.viewer_socket import Viewers, Watcher
+from arena.web.spectators import Spectators
+from arena.web.viewer_socket import Viewers, ViewerSocket
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Instruct
 from protocol.version import __version__
@@ -57,7 +57,7 @@ class Web:
 
     Attributes:
         people: those who play here.
-        chronicle: what was played lately; the host tells it.
+        latest_matches: what was played lately; the host tells it.
         upcoming: gives what is to be played.
         startable: gives what the instructor can choose for each game.
     """
@@ -68,31 +68,31 @@ class Web:
         self._store = store
         self._clock = asyncio.get_running_loop().time
         self._lobby_until = 0.0
-        self.chronicle = Chronicle()
+        self.latest_matches = LatestMatches()
         self.upcoming: Callable[[], Sequence[Upcoming]] = tuple
         self.startable: Callable[[], Sequence[Startable]] = tuple
-        self.people = Parlour(host)
-        self._reading = Reading(store)
-        self._gallery = Gallery(
-            host.conduct, self._competition_of, self.lobby, self._clock
+        self.people = PeopleTables(host)
+        self._reader = ReaderClient(store)
+        self._spectators = Spectators(
+            host.referee, self._competition_of, self.lobby, self._clock
         )
-        self._viewers = Viewers(self, self._gallery, self.people, self._clock())
+        self._viewers = Viewers(self, self._spectators, self.people, self._clock())
         files, origins = page_files(), self._gateway.entrance.origins
         self._site = Site(files, ManualPages(files.version), self, origins)
         # Now, as the first takes long: it looks for all house bots that are installed.
-        self._lobby = lobby(host, self._gallery)
+        self._lobby = lobby(host, self._spectators)
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         """A match is over and written down."""
-        self.chronicle.matched(ledger, match, pairing, result)
+        self.latest_matches.match_finished(ledger, match, pairing, result)
 
     async def close(self) -> None:
         """Stop what has been started for it."""
         self._site.close()
         self.people.close()
-        await self._reading.close()
+        await self._reader.close()
 
     # --- what the entrance calls ---
 
@@ -104,14 +104,14 @@ class Web:
         """Let somebody watch, or respond why not."""
         self._viewers.enter(caller, request)
 
-    def left(self, caller: Wire) -> None:
+    def disconnected(self, caller: Wire) -> None:
         """A connection is gone."""
-        self._site.left(caller)
+        self._site.disconnected(caller)
 
     def tick(self, now: float) -> None:
         """Do what is due."""
         self._viewers.tick(now)
-        self._gallery.tick(now)
+        self._spectators.tick(now)
 
     def roster_changed(self) -> None:
         """Tokens may have come to mean something else."""
@@ -127,21 +127,23 @@ class Web:
         """
         return self._gateway.admission.viewer(token)
 
-    def instruct(self, connection: Wire, message: Instruct, watcher: Watcher) -> None:
+    def instruct(
+        self, connection: Wire, message: Instruct, watcher: ViewerSocket
+    ) -> None:
         """Have an instructor's word carried out and answered.
 
         Raises:
             Unwelcome: it is no instructor's.
         """
-        self._gateway.reception.desk.heard(connection, message, watcher.tell)
+        self._gateway.login.admin_requests.received(connection, message, watcher.tell)
 
     def spent(self, address: str) -> bool:
         """Something was done for somebody there; whether that is within reason."""
-        return self._gateway.reception.strangers.spent(address)
+        return self._gateway.login.throttle.spent(address)
 
     def blame(self, address: str) -> None:
         """Somebody there was refused."""
-        self._gateway.reception.strangers.blame(address)
+        self._gateway.login.throttle.blame(address)
 
     def lost(self, connection: Wire) -> None:
         """A viewer's connection is gone."""
@@ -151,18 +153,18 @@ class Web:
         """The lobby's document, as it was within the last second."""
         now = self._clock()
         if now >= self._lobby_until:
-            latest, upcoming = self.chronicle.latest, self.upcoming()
-            made = lobby(self._host, self._gallery, latest, upcoming)
+            latest, upcoming = self.latest_matches.latest, self.upcoming()
+            made = lobby(self._host, self._spectators, latest, upcoming)
             if made != self._lobby:
                 self._lobby = made
             self._lobby_until = now + _LOBBY_S
         return self._lobby
 
-    def lobby_document(self, packs: bool) -> Answer:
+    def lobby_document(self, packs: bool) -> ReaderAnswer:
         """The same, packed if that is wanted and worth it."""
         return _answer(self.lobby(), packs)
 
-    def games_document(self, packs: bool) -> Answer:
+    def games_document(self, packs: bool) -> ReaderAnswer:
         """What can be chosen for each game, packed likewise."""
         return _answer(msgspec.json.encode({"games": self.startable()}), packs)
 
@@ -179,17 +181,17 @@ class Web:
     def metrics(self) -> bytes:
         """Figures in Prometheus' format."""
         players = self._gateway.players
-        conduct, strangers = self._host.conduct, self._gateway.reception.strangers
+        referee, throttle = self._host.referee, self._gateway.login.throttle
         figures = Figures(
             version=__version__,
             here=players.here,
             away=len(players) - players.here,
-            matches=len(conduct.tables),
+            matches=len(referee.tables),
             competitions=len(self._host.competitions),
-            decisions=conduct.decisions,
-            lag_s=conduct.lag.total_s(self._clock()),
+            decisions=referee.decisions,
+            lag_s=referee.lag.total_s(self._clock()),
             viewers=len(self._viewers),
-            strangers=len(strangers),
+            strangers=len(throttle),
             requests=self._site.served,
             failed=self.failure() is not None,
         )
@@ -202,7 +204,7 @@ class Web:
         viewer: Viewer,
         address: str,
         packs: bool,
-    ) -> Answer:
+    ) -> ReaderAnswer:
         """A document from the database, or of a match in the parlour.
 
         Raises:
@@ -210,18 +212,22 @@ class Web:
         """
         match = path.removeprefix(_MATCHES).partition("/")[0].removesuffix(".json")
         record = self.people.record(match) if path.startswith(_MATCHES) else None
-        return await self._reading.ask(path, query, viewer, record, address, packs)
+        return await self._reader.ask(path, query, viewer, record, address, packs)
 
     # --- within ---
 
-    def _competition_of(self, table: Table) -> str | None:
+    def _competition_of(self, table: LiveMatch) -> str | None:
         competitions = self._host.competitions
         return next((one.id for one in competitions if one.table(table.id)), None)
 
 
-def _answer(body: bytes, packs: bool) -> Answer:
+def _answer(body: bytes, packs: bool) -> ReaderAnswer:
     packed = _packed(body) if packs else None
-    return Answer(200, body) if packed is None else Answer(200, packed, is_packed=True)
+    return (
+        ReaderAnswer(200, body)
+        if packed is None
+        else ReaderAnswer(200, packed, is_packed=True)
+    )
 
 
 @lru_cache(maxsize=_KINDS)

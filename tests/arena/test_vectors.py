@@ -13,7 +13,7 @@ import pytest
 
 from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES
-from arena.records.document import Sheet, read
+from arena.records.document import MatchDocument, read
 from arena.records.verify import check
 
 VECTORS = Path(__file__).parent.parent.parent / "protocol" / "vectors"
@@ -121,11 +121,11 @@ def test_J6_there_are_matches_of_all_games() -> None:
 
 @pytest.mark.parametrize("line", MATCHES, ids=range(len(MATCHES)))
 def test_J6_every_match_fits(line: bytes) -> None:
-    sheet = read(line)
+    document = read(line)
 
-    assert isinstance(sheet, Sheet)
-    assert check(sheet).reasons == ()
-    assert check(sheet).is_committed
+    assert isinstance(document, MatchDocument)
+    assert check(document).reasons == ()
+    assert check(document).is_committed
 
 
 @pytest.mark.parametrize("line", MATCHES, ids=range(len(MATCHES)))

@@ -17,7 +17,7 @@ from protocol.ace_king_queen import Card, HandOver, Open, Respond
 HANDS = 1000
 
 
-class Always(PlayerStrategy):
+class AlwaysBets(PlayerStrategy):
     """Always bets and always calls."""
 
     def bet(self, card: Card) -> bool:
@@ -27,7 +27,7 @@ class Always(PlayerStrategy):
         return True
 
 
-class Listening(Always):
+class KeepsFeedback(AlwaysBets):
     """Keeps what it is fed back."""
 
     def __init__(self, bets: bool = True, calls: bool = True) -> None:
@@ -80,16 +80,16 @@ def share(bot: PlayerStrategy, question: Open | Respond, trials: int = 9000) -> 
 
 @pytest.mark.parametrize(("will", "said"), [(True, "bet"), (False, "check")])
 def test_A3_bet_says_whether_to_bet(will: bool, said: str) -> None:
-    assert Listening(bets=will).decide(Open(1, "K")) == said
+    assert KeepsFeedback(bets=will).decide(Open(1, "K")) == said
 
 
 @pytest.mark.parametrize(("will", "said"), [(True, "call"), (False, "fold")])
 def test_A4_call_says_whether_to_call(will: bool, said: str) -> None:
-    assert Listening(calls=will).decide(Respond(1, "K")) == said
+    assert KeepsFeedback(calls=will).decide(Respond(1, "K")) == said
 
 
 def test_A6_feedback_sees_each_hand_from_its_own_side() -> None:
-    first, second = Listening(), Listening(calls=False)
+    first, second = KeepsFeedback(), KeepsFeedback(calls=False)
     meet(first, second, ["AK", "QA", "KQ"])
 
     assert first.fed == [
@@ -105,7 +105,7 @@ def test_A6_feedback_sees_each_hand_from_its_own_side() -> None:
 
 
 def test_A6_feedback_sees_the_right_side_even_if_it_was_never_asked() -> None:
-    first, second = Listening(bets=False), Listening(bets=False)
+    first, second = KeepsFeedback(bets=False), KeepsFeedback(bets=False)
     meet(first, second, ["AK", "AQ"])
 
     assert first.fed == [
@@ -119,10 +119,10 @@ def test_A6_feedback_sees_the_right_side_even_if_it_was_never_asked() -> None:
 
 
 def test_A9_after_a_reset_the_sides_are_right_again() -> None:
-    bot = Listening(bets=False)
-    meet(bot, Always(), ["AK"])
+    bot = KeepsFeedback(bets=False)
+    meet(bot, AlwaysBets(), ["AK"])
     bot.fed.clear()
-    meet(Listening(bets=False), bot, ["AK"])
+    meet(KeepsFeedback(bets=False), bot, ["AK"])
 
     assert bot.fed == [("K", "A", "check", None, False)]
 
@@ -145,7 +145,7 @@ def test_a_strategy_that_overrides_nothing_plays_its_aces() -> None:
 
 def test_a_question_of_another_game_is_a_mistake() -> None:
     with pytest.raises(AssertionError, match="rules A"):
-        Always().decide(object())  # type: ignore[arg-type]
+        AlwaysBets().decide(object())  # type: ignore[arg-type]
 
 
 # ---- The house bots
@@ -255,7 +255,7 @@ def test_A9_the_learner_forgets_when_it_is_reset() -> None:
 
 @pytest.mark.stats
 def test_nash_takes_a_sixth_per_hand_from_always_bet_always_call() -> None:
-    won, error = per_hand(Nash, Always, matches=200)
+    won, error = per_hand(Nash, AlwaysBets, matches=200)
 
     assert abs(won - 1 / 6) < 4 * error
     assert error < 0.005

@@ -263,7 +263,7 @@ def test_the_house_bots_are_found_by_name() -> None:
 
 
 def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
-    class Noting(PlayerStrategy):
+    class NotesCalls(PlayerStrategy):
         def __init__(self) -> None:
             self.notes: list[object] = []
 
@@ -286,7 +286,7 @@ def test_a_strategy_is_asked_and_told_by_its_methods() -> None:
         def hand_over(self, hand: HandOver) -> None:
             self.notes.append((hand.outcome, hand.payoff))
 
-    player = Noting()
+    player = NotesCalls()
     arena.play(
         "blackjack",
         [player],

@@ -18,7 +18,7 @@ from bots.line_program import LineProgram, ProgramFailed
 from bots.reach import NotAdmitted
 from protocol.codec import Encoding, encode
 from protocol.messages import ArenaMessage, Refused
-from tests.bots.test_client import Transport, ask, match, over, welcome
+from tests.bots.test_client import FakeTransport, ask, match, over, welcome
 
 TIMEOUT_S = 10.0
 
@@ -91,7 +91,7 @@ class FakeConnection:
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
         self.close_reason = "because"
-        self.transport = Transport()
+        self.transport = FakeTransport()
         self.takes = asyncio.Event()
         self.takes.set()
         self._script = list(script)

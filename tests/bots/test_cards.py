@@ -370,7 +370,7 @@ def test_T6_a_round_has_its_outcome(
     assert asked == [100, tuple(player.split())]
 
 
-class _Asked:
+class _AntesOne:
     """Antes 1 and plays on."""
 
     def decide(self, question: Question[Any]) -> object:
@@ -386,7 +386,7 @@ class _Asked:
 @settings(max_examples=200)
 @given(st.lists(CODES, min_size=6, max_size=6, unique=True))
 def test_T6_a_round_ends_as_in_the_arena(six: list[str]) -> None:
-    result = arena.play("tcp", [_Asked()], settings={"rounds": 1}, decks=[six])
+    result = arena.play("tcp", [_AntesOne()], settings={"rounds": 1}, decks=[six])
     _, outcome = play_round(poker(six[3:]), poker(six[:3]), 2, lambda cash: 1, ALWAYS)
 
     assert (outcome,) == result.scores

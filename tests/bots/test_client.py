@@ -72,7 +72,7 @@ class Closes:
 Says = ArenaMessage | list[ArenaMessage] | Closes
 
 
-class Transport:
+class FakeTransport:
     """What a connection goes over: a socket, if there is one."""
 
     def __init__(self, link: socket.socket | None = None) -> None:
@@ -83,7 +83,7 @@ class Transport:
         return self._link
 
 
-class Line:
+class ScriptedConnection:
     """One connection, scripted: what the arena says, one frame after another."""
 
     def __init__(self, *script: Says, encoding: Encoding = Encoding.JSON) -> None:
@@ -91,7 +91,7 @@ class Line:
         self.closed: tuple[int, str] | None = None
         self.close_code: int | None = None
         self.close_reason: str | None = None
-        self.transport = Transport()
+        self.transport = FakeTransport()
         self._script = list(script)
         self._encoding = encoding
 
@@ -158,10 +158,10 @@ def notebooks() -> list[Notebook]:
 
 
 @pytest.fixture
-def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Line]]:
+def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[ScriptedConnection]]:
     """Set what the client gets to when it connects, time after time: a line, or an error."""
 
-    def set_lines(*lines: Line | Exception) -> list[Any]:
+    def set_lines(*lines: ScriptedConnection | Exception) -> list[Any]:
         left = list(lines)
 
         @asynccontextmanager
@@ -178,7 +178,7 @@ def dial(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Line]]:
     return set_lines
 
 
-Dial = Callable[..., list[Line]]
+Dial = Callable[..., list[ScriptedConnection]]
 
 
 def client(
@@ -191,7 +191,7 @@ def client(
 
 
 async def test_it_says_who_it_is_and_what_it_plays(dial: Dial) -> None:
-    [line] = dial(Line(Closes(1000)))
+    [line] = dial(ScriptedConnection(Closes(1000)))
     await client(token="t", tables=7).run()
 
     [hello] = line.said("hello")
@@ -206,7 +206,7 @@ async def test_it_takes_its_chair_and_answers(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     [line] = dial(
-        Line(
+        ScriptedConnection(
             welcome(),
             match(),
             ask(),
@@ -233,7 +233,7 @@ async def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     [line] = dial(
-        Line(
+        ScriptedConnection(
             welcome(),
             [match("m"), match("n"), ask(1, "m"), ask(1, "n")],
             [over("m"), match("o")],
@@ -254,7 +254,9 @@ async def test_every_match_has_a_strategy_and_a_nonce_of_its_own(
 async def test_it_speaks_the_encoding_that_it_was_told_to(
     dial: Dial, encoding: Encoding
 ) -> None:
-    [line] = dial(Line(welcome(), match(), ask(), Closes(1000), encoding=encoding))
+    [line] = dial(
+        ScriptedConnection(welcome(), match(), ask(), Closes(1000), encoding=encoding)
+    )
     await client(encoding=encoding).run()
 
     assert len(line.said("answer")) == 1
@@ -266,7 +268,9 @@ async def test_answers_that_are_there_together_share_a_frame(
 ) -> None:
     three = [(match(name), ask(1, name)) for name in "mno"]
     [line] = dial(
-        Line([welcome(), *(part for pair in three for part in pair)], Closes(1000))
+        ScriptedConnection(
+            [welcome(), *(part for pair in three for part in pair)], Closes(1000)
+        )
     )
     await client(batch=batch).run()
 
@@ -280,20 +284,20 @@ async def test_J7_a_slow_strategy_does_not_hold_back_the_answers_it_has(
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
-    class Slow(Notebook):
+    class SlowAnswers(Notebook):
         def decide(self, question: Question[Any]) -> object:
             now[0] += 0.5
             return "bet"
 
     [line] = dial(
-        Line(
+        ScriptedConnection(
             welcome(),
             [match("m"), match("n"), match("o")],
             [ask(1, "m"), ask(1, "n"), ask(1, "o")],
             Closes(1000),
         )
     )
-    await client(Slow).run()
+    await client(SlowAnswers).run()
 
     frames = [frame for frame in line.heard if "answer" in str(frame)]
     assert len(frames) >= 2  # not one, at the end of all three
@@ -306,8 +310,10 @@ async def test_it_comes_back_with_its_session_and_its_memory(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     first, second = dial(
-        Line(welcome("one"), match(), ask(1), Closes()),
-        Line(welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)),
+        ScriptedConnection(welcome("one"), match(), ask(1), Closes()),
+        ScriptedConnection(
+            welcome("two"), match(), ask(2, news=(NEWS,)), over(), Closes(1000)
+        ),
     )
     await client().run()
 
@@ -323,8 +329,11 @@ async def test_a_question_that_comes_again_gets_the_same_answer(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     lines = dial(
-        *(Line(welcome(), match(), ask(1, news=(NEWS,)), Closes()) for _ in range(20)),
-        Line(welcome(), over(), Closes(1000)),
+        *(
+            ScriptedConnection(welcome(), match(), ask(1, news=(NEWS,)), Closes())
+            for _ in range(20)
+        ),
+        ScriptedConnection(welcome(), over(), Closes(1000)),
     )
     await client().run()
 
@@ -338,8 +347,8 @@ async def test_an_over_that_comes_again_is_heard_once(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     dial(
-        Line(welcome(), match(), ask(), over(news=(NEWS,)), Closes()),
-        Line(welcome(), over(news=(NEWS,)), Closes(1000)),
+        ScriptedConnection(welcome(), match(), ask(), over(news=(NEWS,)), Closes()),
+        ScriptedConnection(welcome(), over(news=(NEWS,)), Closes(1000)),
     )
     overs: list[Any] = []
     await client(on_over=lambda *what: overs.append(what)).run()
@@ -349,7 +358,7 @@ async def test_an_over_that_comes_again_is_heard_once(
 
 
 async def test_an_over_of_a_match_that_it_never_heard_of_is_nobodys(dial: Dial) -> None:
-    dial(Line(welcome(), over("lost"), Closes(1000)))
+    dial(ScriptedConnection(welcome(), over("lost"), Closes(1000)))
     overs: list[Any] = []
     await client(on_over=lambda *what: overs.append(what)).run()
 
@@ -360,9 +369,9 @@ async def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
     _, _, fresh = dial(
-        Line(welcome(), match(), Closes()),
-        Line(Refused("session", "no such session"), Closes(4001)),
-        Line(welcome(), match(), Closes(1000)),
+        ScriptedConnection(welcome(), match(), Closes()),
+        ScriptedConnection(Refused("session", "no such session"), Closes(4001)),
+        ScriptedConnection(welcome(), match(), Closes(1000)),
     )
     await client().run()
 
@@ -373,11 +382,11 @@ async def test_an_arena_that_has_forgotten_it_gets_a_new_bot(
 async def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> None:
     events: list[str] = []
     dial(
-        Line(welcome(), Closes()),
+        ScriptedConnection(welcome(), Closes()),
         *[OSError("refused")] * 6,
-        Line(Closes()),  # something answers, but it is no welcome
-        Line(welcome(), Closes()),
-        Line(welcome(), Closes(1000)),
+        ScriptedConnection(Closes()),  # something answers, but it is no welcome
+        ScriptedConnection(welcome(), Closes()),
+        ScriptedConnection(welcome(), Closes(1000)),
     )
     await client(on_event=events.append).run()
 
@@ -390,7 +399,7 @@ async def test_it_tries_less_and_less_often_until_it_is_welcome(dial: Dial) -> N
 
 
 async def test_its_patience_ends(dial: Dial) -> None:
-    dial(Line(welcome(), Closes()), OSError("refused"))
+    dial(ScriptedConnection(welcome(), Closes()), OSError("refused"))
 
     with pytest.raises(Unreachable, match=r"at ws://arena:7700 any more"):
         await client(patience_s=0.0).run()
@@ -398,7 +407,7 @@ async def test_its_patience_ends(dial: Dial) -> None:
 
 async def test_it_waits_for_an_arena_that_is_not_up_yet(dial: Dial) -> None:
     events: list[str] = []
-    dial(*[OSError("refused")] * 3, Line(welcome(), Closes(1000)))
+    dial(*[OSError("refused")] * 3, ScriptedConnection(welcome(), Closes(1000)))
     await client(on_event=events.append).run()
 
     assert events == [
@@ -428,7 +437,10 @@ async def test_what_will_never_be_an_arena_is_told_at_once(dial: Dial) -> None:
 
 async def test_after_a_wait_a_lost_connection_has_all_patience(dial: Dial) -> None:
     events: list[str] = []
-    lines = Line(welcome(), Closes()), Line(welcome(), Closes(1000))
+    lines = (
+        ScriptedConnection(welcome(), Closes()),
+        ScriptedConnection(welcome(), Closes(1000)),
+    )
     dial(OSError("refused"), *lines)
     await client(on_event=events.append, wait_s=1.0).run()
 
@@ -439,7 +451,7 @@ async def test_a_dead_link_is_for_the_kernel_to_notice(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not for pings, which an arena that stands still does not answer."""
-    [line] = dial(Line(welcome(), Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), Closes(1000)))
     asked: dict[str, Any] = {}
     dialled = vars(bots.reach)["connect"]
 
@@ -449,7 +461,7 @@ async def test_a_dead_link_is_for_the_kernel_to_notice(
 
     monkeypatch.setattr(bots.reach, "connect", connect)
     with socket.socket() as link:
-        line.transport = Transport(link)
+        line.transport = FakeTransport(link)
         await client().run()
 
         assert asked["ping_interval"] is None
@@ -480,7 +492,7 @@ async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
     closed = InvalidMessage("no HTTP")
     closed.__cause__ = EOFError()
     events: list[str] = []
-    dial(closed, Line(welcome(), Closes(1000)))
+    dial(closed, ScriptedConnection(welcome(), Closes(1000)))
     await client(on_event=events.append).run()
 
     assert events[0].endswith("waiting up to 60 s for it; it may be a wss:// address")
@@ -489,7 +501,7 @@ async def test_what_closes_without_a_word_is_waited_for_and_may_want_encryption(
 
 async def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
     events: list[str] = []
-    dial(Line(welcome(), Closes(4000)))
+    dial(ScriptedConnection(welcome(), Closes(4000)))
     await client(on_event=events.append).run()
 
     assert events[-1] == "the session goes on over another connection"
@@ -497,7 +509,7 @@ async def test_whoever_goes_on_elsewhere_ends_here(dial: Dial) -> None:
 
 @pytest.mark.parametrize("code", [1002, 1009])
 async def test_what_would_only_happen_again_ends_it(dial: Dial, code: int) -> None:
-    dial(Line(welcome(), Closes(code)))
+    dial(ScriptedConnection(welcome(), Closes(code)))
     with pytest.raises(UsageError, match=f"^the arena closed with {code}: because$"):
         await client().run()
 
@@ -518,7 +530,7 @@ class Kills:
     """A line on which the process is killed where the script ends."""
 
     def __init__(self, *script: Says) -> None:
-        self.line = Line(*script)
+        self.line = ScriptedConnection(*script)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.line, name)
@@ -547,7 +559,8 @@ async def test_after_a_crash_it_asks_for_all_that_was_before(
     dial: Dial, file: Path
 ) -> None:
     first, second = dial(
-        Kills(welcome("one"), match(), ask(1)), Line(welcome("two"), Closes(1000))
+        Kills(welcome("one"), match(), ask(1)),
+        ScriptedConnection(welcome("two"), Closes(1000)),
     )
     await lives(client(session_file=file))
     assert file.exists()
@@ -566,7 +579,7 @@ async def test_a_strategy_is_brought_through_the_past_before_it_decides(
 ) -> None:
     _, second = dial(
         Kills(welcome(), match()),
-        Line(
+        ScriptedConnection(
             [welcome(), match(), past(1)],
             [past(2), ask(3, news=(NEWS,))],
             ask(4),
@@ -593,7 +606,9 @@ async def test_every_match_gets_the_seed_again_that_it_had(
     dial(
         Kills(welcome(), [match("l"), match("m"), match("n")], over("l")),
         Kills(welcome(), [match("n"), match("m"), match("o")], ask(1, "o"), over("m")),
-        Line(welcome(), [match("p"), match("o"), match("n")], Closes(1000)),
+        ScriptedConnection(
+            welcome(), [match("p"), match("o"), match("n")], Closes(1000)
+        ),
     )
     for _ in range(2):
         await lives(client(Seeded, session_file=file, seed=seed))
@@ -612,7 +627,7 @@ async def test_every_match_gets_the_seed_again_that_it_had(
 async def test_without_a_file_nothing_is_seeded_that_need_not_be(
     dial: Dial, notebooks: list[Notebook]
 ) -> None:
-    dial(Line(welcome(), match("m"), match("n"), Closes(1000)))
+    dial(ScriptedConnection(welcome(), match("m"), match("n"), Closes(1000)))
     await client(Seeded).run()
 
     assert [book.noted for book in notebooks] == [["reset"], ["reset"]]
@@ -621,13 +636,15 @@ async def test_without_a_file_nothing_is_seeded_that_need_not_be(
 async def test_what_the_arena_counts_on_is_in_the_file_before(
     dial: Dial, file: Path
 ) -> None:
-    class Looks(Line):
+    class LooksIntoTheFile(ScriptedConnection):
         async def send(self, frame: bytes, text: bool) -> None:
             seen.append(json.loads(file.read_text())["seeds"] if file.exists() else {})
             await super().send(frame, text)
 
     seen: list[Any] = []
-    [line] = dial(Looks(welcome(), match("m"), [match("n"), over("m")], Closes(1000)))
+    [line] = dial(
+        LooksIntoTheFile(welcome(), match("m"), [match("n"), over("m")], Closes(1000))
+    )
     await client(session_file=file, seed="s").run()
 
     assert [set(seeds) for seeds in seen] == [set(), {"m"}, {"n"}]
@@ -640,12 +657,12 @@ async def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
 
-    class Slow(Notebook):
+    class SlowFirstAnswers(Notebook):
         def decide(self, question: Question[Any]) -> object:
             now[0] += 0.5
             return "bet"
 
-    class Looks(Line):
+    class LooksBetweenAnswers(ScriptedConnection):
         async def send(self, frame: bytes, text: bool) -> None:
             await super().send(frame, text)
             if len(self.said("ready")) == 1:
@@ -653,8 +670,8 @@ async def test_it_is_there_even_before_a_slow_strategy_has_answered_all(
 
     seen: list[set[str]] = []
     script: list[ArenaMessage] = [match("m"), ask(1, "m"), match("n"), ask(1, "n")]
-    dial(Looks(welcome(), script, Closes(1000)))
-    await client(Slow, session_file=file).run()
+    dial(LooksBetweenAnswers(welcome(), script, Closes(1000)))
+    await client(SlowFirstAnswers, session_file=file).run()
 
     assert seen == [{"m"}]
 
@@ -664,8 +681,10 @@ async def test_a_strategy_that_lives_is_not_told_its_past(
 ) -> None:
     dial(
         Kills(welcome(), match("m"), match("n")),
-        Line(welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()),
-        Line(
+        ScriptedConnection(
+            welcome(), [match("m"), past(1, "m"), ask(2, "m")], Closes()
+        ),
+        ScriptedConnection(
             welcome(),
             [match("m"), past(1, "m"), past(2, "m"), ask(3, "m")],
             [match("n"), past(1, "n"), ask(2, "n")],
@@ -685,9 +704,9 @@ async def test_a_past_that_breaks_off_is_told_from_the_beginning(
 ) -> None:
     _, _, third, fourth = dial(
         Kills(welcome(), match("m")),
-        Line(welcome(), match("m"), past(1), Closes()),
-        Line(welcome(), match("m"), past(1), past(2), ask(3), Closes()),
-        Line(welcome(), match("m"), ask(4), Closes(1000)),
+        ScriptedConnection(welcome(), match("m"), past(1), Closes()),
+        ScriptedConnection(welcome(), match("m"), past(1), past(2), ask(3), Closes()),
+        ScriptedConnection(welcome(), match("m"), ask(4), Closes(1000)),
     )
     await lives(client(session_file=file))
     await client(session_file=file).run()
@@ -707,7 +726,7 @@ async def test_a_crash_in_the_past_can_be_followed_by_another(
     _, _, third = dial(
         Kills(welcome("one"), match("m")),
         Kills(welcome("two"), match("m"), past(1)),
-        Line(welcome("three"), match("m"), past(1), ask(2), Closes(1000)),
+        ScriptedConnection(welcome("three"), match("m"), past(1), ask(2), Closes(1000)),
     )
     for _ in range(2):
         await lives(client(session_file=file))
@@ -718,7 +737,7 @@ async def test_a_crash_in_the_past_can_be_followed_by_another(
 
 
 async def test_a_match_that_was_over_meanwhile_is_told(dial: Dial, file: Path) -> None:
-    dial(Kills(welcome(), match()), Line(welcome(), over(), Closes(1000)))
+    dial(Kills(welcome(), match()), ScriptedConnection(welcome(), over(), Closes(1000)))
     events: list[str] = []
     await lives(client(session_file=file))
     await client(session_file=file, on_event=events.append).run()
@@ -731,7 +750,7 @@ async def test_an_arena_that_has_forgotten_the_session_of_a_file_gets_a_new_bot(
 ) -> None:
     *_, fresh = dial(
         Kills(welcome("one"), match()),
-        Line(Refused("session", "no such session"), Closes(4001)),
+        ScriptedConnection(Refused("session", "no such session"), Closes(4001)),
         Kills(welcome("two"), match("n")),
     )
     await lives(client(Seeded, session_file=file, seed="s"))
@@ -756,7 +775,10 @@ async def test_an_arena_that_is_not_there_does_not_cost_the_session(
 
 
 async def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
-    dial(Kills(welcome()), Line(Refused("token", "no such token"), Closes(4001)))
+    dial(
+        Kills(welcome()),
+        ScriptedConnection(Refused("token", "no such token"), Closes(4001)),
+    )
     await lives(client(session_file=file))
 
     with pytest.raises(UsageError):
@@ -768,7 +790,7 @@ async def test_who_is_refused_keeps_the_session(dial: Dial, file: Path) -> None:
 async def test_the_file_goes_with_the_session(
     dial: Dial, file: Path, code: int, remains: bool
 ) -> None:
-    dial(Line(welcome(), Closes(code)))
+    dial(ScriptedConnection(welcome(), Closes(code)))
     await client(session_file=file).run()
 
     assert list(file.parent.iterdir()) == [file] * remains
@@ -777,9 +799,11 @@ async def test_the_file_goes_with_the_session(
 async def test_a_strategy_that_raised_has_no_session_to_go_on_with(
     dial: Dial, file: Path
 ) -> None:
-    dial(Line(welcome(), match(), Closes(1000)))
+    dial(ScriptedConnection(welcome(), match(), Closes(1000)))
     with pytest.raises(StrategyFailed):
-        await client(lambda: Fails("reset", KeyError()), session_file=file).run()
+        await client(
+            lambda: FailsAtOneThing("reset", KeyError()), session_file=file
+        ).run()
 
     assert list(file.parent.iterdir()) == []
 
@@ -788,12 +812,15 @@ async def test_a_strategy_that_raises_at_its_past_has_crashed(
     dial: Dial, file: Path
 ) -> None:
     _, line = dial(
-        Kills(welcome(), match()), Line(welcome(), match(), past(), Closes(1000))
+        Kills(welcome(), match()),
+        ScriptedConnection(welcome(), match(), past(), Closes(1000)),
     )
     await lives(client(session_file=file))
 
     with pytest.raises(StrategyFailed, match="raised at open, brought back from the"):
-        await client(lambda: Fails("open", KeyError()), session_file=file).run()
+        await client(
+            lambda: FailsAtOneThing("open", KeyError()), session_file=file
+        ).run()
     assert line.closed is not None
     assert line.closed[0] == 1011
 
@@ -801,7 +828,10 @@ async def test_a_strategy_that_raises_at_its_past_has_crashed(
 async def test_a_second_bot_of_the_name_leaves_the_session_to_the_first(
     dial: Dial, file: Path
 ) -> None:
-    [first, second] = dial(Line(welcome("one")), Line(welcome("two"), Closes(1000)))
+    [first, second] = dial(
+        ScriptedConnection(welcome("one")),
+        ScriptedConnection(welcome("two"), Closes(1000)),
+    )
     events: list[str] = []
 
     playing = asyncio.ensure_future(client(session_file=file).run())
@@ -824,7 +854,7 @@ async def test_a_file_that_is_none_of_ours_is_told_and_left_alone(
     dial: Dial, file: Path
 ) -> None:
     file.write_text("class Mine: ...")
-    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000)))
     events: list[str] = []
     await client(session_file=file, on_event=events.append).run()
 
@@ -841,7 +871,7 @@ async def test_a_disk_that_fails_is_told_once_and_the_bot_plays_on(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000)))
     events: list[str] = []
     await client(session_file=file, on_event=events.append).run()
 
@@ -855,9 +885,9 @@ async def test_nobody_is_told_the_secret(dial: Dial, file: Path) -> None:
     events: list[str] = []
     dial(
         Kills(welcome("hush"), match()),
-        Line(welcome("hush hush"), match(), ask(), Closes()),
-        Line(Refused("session", "no such session"), Closes(4001)),
-        Line(welcome("hush hush hush"), Closes(1000)),
+        ScriptedConnection(welcome("hush hush"), match(), ask(), Closes()),
+        ScriptedConnection(Refused("session", "no such session"), Closes(4001)),
+        ScriptedConnection(welcome("hush hush hush"), Closes(1000)),
     )
     await lives(client(session_file=file, on_event=events.append))
     await client(session_file=file, on_event=events.append).run()
@@ -873,7 +903,7 @@ async def test_the_loop_breathes_while_the_past_is_told(
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     turns: list[float] = []
 
-    class Slow(Notebook):
+    class SlowMemory(Notebook):
         def decide(self, question: Question[Any]) -> object:
             now[0] += 0.001
             return "bet"
@@ -886,11 +916,11 @@ async def test_the_loop_breathes_while_the_past_is_told(
     told: list[ArenaMessage] = [past(number) for number in range(1, 1001)]
     dial(
         Kills(welcome(), match()),
-        Line(welcome(), match(), told, ask(1001), Closes(1000)),
+        ScriptedConnection(welcome(), match(), told, ask(1001), Closes(1000)),
     )
     await lives(client(session_file=file))
     ticker = asyncio.ensure_future(ticking())
-    await client(Slow, session_file=file).run()
+    await client(SlowMemory, session_file=file).run()
     ticker.cancel()
 
     longest = max(after - before for before, after in pairwise(turns))
@@ -905,7 +935,7 @@ def illegal(number: int = 1, legal: object = ("bet", "check")) -> Refused:
     return Refused("illegal", "answered 'raise' to open", "m", f"m:{number}", legal)
 
 
-class Raises(Notebook):
+class AnswersNeverLegally(Notebook):
     """Answers what is never legal."""
 
     def decide(self, question: Question[Any]) -> object:
@@ -918,10 +948,12 @@ async def test_in_practice_an_answer_that_is_refused_is_followed_by_a_legal_one(
 ) -> None:
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
     [line] = dial(
-        Line(rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000))
+        ScriptedConnection(
+            rehearsal, match(), ask(1), illegal(1), ask(2), illegal(2), Closes(1000)
+        )
     )
     events: list[str] = []
-    await client(Raises, on_event=events.append).run()
+    await client(AnswersNeverLegally, on_event=events.append).run()
 
     answers = line.said("answer")
     assert [answer["ask"] for answer in answers] == ["m:1", "m:1", "m:2", "m:2"]
@@ -936,10 +968,10 @@ async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
     dial: Dial,
 ) -> None:
     first, second = dial(
-        Line(welcome(), match(), ask(), illegal(), Closes()),
-        Line(welcome(), match(), ask(), Closes(1000)),
+        ScriptedConnection(welcome(), match(), ask(), illegal(), Closes()),
+        ScriptedConnection(welcome(), match(), ask(), Closes(1000)),
     )
-    await client(Raises).run()
+    await client(AnswersNeverLegally).run()
 
     assert second.said("answer") == first.said("answer")[1:]
 
@@ -948,9 +980,9 @@ async def test_the_answer_in_its_place_is_given_again_after_a_lost_connection(
 async def test_where_nothing_legal_is_known_it_is_only_told(
     dial: Dial, refused: Refused
 ) -> None:
-    [line] = dial(Line(welcome(), match(), ask(), refused, Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), refused, Closes(1000)))
     events: list[str] = []
-    await client(Raises, on_event=events.append).run()
+    await client(AnswersNeverLegally, on_event=events.append).run()
 
     assert len(line.said("answer")) == 1
     assert events[1] == "refused: answered 'raise' to open"
@@ -959,13 +991,13 @@ async def test_where_nothing_legal_is_known_it_is_only_told(
 async def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> None:
     script = (match(), ask(1), Refused("malformed", "expected `str`"), ask(1))
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
-    [line] = dial(Line(rehearsal, *script, Closes(1000)))
+    [line] = dial(ScriptedConnection(rehearsal, *script, Closes(1000)))
     events: list[str] = []
     await client(on_event=events.append).run()
 
     assert len(line.said("answer")) == 2
     assert events[1] == "refused: expected `str`"
-    dial(Line(welcome(), *script, Closes(1000)))
+    dial(ScriptedConnection(welcome(), *script, Closes(1000)))
     with pytest.raises(UsageError, match="expected `str`"):
         await client().run()
 
@@ -973,8 +1005,8 @@ async def test_in_practice_even_what_cannot_be_read_is_only_told(dial: Dial) -> 
 async def test_after_practice_a_bot_may_be_refused_all_the_same(dial: Dial) -> None:
     rehearsal = msgspec.structs.replace(welcome(), practice=True)
     dial(
-        Line(rehearsal, Closes()),
-        Line(Refused("name", "is here already"), Closes(4001)),
+        ScriptedConnection(rehearsal, Closes()),
+        ScriptedConnection(Refused("name", "is here already"), Closes(4001)),
     )
 
     with pytest.raises(UsageError, match="is here already"):
@@ -993,7 +1025,7 @@ async def test_who_is_to_blame_gets_the_verdict(dial: Dial) -> None:
         limits=Limits(),
     )
     ended = msgspec.structs.replace(over(), verdict=verdict)
-    dial(Line(welcome(), match(), ask(), ended, Closes(1000)))
+    dial(ScriptedConnection(welcome(), match(), ask(), ended, Closes(1000)))
     overs: list[Over] = []
     await client(on_over=lambda _, over: overs.append(over)).run()
 
@@ -1009,14 +1041,18 @@ async def test_an_address_that_is_none_is_told_at_once() -> None:
 
 
 async def test_a_bot_that_the_arena_does_not_take_is_told_why(dial: Dial) -> None:
-    dial(Line(Refused("name", "a bot named 'ann' is here already"), Closes(4001)))
+    dial(
+        ScriptedConnection(
+            Refused("name", "a bot named 'ann' is here already"), Closes(4001)
+        )
+    )
 
     with pytest.raises(UsageError, match="refuses this bot: a bot named 'ann' is here"):
         await client().run()
 
 
 async def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
-    dial(Line(welcome(), ask(), Closes(1000)))
+    dial(ScriptedConnection(welcome(), ask(), Closes(1000)))
 
     with pytest.raises(ProtocolError):
         await client().run()
@@ -1025,7 +1061,7 @@ async def test_an_arena_that_talks_nonsense_is_left(dial: Dial) -> None:
 # --- strategies that fail ---
 
 
-class Fails(Notebook):
+class FailsAtOneThing(Notebook):
     """Fails at one thing."""
 
     def __init__(self, doing: str, error: BaseException) -> None:
@@ -1056,10 +1092,12 @@ class Fails(Notebook):
 async def test_a_strategy_that_raises_ends_it_with_its_error(
     dial: Dial, doing: str, error: BaseException
 ) -> None:
-    [line] = dial(Line(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000)))
+    [line] = dial(
+        ScriptedConnection(welcome(), match(), ask(), over(news=(NEWS,)), Closes(1000))
+    )
 
     with pytest.raises(StrategyFailed, match=type(error).__name__) as info:
-        await client(lambda: Fails(doing, error)).run()
+        await client(lambda: FailsAtOneThing(doing, error)).run()
     assert info.value.__cause__ is error
     assert line.closed is not None
     code, reason = line.closed
@@ -1069,10 +1107,10 @@ async def test_a_strategy_that_raises_ends_it_with_its_error(
 
 
 async def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
-    [line] = dial(Line(welcome(), match(), Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), match(), Closes(1000)))
 
     with pytest.raises(StrategyFailed):
-        await client(lambda: Fails("reset", KeyError("ü" * 500))).run()
+        await client(lambda: FailsAtOneThing("reset", KeyError("ü" * 500))).run()
     assert line.closed is not None
     assert len(line.closed[1].encode()) <= 123
 
@@ -1081,14 +1119,14 @@ async def test_the_reason_fits_a_close_frame(dial: Dial) -> None:
 async def test_an_answer_that_cannot_be_sent_is_the_strategys_failure(
     dial: Dial, answer: object
 ) -> None:
-    class Odd(Notebook):
+    class OddAnswers(Notebook):
         def decide(self, question: Question[Any]) -> object:
             return answer
 
-    [line] = dial(Line(welcome(), match(), ask(), Closes(1000)))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask(), Closes(1000)))
 
     with pytest.raises(StrategyFailed, match="its answer cannot be sent"):
-        await client(Odd).run()
+        await client(OddAnswers).run()
     assert line.closed is not None
     assert line.closed[0] == 1011
 
@@ -1107,7 +1145,7 @@ async def cancelled(playing: Client, holds: Callable[[], bool]) -> None:
 
 
 async def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial) -> None:
-    [line] = dial(Line(welcome(), match(), ask()))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask()))
     await cancelled(client(), lambda: bool(line.said("answer")))
 
     assert line.messages()[-1] == {"type": "goodbye"}
@@ -1115,7 +1153,7 @@ async def test_whoever_stops_it_lets_it_say_goodbye(dial: Dial) -> None:
 
 
 async def test_it_can_be_stopped_before_it_is_welcome(dial: Dial) -> None:
-    [line] = dial(Line())
+    [line] = dial(ScriptedConnection())
     await cancelled(client(), lambda: bool(line.said("hello")))
 
     assert line.closed == (1000, "")
@@ -1125,14 +1163,14 @@ async def test_it_can_be_stopped_while_it_waits_for_an_arena(
     dial: Dial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
-    dial(Line(welcome(), Closes()))
+    dial(ScriptedConnection(welcome(), Closes()))
     monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
 
     await cancelled(client(on_event=events.append), lambda: "next" in str(events))
 
 
 async def test_a_goodbye_ends_the_session_of_a_file(dial: Dial, file: Path) -> None:
-    [line] = dial(Line(welcome(), match(), ask()))
+    [line] = dial(ScriptedConnection(welcome(), match(), ask()))
     await cancelled(client(session_file=file), lambda: bool(line.said("answer")))
 
     assert not file.exists()
@@ -1142,7 +1180,7 @@ async def test_a_bot_that_could_not_say_goodbye_keeps_its_session(
     dial: Dial, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events: list[str] = []
-    dial(Line(welcome(), match(), Closes()))
+    dial(ScriptedConnection(welcome(), match(), Closes()))
     monkeypatch.setattr("random.uniform", lambda low, high: 1000.0)
     playing = client(session_file=file, on_event=events.append)
     await cancelled(playing, lambda: "next" in str(events))

@@ -20,7 +20,7 @@ OTHER = "9s 9h 4d 6d 8c Th Js 2h Kd Ks".split()
 DECK = [*MINE, *OTHER, "Qd", "Qh", "3c", "5d", "8s", "Tc", "4h"]
 
 
-class Notes(PlayerStrategy):
+class NotesGinCalls(PlayerStrategy):
     """Writes down which calls come, and plays by the base's defaults."""
 
     def __init__(self) -> None:
@@ -66,9 +66,9 @@ class Notes(PlayerStrategy):
         )
 
 
-def notes() -> tuple[Notes, Notes]:
+def notes() -> tuple[NotesGinCalls, NotesGinCalls]:
     """Both seats' calls in one round, which seat 0 ends by a knock with 5 in its first turn."""
-    first, second = Notes(), Notes()
+    first, second = NotesGinCalls(), NotesGinCalls()
     first.calls.clear()
     second.calls.clear()
     result = arena.play(
@@ -111,7 +111,7 @@ def test_the_calls_of_the_seat_that_is_knocked() -> None:
 
 
 def test_the_hand_has_eleven_cards_in_a_turn_and_ten_after_it() -> None:
-    class Counts(Notes):
+    class CountsCards(NotesGinCalls):
         def take_turn(self, drawn: Card) -> Card:
             assert len(self.hand) == 11
             assert self.hand[-1] == drawn
@@ -121,7 +121,9 @@ def test_the_hand_has_eleven_cards_in_a_turn_and_ten_after_it() -> None:
             assert len(self.hand) == 10
             return super().knock()
 
-    result = arena.play("gin", [Counts(), Counts()], settings={"games": 5}, seed=1)
+    result = arena.play(
+        "gin", [CountsCards(), CountsCards()], settings={"games": 5}, seed=1
+    )
 
     assert result.termination.kind is Ending.COMPLETED
 
@@ -133,11 +135,13 @@ def test_a_seat_knows_where_it_sits() -> None:
 
 
 def test_a_discard_that_is_not_held_is_the_referees_to_judge() -> None:
-    class Cheat(PlayerStrategy):
+    class DiscardsWhatItHasNot(PlayerStrategy):
         def take_turn(self, drawn: Card) -> Card:
             return next(card for card in ("As", "Ah") if card not in self.hand)
 
-    result = arena.play("gin", [Cheat(), Simple()], settings={"starter": 0}, seed=1)
+    result = arena.play(
+        "gin", [DiscardsWhatItHasNot(), Simple()], settings={"starter": 0}, seed=1
+    )
 
     assert (result.termination.kind, result.termination.seat) == (Ending.ILLEGAL, 0)
 

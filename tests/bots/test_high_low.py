@@ -33,7 +33,7 @@ def deck_of(cards: str) -> list[str]:
     return first + [card for card in PACK if card not in first]
 
 
-class Notes(PlayerStrategy):
+class NotesHighLowCalls(PlayerStrategy):
     """Does nothing and quits, or what it is told, and writes down what it is asked and hears."""
 
     def __init__(self, swaps: bool = False, bids: Bidding = "quit") -> None:
@@ -67,7 +67,12 @@ class Notes(PlayerStrategy):
 
 
 def test_every_question_and_news_has_its_method() -> None:
-    bots = [Notes(), Notes(swaps=True, bids=4), Notes(bids=4), Notes()]
+    bots = [
+        NotesHighLowCalls(),
+        NotesHighLowCalls(swaps=True, bids=4),
+        NotesHighLowCalls(bids=4),
+        NotesHighLowCalls(),
+    ]
 
     play("high_low", bots, decks=[deck_of("As Kd 5h 9c 2s")] * 11, settings=ONE_SHUFFLE)
 
@@ -88,7 +93,7 @@ def test_every_question_and_news_has_its_method() -> None:
 
 
 def test_a_strategy_knows_its_seat_from_its_first_question_on() -> None:
-    bots = [Notes() for _ in range(4)]
+    bots = [NotesHighLowCalls() for _ in range(4)]
 
     play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
 
@@ -97,7 +102,7 @@ def test_a_strategy_knows_its_seat_from_its_first_question_on() -> None:
 
 
 def test_a_reset_forgets_the_seat() -> None:
-    bots = [Notes() for _ in range(4)]
+    bots = [NotesHighLowCalls() for _ in range(4)]
     play("high_low", bots, seed=1, settings=ONE_SHUFFLE)
     play("high_low", bots[::-1], seed=1, settings=ONE_SHUFFLE)
 

@@ -32,7 +32,7 @@ def connected(link: object) -> ClientConnection:
     return cast(ClientConnection, SimpleNamespace(transport=transport))
 
 
-class Link:
+class RefusingSocket:
     """A socket of a system that refuses some options."""
 
     def __init__(self, *refused: int) -> None:
@@ -178,7 +178,7 @@ def test_an_option_that_the_system_refuses_keeps_no_other_from_being_set(
     monkeypatch.setattr(socket, "TCP_KEEPALIVE", 1016, raising=False)  # as on macOS
     monkeypatch.setattr(socket, "TCP_KEEPCNT", 1006, raising=False)
     monkeypatch.setattr(socket, "TCP_KEEPINTVL", 1005, raising=False)
-    link = Link(1005)
+    link = RefusingSocket(1005)
     notice(link)
 
     assert link.set[socket.SO_KEEPALIVE] == 1

@@ -10,7 +10,7 @@ import pytest
 
 from arena.lab.in_process import play
 from bots.ace_king_queen import Learner
-from bots.seat import Seat, StrategyFailed
+from bots.seat import StrategyFailed, StrategySeat
 from bots.strategy import BaseStrategy, RandomMixin
 from protocol.ace_king_queen import HandOver, Open
 from protocol.errors import Malformed
@@ -31,12 +31,12 @@ def past(question: Question[Any], answer: object, *news: News) -> Past:
     return Past("m", "m:1", question, news, answer)
 
 
-def anew(make: Callable[[], Strategy], seed: str | None = None) -> Seat:
+def anew(make: Callable[[], Strategy], seed: str | None = None) -> StrategySeat:
     """A seat whose strategy has missed something."""
-    return Seat(MATCH, make, seed=seed, is_whole=False)
+    return StrategySeat(MATCH, make, seed=seed, is_whole=False)
 
 
-class Told(BaseStrategy):
+class NotingStrategy(BaseStrategy):
     """Notes what it is told, and decides by the clock, so to say."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Told(BaseStrategy):
 
 
 def test_who_can_recall_is_told_its_answer_after_the_news() -> None:
-    strategy = Told()
+    strategy = NotingStrategy()
     seat = anew(lambda: strategy)
     seat.recall(past(Open(2, "K"), "check", NEWS))
 
@@ -64,7 +64,7 @@ def test_who_can_recall_is_told_its_answer_after_the_news() -> None:
 
 
 def test_an_answer_is_recalled_as_what_it_was() -> None:
-    strategy = Told()
+    strategy = NotingStrategy()
     hand = tuple("As 2s 3s 4h 5d 6c 7h 8d 9c Th Kd".split())
     legal = (TurnAnswer("Kd"), TurnAnswer("Th"))
     wire = {"discard": "Kd", "knock": False, "melds": None}
@@ -74,7 +74,7 @@ def test_an_answer_is_recalled_as_what_it_was() -> None:
 
 
 def test_who_cannot_recall_decides_once_more() -> None:
-    class Decides(Told):
+    class Decides(NotingStrategy):
         recall = None  # type: ignore[assignment]
 
     strategy = Decides()
@@ -87,22 +87,22 @@ def test_who_cannot_recall_decides_once_more() -> None:
 
 
 def test_an_answer_that_is_not_legal_this_time_has_strayed() -> None:
-    class Odd(BaseStrategy):
+    class StraysOnce(BaseStrategy):
         def decide(self, question: Question[Any]) -> object:
             return object()
 
-    seat = anew(Odd)
+    seat = anew(StraysOnce)
     seat.recall(past(Open(1, "K"), "bet"))
 
     assert seat.strayed == 1
 
 
 def test_a_strategy_that_was_asked_something_new_has_no_past_to_recall() -> None:
-    strategy = Told()
+    strategy = NotingStrategy()
     seat = anew(lambda: strategy)
     seat.decide(ask(Open(1, "K")))
     seat.recall(past(Open(2, "K"), "check"))
-    whole = Seat(MATCH, lambda: strategy)
+    whole = StrategySeat(MATCH, lambda: strategy)
     whole.recall(past(Open(2, "K"), "check"))
 
     assert strategy.noted == ["decide"]
@@ -110,11 +110,11 @@ def test_a_strategy_that_was_asked_something_new_has_no_past_to_recall() -> None
 
 def test_what_was_never_legal_is_no_past() -> None:
     with pytest.raises(Malformed, match='m:1 cannot be of the past: answered "raise"'):
-        anew(Told).recall(past(Open(1, "K"), "raise"))
+        anew(NotingStrategy).recall(past(Open(1, "K"), "raise"))
 
 
 def test_a_learner_that_was_brought_back_goes_on_as_if_nothing_had_been() -> None:
-    class Noting(Learner):
+    class NotingLearner(Learner):
         """Notes all that it is asked, told and answers."""
 
         log: list[tuple[list[News], Question[Any], object]]
@@ -137,7 +137,7 @@ def test_a_learner_that_was_brought_back_goes_on_as_if_nothing_had_been() -> Non
         def __init__(self) -> None:
             self.seed(7)
 
-    first = Noting()
+    first = NotingLearner()
     first.seed("s:1")
     play("ace_king_queen", [first, Wild()], seed=1, settings={"hands": 300})
     seat = anew(Learner, seed="s:1")
@@ -160,10 +160,10 @@ def test_a_learner_that_was_brought_back_goes_on_as_if_nothing_had_been() -> Non
 def test_an_attribute_that_only_happens_to_be_called_seed_is_left_alone(
     seed: str | None,
 ) -> None:
-    class Gardener(Told):
+    class Gardener(NotingStrategy):
         seed = 5  # type: ignore[assignment]
 
-    Seat(MATCH, Gardener, seed=seed)
+    StrategySeat(MATCH, Gardener, seed=seed)
 
 
 @pytest.mark.parametrize("doing", ["hear", "recall"])
@@ -171,7 +171,7 @@ def test_a_strategy_that_raises_at_its_past_has_failed(doing: str) -> None:
     def fails(*_: object) -> None:
         raise KeyError("deck")
 
-    strategy = Told()
+    strategy = NotingStrategy()
     setattr(strategy, doing, fails)
 
     with pytest.raises(StrategyFailed, match="open, brought back from the past: KeyEr"):
@@ -182,7 +182,7 @@ def test_ctrl_c_is_not_its_failure() -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    strategy = Told()
+    strategy = NotingStrategy()
     strategy.recall = interrupted  # type: ignore[method-assign,assignment]
 
     with pytest.raises(KeyboardInterrupt):
@@ -190,11 +190,11 @@ def test_ctrl_c_is_not_its_failure() -> None:
 
 
 def test_in_practice_any_legal_answer_is_given_in_place_of_one_that_is_not() -> None:
-    class Bet(Question[int], frozen=True, gc=False, tag="bet"):
+    class UncheckedBet(Question[int], frozen=True, gc=False, tag="bet"):
         legal: Range
 
-    seat = Seat(MATCH, Told)
-    seat.decide(ask(Bet(Range(3, 5))))
+    seat = StrategySeat(MATCH, NotingStrategy)
+    seat.decide(ask(UncheckedBet(Range(3, 5))))
     rng = random.Random(1)
     refused = Refused("illegal", "answered 'bet'", "m", "m:1", {"min": 3, "max": 5})
     given = [seat.instead(refused, rng) for _ in range(50)]

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from bots import session_file
-from bots.session_file import Kept, SessionFile, SessionUnusable, default_place
+from bots.session_file import SavedSession, SessionFile, SessionUnusable, default_place
 
 URL = "ws://arena:7700"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 
 
-def kept(secret: str = "secret", name: str = "ann") -> Kept:
-    return Kept(url=URL, name=name, secret=secret, made=7, seeds={"m-1.0": "1:7"})
+def kept(secret: str = "secret", name: str = "ann") -> SavedSession:
+    return SavedSession(
+        url=URL, name=name, secret=secret, made=7, seeds={"m-1.0": "1:7"}
+    )
 
 
 @pytest.fixture

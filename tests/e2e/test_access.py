@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.server.admission import TOKEN_NEEDED
 from arena.server.gateway import Gateway
 from arena.storage.roster import Roster
@@ -53,7 +53,7 @@ async def opened(
 ) -> AsyncIterator[GatewayArena]:
     arenas: list[GatewayArena] = []
     gateway = Gateway(
-        Conduct(asyncio.get_running_loop().time),
+        Referee(asyncio.get_running_loop().time),
         limits,
         lambda: arenas[0].changed(),
         access=access,
@@ -270,7 +270,7 @@ async def test_what_another_program_does_to_the_roster_takes_effect(
 # --- instructors ---
 
 
-class Office:
+class InstructorClient:
     """Does what instructors want, and remembers it."""
 
     def __init__(self) -> None:
@@ -297,7 +297,7 @@ def word(action: str = "status", **fields: Any) -> dict[str, Any]:
 async def test_an_instructor_is_heard_as_often_as_needed(
     encoding: str, requires_token: bool
 ) -> None:
-    office = Office()
+    office = InstructorClient()
 
     async with opened(on_instruct=office, requires_token=requires_token) as arena:
         async with arena.stranger(encoding=encoding) as prof:
@@ -326,7 +326,7 @@ async def test_an_instructor_is_heard_as_often_as_needed(
 
 @pytest.mark.parametrize("token", ["", "guessed", ANN])
 async def test_nobody_else_is_heard(token: str) -> None:
-    office = Office()
+    office = InstructorClient()
 
     async with opened(on_instruct=office) as arena:
         for fields in ({}, {"protocol": 7}, {"action": "stop"}):
@@ -345,7 +345,10 @@ async def test_nobody_else_is_heard(token: str) -> None:
 
 
 async def test_another_version_is_told_to_an_instructor() -> None:
-    async with opened(on_instruct=Office()) as arena, arena.stranger() as prof:
+    async with (
+        opened(on_instruct=InstructorClient()) as arena,
+        arena.stranger() as prof,
+    ):
         await prof.say(**word(protocol=7))
 
         assert await prof.refused() == ("version", "expected protocol 1, got 7", 4001)
@@ -360,7 +363,7 @@ async def test_an_arena_without_competitions_takes_no_instructions() -> None:
 
 async def test_without_a_roster_there_is_no_instructor() -> None:
     async with (
-        opened(access=None, on_instruct=Office()) as arena,
+        opened(access=None, on_instruct=InstructorClient()) as arena,
         arena.stranger() as prof,
     ):
         await prof.say(**word())
@@ -369,7 +372,10 @@ async def test_without_a_roster_there_is_no_instructor() -> None:
 
 
 async def test_a_player_does_not_instruct() -> None:
-    async with opened(on_instruct=Office()) as arena, arena.stranger("ann") as ann:
+    async with (
+        opened(on_instruct=InstructorClient()) as arena,
+        arena.stranger("ann") as ann,
+    ):
         await ann.hello(token=ANN)
         await ann.say(**word())
 
@@ -382,7 +388,7 @@ async def test_a_player_does_not_instruct() -> None:
 
 async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
     async with (
-        opened(on_instruct=Office()) as arena,
+        opened(on_instruct=InstructorClient()) as arena,
         arena.stranger() as prof,
         arena.stranger("ann") as ann,
     ):
@@ -402,7 +408,7 @@ async def test_an_instructor_whose_token_is_replaced_is_heard_no_more() -> None:
 async def test_a_fault_of_ours_is_not_the_instructors(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with opened(on_instruct=Office()) as arena:
+    async with opened(on_instruct=InstructorClient()) as arena:
         async with arena.stranger() as prof:
             await prof.say(**word("stop"))
 

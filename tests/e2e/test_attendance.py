@@ -21,7 +21,7 @@ import pytest
 from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
 from arena.competitions.config import Config, read_config
-from arena.competitions.scheduler import Course
+from arena.competitions.scheduler import Scheduler
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
@@ -52,7 +52,7 @@ settings = { hands = 20 }
 """
 
 
-class School:
+class ServedClass:
     """A class with its tokens, and `arena serve --config` as a process."""
 
     def __init__(self, start: Callable[..., StartedProgram], folder: Path) -> None:
@@ -103,8 +103,8 @@ class School:
 
 
 @pytest.fixture
-def school(start: Callable[..., StartedProgram], tmp_path: Path) -> School:
-    return School(start, tmp_path)
+def school(start: Callable[..., StartedProgram], tmp_path: Path) -> ServedClass:
+    return ServedClass(start, tmp_path)
 
 
 def shown(report: dict[str, Any]) -> list[tuple[str, bool, bool]]:
@@ -115,7 +115,7 @@ def shown(report: dict[str, Any]) -> list[tuple[str, bool, bool]]:
     )
 
 
-def test_K5_a_run_of_the_roster_waits_for_its_class(school: School) -> None:
+def test_K5_a_run_of_the_roster_waits_for_its_class(school: ServedClass) -> None:
     arena = school.serve("least = 3")
     arena.until("cup waits: 0 of 4 here, it starts with 3; missing: ann, ben, cem, dan")
     school.comes("dan")
@@ -137,7 +137,7 @@ def test_K5_a_run_of_the_roster_waits_for_its_class(school: School) -> None:
     ]
 
 
-def test_K5_a_run_at_a_time_waits_from_then_on(school: School) -> None:
+def test_K5_a_run_at_a_time_waits_from_then_on(school: ServedClass) -> None:
     at = datetime.now(UTC) + timedelta(seconds=6)
     arena = school.serve(f"at = {at.isoformat(timespec='seconds')}")
     arena.until("cup starts ")
@@ -151,7 +151,7 @@ def test_K5_a_run_at_a_time_waits_from_then_on(school: School) -> None:
     assert [name for name, is_ranked, _ in shown(report) if is_ranked] == ["ann", "cem"]
 
 
-def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> None:
+def test_K5_the_instructor_starts_it_with_whoever_is_there(school: ServedClass) -> None:
     arena = school.serve("")
     arena.until("cup waits: 0 of 4")
     school.comes("cem")
@@ -168,7 +168,7 @@ def test_K5_the_instructor_starts_it_with_whoever_is_there(school: School) -> No
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is no signal there")
 def test_K5_its_bots_come_back_to_an_arena_that_is_started_again_while_it_waits(
-    school: School, free_port: int
+    school: ServedClass, free_port: int
 ) -> None:
     arena = school.serve("least = 2", free_port)
     school.comes("ann")
@@ -195,7 +195,7 @@ players = "roster"
 
 
 def test_K5_the_page_shows_for_whom_a_run_waits_and_who_was_not_there(
-    school: School,
+    school: ServedClass,
 ) -> None:
     with browser() as chromium:
         arena = school.serve(LATER)
@@ -284,7 +284,7 @@ class Monday:
             self._tokens = {one.name: one.token for one in new}
             async with asyncio.timeout(TIMEOUT_S), Host(store) as host:
                 self._host = host
-                course = Course(
+                scheduler = Scheduler(
                     host,
                     store,
                     self.config,
@@ -294,7 +294,7 @@ class Monday:
                     names=lambda: [one.name for one in roster.members()],
                     once=True,
                 )
-                played = asyncio.create_task(course.run(self.config.runs, ()))
+                played = asyncio.create_task(scheduler.run(self.config.runs, ()))
                 await scenario()
                 await played
                 for bot in self._bots:

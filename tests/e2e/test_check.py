@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from arena.authoring.conformance import HINTS, Hint, Outcome, Status, Step
-from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance import HINTS, Hint, Step, StepOutcome, StepStatus
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run
 from arena.sandbox.launcher import read_program
 from protocol.messages import Limits
@@ -134,15 +134,15 @@ class Enough(Exception):
     """The first failure has been found."""
 
 
-async def first_failure(way: str) -> tuple[Outcome, ...]:
+async def first_failure(way: str) -> tuple[StepOutcome, ...]:
     """The steps up to the first one that failed; all of them if none did."""
     game = CASES[way].game if way in CASES else "ace_king_queen"
-    bot = Bot(read_program(line_of(way, game)), way, LIMITS)
-    done: list[Outcome] = []
+    bot = BotUnderTest(read_program(line_of(way, game)), way, LIMITS)
+    done: list[StepOutcome] = []
 
-    def note(outcome: Outcome) -> None:
+    def note(outcome: StepOutcome) -> None:
         done.append(outcome)
-        if outcome.status is Status.FAILED:
+        if outcome.status is StepStatus.FAILED:
             raise Enough
 
     with suppress(Enough):
@@ -150,11 +150,11 @@ async def first_failure(way: str) -> tuple[Outcome, ...]:
     return tuple(done)
 
 
-async def all_failures() -> dict[str, tuple[Outcome, ...] | Exception]:
+async def all_failures() -> dict[str, tuple[StepOutcome, ...] | Exception]:
     """What came of every check, those first that take longest."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def check(way: str) -> tuple[Outcome, ...]:
+    async def check(way: str) -> tuple[StepOutcome, ...]:
         async with turns:
             return await first_failure(way)
 
@@ -166,7 +166,7 @@ async def all_failures() -> dict[str, tuple[Outcome, ...] | Exception]:
 
 
 @pytest.fixture(scope="module")
-def failures() -> dict[str, tuple[Outcome, ...] | Exception]:
+def failures() -> dict[str, tuple[StepOutcome, ...] | Exception]:
     """Up to where each broken bot came."""
     return asyncio.run(all_failures())
 
@@ -177,7 +177,7 @@ def test_there_is_a_case_for_every_broken_bot() -> None:
 
 @pytest.mark.parametrize("way", CASES)
 def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
-    way: str, failures: dict[str, tuple[Outcome, ...] | Exception]
+    way: str, failures: dict[str, tuple[StepOutcome, ...] | Exception]
 ) -> None:
     found = failures[way]
     if isinstance(found, Exception):
@@ -185,8 +185,8 @@ def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
     *before, last = found
     expected = CASES[way]
 
-    assert {outcome.status for outcome in before} <= {Status.OK, Status.SKIPPED}
-    assert last.status is Status.FAILED, "it passed"
+    assert {outcome.status for outcome in before} <= {StepStatus.OK, StepStatus.SKIPPED}
+    assert last.status is StepStatus.FAILED, "it passed"
     assert (last.step, last.hint) == (expected.step, expected.hint), last
     assert last.advice == HINTS[expected.hint]
     assert last.expected
@@ -194,7 +194,7 @@ def test_a_broken_bot_fails_at_the_right_step_with_the_right_hint(
 
 
 def test_the_end_of_what_a_bot_wrote_is_shown(
-    failures: dict[str, tuple[Outcome, ...] | Exception],
+    failures: dict[str, tuple[StepOutcome, ...] | Exception],
 ) -> None:
     for way in ("dies-at-once", "raises", "trips-over-fields"):
         found = failures[way]
@@ -205,7 +205,7 @@ def test_the_end_of_what_a_bot_wrote_is_shown(
 
 
 def test_why_a_bot_has_closed_is_shown(
-    failures: dict[str, tuple[Outcome, ...] | Exception],
+    failures: dict[str, tuple[StepOutcome, ...] | Exception],
 ) -> None:
     found = failures["says-why"]
     assert not isinstance(found, Exception)
@@ -215,13 +215,13 @@ def test_why_a_bot_has_closed_is_shown(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="CPU time is not measured there")
 def test_a_bot_that_was_started_may_sleep_for_longer_than_it_may_compute(
-    failures: dict[str, tuple[Outcome, ...] | Exception],
+    failures: dict[str, tuple[StepOutcome, ...] | Exception],
 ) -> None:
     found = failures["dozes"]
     if isinstance(found, Exception):
         raise found
 
-    assert {outcome.status for outcome in found} == {Status.OK}, found[-1]
+    assert {outcome.status for outcome in found} == {StepStatus.OK}, found[-1]
     assert max(outcome.took_ms for outcome in found) > 1_500
 
 
@@ -232,7 +232,7 @@ SHOUT = r"print('\x1b[2J\x07 1 starts ok', flush=True); input()"
 """A bot whose first line clears the screen of whoever looks at it."""
 
 
-class Ended(NamedTuple):
+class EndedProgram(NamedTuple):
     """A program that has ended."""
 
     status: int
@@ -246,14 +246,14 @@ async def check(*words: str) -> asyncio.subprocess.Process:
     return await start(*command, stdout=PIPE, stderr=PIPE)
 
 
-async def ended(process: asyncio.subprocess.Process, said: bytes = b"") -> Ended:
+async def ended(process: asyncio.subprocess.Process, said: bytes = b"") -> EndedProgram:
     """What it printed, and how it ended; `said` is what has been read of stderr."""
     out, err = await process.communicate()
     assert process.returncode is not None, "it has ended"
-    return Ended(process.returncode, out.decode(), (said + err).decode())
+    return EndedProgram(process.returncode, out.decode(), (said + err).decode())
 
 
-async def check_a_stranger() -> tuple[Ended, Ended]:
+async def check_a_stranger() -> tuple[EndedProgram, EndedProgram]:
     """`arena check --listen`, and a bot that connects by itself: how both ended."""
     listening = await check("--listen", "--port", "0")
     assert listening.stderr is not None
@@ -275,18 +275,18 @@ async def check_a_stranger() -> tuple[Ended, Ended]:
 class Commands(NamedTuple):
     """How each of the commands ended."""
 
-    behaves: Ended
-    in_lines: Ended
-    broken: Ended
-    shouts: Ended
-    stranger: tuple[Ended, Ended]
+    behaves: EndedProgram
+    in_lines: EndedProgram
+    broken: EndedProgram
+    shouts: EndedProgram
+    stranger: tuple[EndedProgram, EndedProgram]
 
 
 @pytest.fixture(scope="module")
 def commands() -> Commands:
     """All of them at once: much of a check is waiting."""
 
-    async def launched(*words: str) -> Ended:
+    async def launched(*words: str) -> EndedProgram:
         return await ended(await check(*words))
 
     async def main() -> Commands:
@@ -328,7 +328,7 @@ def test_what_has_no_meaning_for_lines_is_skipped(commands: Commands) -> None:
     }
 
 
-def passed(check: Ended) -> Any:
+def passed(check: EndedProgram) -> Any:
     """The document of a check that passed."""
     assert check.status == 0, check.out + check.err
     document = json.loads(check.out)

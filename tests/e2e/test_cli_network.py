@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.cli._addresses import elsewhere
-from arena.storage.store import State, Store
+from arena.cli._addresses import urls_for_others
+from arena.storage.store import CompetitionState, Store
 
 if TYPE_CHECKING:
     from tests.support.gateway_bots import StartedProgram
@@ -208,7 +208,7 @@ def test_an_arena_that_is_stopped_in_a_match_leaves_it_void(
     with Store(db, create=False) as store:
         [competition] = store.competitions()
 
-        assert competition.state is State.RUNNING
+        assert competition.state is CompetitionState.RUNNING
         assert [m.result.termination.kind for m in store.matches(competition.id)] in (
             ["void"],
             [],
@@ -266,7 +266,7 @@ def test_beyond_this_machine_a_token_is_needed_unless_it_is_open(
     url = re.match(r"arena at (\S+) ", where)
     assert url is not None, where
     told = [line for line in others if "from other machines" in line]
-    urls = elsewhere(url[1])
+    urls = urls_for_others(url[1])
     line = f"from other machines it is at {' or '.join(urls)}"
     assert told == ([line] if urls else [])
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import Match, Record
+from arena.engine.match import MatchState, Record
 from arena.games import GAMES
 from bots.client import Client
 from bots.strategy import BaseStrategy
@@ -280,7 +280,7 @@ async def test_a_bot_gives_up_when_its_patience_ends(
         await here(arena, "nash")
         for connection in tuple(arena.gateway._connections):
             connection.cut()
-        arena.gateway._listening.close()
+        arena.gateway._listeners.close()
         await asyncio.to_thread(programs[0].process.wait)
     status, out, err = programs[0].ends()
 
@@ -300,7 +300,7 @@ def pick(count: int, number: int) -> int:
     return (number * 7 + number // 5) % count
 
 
-class Scripted(BaseStrategy):
+class ScriptedInProcess(BaseStrategy):
     """What `by_script` is over the wire, in process."""
 
     def __init__(self) -> None:
@@ -339,7 +339,7 @@ def undisturbed(record: Record, bot: str, seed: str) -> Record:
     """The same match with the same cards in process, where nobody is killed."""
     assert record.seed is not None
     game = GAMES[record.game]
-    match = Match(
+    match = MatchState(
         game,
         game.vocabulary.read_settings(record.settings),
         seed=bytes.fromhex(record.seed),
@@ -347,7 +347,7 @@ def undisturbed(record: Record, bot: str, seed: str) -> Record:
     )
     learner = find(record.game, bot)()
     learner.seed(seed)
-    drive(match, [learner, Scripted()])
+    drive(match, [learner, ScriptedInProcess()])
     return match.result().record
 
 
@@ -480,7 +480,7 @@ async def test_J4_who_plays_illegally_is_told_what_to_do(
 async def test_in_practice_a_bot_that_plays_illegally_plays_on(
     arena: GatewayArena, start: Start, bot_file: Callable[[str], str]
 ) -> None:
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     program = connect(start, arena, bot_file("return 'raise'"))
     await here(arena, "mine")
     _, verdict = await arena.result(arena.open("blackjack", "mine", hands=5))

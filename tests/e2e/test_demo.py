@@ -12,7 +12,7 @@ from arena.cli import main
 from arena.competitions.competition import Competition
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.lab.demo import Contest, demo
+from arena.lab.demo import DemoGame, demo
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending
@@ -20,18 +20,18 @@ from protocol.messages import Ending
 pytestmark = pytest.mark.e2e
 
 SMALL = (
-    Contest(
+    DemoGame(
         game="ace_king_queen",
         bots=("nash", "honest", "rogue-illegal"),
         settings={"hands": 100},
     ),
-    Contest(
+    DemoGame(
         game="three_card_poker",
         bots=("q64", "rogue-crash", "always"),
         settings={"rounds": 30},
         matches=4,
     ),
-    Contest(
+    DemoGame(
         game="gin_rummy",
         bots=("random", "simple", "rogue-stall"),
         settings={"max_rounds": 3},
@@ -39,8 +39,8 @@ SMALL = (
 )
 
 OTHERS = (
-    Contest(game="high_low", bots=("random", "timid") * 2, settings={"gap": 40}),
-    Contest(game="blackjack", bots=("simple", "counting"), settings={"hands": 20}),
+    DemoGame(game="high_low", bots=("random", "timid") * 2, settings={"gap": 40}),
+    DemoGame(game="blackjack", bots=("simple", "counting"), settings={"hands": 20}),
 )
 
 
@@ -92,7 +92,7 @@ async def test_three_rogues_are_out_for_three_reasons_and_nobody_else_is(
 
 
 async def test_a_bot_that_does_not_start_is_told_at_once(tmp_path: Path) -> None:
-    field = (Contest(game="blackjack", bots=("nobody", "simple"), settings={}),)
+    field = (DemoGame(game="blackjack", bots=("nobody", "simple"), settings={}),)
 
     with (
         Store(tmp_path / "demo.db") as store,

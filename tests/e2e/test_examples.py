@@ -26,16 +26,16 @@ from typing import NamedTuple
 import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
-from arena.authoring.conformance import Checked, Status
-from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance import CheckReport, StepStatus
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.run import run as check_run
 from arena.competitions.arena_host import Host
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import MatchResult
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.referee.live_match import Table
-from arena.referee.referee import Conduct
+from arena.referee.live_match import LiveMatch
+from arena.referee.referee import Referee
 from arena.sandbox.command import Program
 from arena.sandbox.launcher import bot_command, read_program
 from arena.server.gateway import Gateway
@@ -280,16 +280,16 @@ def test_mypy_finds_nothing_in_the_example_in_python() -> None:
 # ---- Playing
 
 
-class Season(NamedTuple):
+class ExamplesOutcome(NamedTuple):
     """What came of the competitions by game, and of the duels by language."""
 
-    reports: dict[str, Report]
-    duels: dict[str, Report]
+    reports: dict[str, CompetitionReport]
+    duels: dict[str, CompetitionReport]
 
 
 async def compete(
     host: Host, game: str, players: tuple[str, ...], settings: dict[str, object]
-) -> Report:
+) -> CompetitionReport:
     """One competition, in the form in which that game is played."""
     read = GAMES[game].vocabulary.read_settings(settings)
     return await host.play(
@@ -297,7 +297,7 @@ async def compete(
     )
 
 
-async def play_all(store: Store, examples: Mapping[str, Example]) -> Season:
+async def play_all(store: Store, examples: Mapping[str, Example]) -> ExamplesOutcome:
     """All examples, in all their ways, in a competition of each game with a house bot, and their duels, all in one arena."""
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         names = []
@@ -337,11 +337,11 @@ async def play_all(store: Store, examples: Mapping[str, Example]) -> Season:
             if language in names
         }
     await store.flushed()
-    return Season(dict(zip(GAMES, reports, strict=True)), duels)
+    return ExamplesOutcome(dict(zip(GAMES, reports, strict=True)), duels)
 
 
 @pytest.fixture(scope="session")
-def season(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> Season:
+def season(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> ExamplesOutcome:
     """What came of it all."""
     with Store(tmp_path_factory.mktemp("arena") / "arena.db") as store:
         return asyncio.run(play_all(store, finished(builds)))
@@ -350,7 +350,7 @@ def season(builds: Builds, tmp_path_factory: pytest.TempPathFactory) -> Season:
 @pytest.mark.parametrize("game", GAMES)
 @EACH_LANGUAGE
 def test_an_example_plays_a_whole_competition(
-    game: str, language: str, builds: Builds, season: Season
+    game: str, language: str, builds: Builds, season: ExamplesOutcome
 ) -> None:
     ways = len(example_of(language, builds).lines)
     report = season.reports[game]
@@ -363,7 +363,7 @@ def test_an_example_plays_a_whole_competition(
 
 @pytest.mark.parametrize("language", DUELS)
 def test_an_example_beats_a_weak_house_bot_in_its_game(
-    language: str, builds: Builds, season: Season
+    language: str, builds: Builds, season: ExamplesOutcome
 ) -> None:
     example_of(language, builds)
     report = season.duels[language]
@@ -400,12 +400,12 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
     environment = trusting(folder)
     ended: dict[str, Ending] = {}
     game = GAMES["blackjack"]
-    conduct = Conduct(asyncio.get_running_loop().time)
+    referee = Referee(asyncio.get_running_loop().time)
     changed = asyncio.Event()
-    gateway = Gateway(conduct, LIMITS, changed.set)
+    gateway = Gateway(referee, LIMITS, changed.set)
     url = f"wss://127.0.0.1:{await gateway.open('127.0.0.1', 0, tls)}"
 
-    def over(name: str, table: Table, result: MatchResult, verdict: object) -> None:
+    def over(name: str, table: LiveMatch, result: MatchResult, verdict: object) -> None:
         ended[name] = result.termination.kind
         changed.set()
 
@@ -428,7 +428,7 @@ async def encrypt(folder: Path, programs: Mapping[str, Program]) -> dict[str, En
                 await changed.wait()
             for name, player in gateway.players.items():
                 settings = game.vocabulary.read_settings(SHORT[game.name])
-                conduct.open(
+                referee.open(
                     game,
                     settings,
                     [player],
@@ -629,13 +629,13 @@ def clients(folder: Path) -> dict[str, Program]:
     }
 
 
-async def check_all(programs: Mapping[str, Program]) -> dict[str, Checked]:
+async def check_all(programs: Mapping[str, Program]) -> dict[str, CheckReport]:
     """`arena check` of them all, some at a time."""
     turns = asyncio.Semaphore(CHECKS_AT_ONCE)
 
-    async def check(name: str, program: Program) -> Checked:
+    async def check(name: str, program: Program) -> CheckReport:
         async with turns:
-            bot = Bot(program, "bot", LIMITS)
+            bot = BotUnderTest(program, "bot", LIMITS)
             return await check_run(bot, rounds=ROUNDS, rng=random.Random(name))
 
     async with asyncio.timeout(TIMEOUT_S):
@@ -646,7 +646,7 @@ async def check_all(programs: Mapping[str, Program]) -> dict[str, Checked]:
 @pytest.fixture(scope="session")
 def checked(
     builds: Builds, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Checked]:
+) -> dict[str, CheckReport]:
     """What came of the checks."""
     programs = clients(tmp_path_factory.mktemp("clients"))
     for language, example in finished(builds).items():
@@ -657,7 +657,7 @@ def checked(
 
 @EACH_LANGUAGE
 def test_an_example_passes_the_check(
-    language: str, builds: Builds, checked: dict[str, Checked]
+    language: str, builds: Builds, checked: dict[str, CheckReport]
 ) -> None:
     example = example_of(language, builds)
     for line in example.lines:
@@ -668,12 +668,14 @@ def test_an_example_passes_the_check(
 
 
 @pytest.mark.parametrize("name", ["client", "client with a file", "client in msgpack"])
-def test_our_client_passes_the_check(name: str, checked: dict[str, Checked]) -> None:
+def test_our_client_passes_the_check(
+    name: str, checked: dict[str, CheckReport]
+) -> None:
     assert_passed(checked[name])
 
 
-def assert_passed(checked: Checked) -> None:
-    failed = [step for step in checked.steps if step.status is Status.FAILED]
+def assert_passed(checked: CheckReport) -> None:
+    failed = [step for step in checked.steps if step.status is StepStatus.FAILED]
 
     assert failed == []
     assert checked.passed

@@ -23,7 +23,7 @@ from websockets.http11 import Request
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.clock import Lag
 from protocol.messages import Ending, Mechanism, Verdict
 from tests.support.gateway_bots import in_arena
@@ -1048,7 +1048,7 @@ async def test_a_program_that_starts_again_is_told_what_it_has_forgotten(
 
 def small_buffers(arena: GatewayArena) -> None:
     """What is written to new connections soon waits in the arena, and not in the kernel."""
-    [server] = arena.gateway._listening
+    [server] = arena.gateway._listeners
     for listening in server.sockets:  # those it accepts are like it
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
 
@@ -1339,7 +1339,7 @@ async def test_what_comes_to_nothing_is_counted_for_each_bot() -> None:
 async def test_in_practice_the_welcome_says_so(arena: GatewayArena) -> None:
     async with arena.stranger("ann") as ann:
         assert (await ann.hello())["practice"] is False
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     async with arena.stranger("ben") as ben:
         assert (await ben.hello())["practice"] is True
 
@@ -1348,7 +1348,7 @@ async def test_in_practice_the_welcome_says_so(arena: GatewayArena) -> None:
 async def test_in_practice_an_illegal_answer_can_be_given_again(
     arena: GatewayArena, encoding: str
 ) -> None:
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     async with arena.bot("ann", encoding=encoding) as ann, arena.bot("ben") as ben:
         table = arena.open("ace_king_queen", "ann", "ben", hands=4)
         bens = asyncio.create_task(ben.play())
@@ -1376,7 +1376,7 @@ async def test_in_practice_an_illegal_answer_can_be_given_again(
 async def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
     arena: GatewayArena, what: str
 ) -> None:
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     async with arena.bot("ann") as ann:
         table = arena.open("blackjack", "ann", hands=2)
         await ann.ready()
@@ -1397,7 +1397,7 @@ async def test_in_practice_what_cannot_be_read_is_refused_and_the_match_goes_on(
 async def test_in_practice_an_answer_out_of_turn_is_refused_and_the_match_goes_on(
     arena: GatewayArena,
 ) -> None:
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     async with arena.bot("ann") as ann:
         table = arena.open("blackjack", "ann", hands=2)
         match = (await ann.ready())["match"]
@@ -1431,7 +1431,7 @@ async def test_in_practice_a_flood_of_nonsense_is_malformed_all_the_same(
 
     monkeypatch.setattr("arena.referee.budget.ON_END", 1)
     async with in_arena(unanswered=10) as arena:
-        arena.gateway.conduct.practice = True
+        arena.gateway.referee.practice = True
         _, over = await rogue_at_a_table(arena, offend)
 
         assert kind_of(over) == ("malformed", 0)
@@ -1445,7 +1445,7 @@ async def test_in_practice_what_breaks_the_wire_itself_closes_it(
 
         assert (await rogue.refused())[0::2] == ("oversize", 1009)
 
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     _, over = await rogue_at_a_table(arena, offend)
 
     assert kind_of(over) == ("oversize", 0)
@@ -1454,7 +1454,7 @@ async def test_in_practice_what_breaks_the_wire_itself_closes_it(
 async def test_in_practice_a_stranger_that_cannot_be_read_is_refused(
     arena: GatewayArena,
 ) -> None:
-    arena.gateway.conduct.practice = True
+    arena.gateway.referee.practice = True
     async with arena.stranger() as rogue:
         await rogue.websocket.send("nonsense")
 
@@ -1798,15 +1798,15 @@ async def test_J5_an_error_of_ours_voids_the_match_and_harms_nobody_else(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with in_arena() as arena:
-        conduct = arena.gateway.conduct
-        sound = conduct.answer
+        referee = arena.gateway.referee
+        sound = referee.answer
 
         def answer(player: Any, *rest: Any) -> None:
             if player.name == "ann":
                 raise ZeroDivisionError("an error of ours")
             sound(player, *rest)
 
-        monkeypatch.setattr(conduct, "answer", answer)
+        monkeypatch.setattr(referee, "answer", answer)
         async with AsyncExitStack() as stack:
             ann, ben, cem, dora = await two_tables(arena, stack)
             beside = asyncio.create_task(plays_on(arena, cem, dora))
@@ -1830,8 +1830,8 @@ async def test_an_error_at_a_deadline_does_not_stop_the_clock(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with in_arena(decision_ms=100, bank_ms=0) as arena:
-        conduct = arena.gateway.conduct
-        sound, left = conduct.tick, [2]
+        referee = arena.gateway.referee
+        sound, left = referee.tick, [2]
 
         def tick() -> None:
             if left[0]:
@@ -1839,7 +1839,7 @@ async def test_an_error_at_a_deadline_does_not_stop_the_clock(
                 raise ZeroDivisionError("an error of ours")
             sound()
 
-        monkeypatch.setattr(conduct, "tick", tick)
+        monkeypatch.setattr(referee, "tick", tick)
         async with arena.bot("ann") as ann:
             table = arena.open("blackjack", "ann")
             await ann.ready()
@@ -1856,14 +1856,14 @@ async def test_an_error_in_writing_to_one_bot_does_not_keep_others_from_hearing(
     async with in_arena() as arena:
         async with arena.bot("ann") as ann, arena.bot("ben") as ben:
 
-            def flush(player: Player, now: float, lag_s: float) -> None:
+            def flush(player: BotSession, now: float, lag_s: float) -> None:
                 if player.name == "ann":
                     monkeypatch.undo()
                     raise ZeroDivisionError("an error of ours")
                 sound(player, now, lag_s)
 
-            sound = Player.flush
-            monkeypatch.setattr(Player, "flush", flush)
+            sound = BotSession.flush
+            monkeypatch.setattr(BotSession, "flush", flush)
             arena.open("ace_king_queen", "ann", "ben")
 
             assert kind_of((await ben.play())[0]) == ("void", None)

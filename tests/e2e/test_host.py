@@ -18,12 +18,12 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.arena_host import Host
-from arena.competitions.ledger import Report
-from arena.formats.spec import Bot, Form, plan_of
+from arena.competitions.ledger import CompetitionReport
+from arena.formats.spec import Form, RelaunchSpec, plan_of
 from arena.games import GAMES
 from arena.results.audit_database import examine
 from arena.sandbox.command import Program
-from arena.storage.live_results import Results
+from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.errors import ArenaError
 from protocol.messages import Ending, Limits
@@ -245,7 +245,7 @@ stdin, sys.stdin = sys.stdin, Lines()
 
 async def forgiving(
     folder: Path, bot: Program, forgive: int, mark: str = "ruled", matches: int = 4
-) -> tuple[Report, Results]:
+) -> tuple[CompetitionReport, LiveResults]:
     """A league of one bot that the arena launches, which sits at two tables; a verdict leaves a mark in its folder."""
     marks = folder / "marks"
     marks.mkdir()
@@ -257,7 +257,9 @@ async def forgiving(
         matches=matches,
         limits=msgspec.structs.replace(LIMITS, wall_ms=1_000),
         forgive=forgive,
-        bots=(Bot(name="ann", words=bot.words, stdio=True, folder=str(marks)),),
+        bots=(
+            RelaunchSpec(name="ann", words=bot.words, stdio=True, folder=str(marks)),
+        ),
     )
     with Store(folder / "arena.db") as store:
         async with (
@@ -270,7 +272,7 @@ async def forgiving(
         ):
             report = await host.play(host.compete(plan))
             await store.flushed()
-            return report, Results(store, report.competition)
+            return report, LiveResults(store, report.competition)
 
 
 @pytest.mark.parametrize(
@@ -388,7 +390,7 @@ async def test_J3_tables_on_one_lost_connection_are_one_event_and_the_bot_stays_
     competition = await dropping(tmp_path, 1, drops=1, tables=64)
 
     with Store(tmp_path / "arena.db", create=False) as store:
-        results = Results(store, competition)
+        results = LiveResults(store, competition)
         [row] = results.standings
         [found] = examine(store)
         verdicts = results.verdicts
@@ -406,7 +408,7 @@ async def test_J3_who_drops_once_more_is_out_and_what_was_forgiven_is_struck(
     competition = await dropping(tmp_path, 1, drops=2, tables=8)
 
     with Store(tmp_path / "arena.db", create=False) as store:
-        results = Results(store, competition)
+        results = LiveResults(store, competition)
         [row] = results.standings
         [found] = examine(store)
         verdicts = results.verdicts

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from arena.lab.idle_connections import Idle, idle
+from arena.lab.idle_connections import IdleCost, idle
 from arena.sandbox.process_table import probe
 
 pytestmark = pytest.mark.e2e
@@ -19,7 +19,7 @@ async def test_what_idle_bots_cost_is_measured() -> None:
 
     cost = await idle(connections=120, seconds=0.5)
 
-    assert isinstance(cost, Idle)
+    assert isinstance(cost, IdleCost)
     assert cost.connections == 120
     assert 1 < cost.kib_each < 100  # a session and a socket are not for nothing
     assert 0 <= cost.cpu_percent < 50

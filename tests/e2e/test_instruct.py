@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 
 from arena.cli.instruct import _ask
 from arena.storage.roster import Roster
-from arena.storage.store import Act, Played, State, Store
+from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from arena.storage.tokens import hashed
 from protocol.errors import ArenaError
 from protocol.messages import VERSION, Action, Ending, Instruct
@@ -37,7 +37,7 @@ SLOW = BOT.replace(
 WAIT_S = 30.0
 
 
-class Arena:
+class InstructedArena:
     """An arena with launched bots, and its instructor."""
 
     def __init__(self, start: Callable[..., StartedProgram], folder: Path) -> None:
@@ -103,13 +103,13 @@ class Arena:
 
 
 @pytest.fixture
-def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> Arena:
+def arena(start: Callable[..., StartedProgram], tmp_path: Path) -> InstructedArena:
     for name, text in (("good", BOT), ("slow", SLOW)):
         (tmp_path / f"{name}.py").write_text(text)
-    return Arena(start, tmp_path)
+    return InstructedArena(start, tmp_path)
 
 
-def first_results(store: Store) -> tuple[Played, ...]:
+def first_results(store: Store) -> tuple[MatchRow, ...]:
     """What counts of the only competition, once it is there."""
     return tuple(row for one in store.competitions() for row in store.results(one.id))
 
@@ -131,7 +131,7 @@ LONG = tuple("400" if word == "4" else word for word in THREE)
 """As many as nobody waits for, however slow the machine is."""
 
 
-def test_a_competition_is_paused_and_goes_on(arena: Arena) -> None:
+def test_a_competition_is_paused_and_goes_on(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     before = arena.one()
     assert (before["state"], before["form"]) == ("running", "round_robin")
@@ -151,7 +151,7 @@ def test_a_competition_is_paused_and_goes_on(arena: Arena) -> None:
     assert arena.acts() == [("pause", "Eva"), ("resume", "Eva")]
 
 
-def test_a_pause_outlasts_the_arena(arena: Arena) -> None:
+def test_a_pause_outlasts_the_arena(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     competition = arena.one()["competition"]
     arena.says("pause")
@@ -172,7 +172,7 @@ def test_a_pause_outlasts_the_arena(arena: Arena) -> None:
     assert json.loads(out)["played"] == 24
 
 
-def test_a_stopped_competition_keeps_its_standings(arena: Arena) -> None:
+def test_a_stopped_competition_keeps_its_standings(arena: InstructedArena) -> None:
     arena.serve(*THREE)
     arena.until(first_results)
     arena.says("stop")
@@ -185,12 +185,14 @@ def test_a_stopped_competition_keeps_its_standings(arena: Arena) -> None:
     assert 0 < report["played"] < 24
     with Store(arena.db, create=False) as store:
         [competition] = store.competitions()
-        assert competition.state is State.STOPPED
+        assert competition.state is CompetitionState.STOPPED
         assert len(store.results(competition.id)) == report["played"]
     assert arena.acts() == [("stop", "Eva")]
 
 
-def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: Arena) -> None:
+def test_a_match_is_void_and_a_bot_removed_while_they_play(
+    arena: InstructedArena,
+) -> None:
     arena.serve(*THREE)
     [first, *_] = arena.until(first_results)
     arena.says("pause")
@@ -230,13 +232,15 @@ def test_a_match_is_void_and_a_bot_removed_while_they_play(arena: Arena) -> None
 
 
 def test_a_finished_competition_goes_on_for_a_match_that_is_void(
-    arena: Arena,
+    arena: InstructedArena,
 ) -> None:
     words = ("akq", "--players", "2", "--set", "hands=4", *bots("ann", "ben"))
     arena.serve(*words)
     finished = arena.until(
         lambda store: [
-            one for one in store.competitions() if one.state is State.FINISHED
+            one
+            for one in store.competitions()
+            if one.state is CompetitionState.FINISHED
         ]
     )
     with Store(arena.db, create=False) as store:
@@ -248,7 +252,7 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(
 
     def again(store: Store) -> bool:
         [one] = store.competitions()
-        return one.state is State.FINISHED and one.revision > 0
+        return one.state is CompetitionState.FINISHED and one.revision > 0
 
     arena.until(again)
     with Store(arena.db, create=False) as store:
@@ -258,13 +262,15 @@ def test_a_finished_competition_goes_on_for_a_match_that_is_void(
 
 
 def test_a_bot_is_removed_from_a_competition_that_is_over(
-    arena: Arena, tmp_path: Path
+    arena: InstructedArena, tmp_path: Path
 ) -> None:
     words = ("akq", "--players", "3", "--set", "hands=4", *bots(*"abc", file="good"))
     arena.serve(*words)
     [over] = arena.until(
         lambda store: [
-            one for one in store.competitions() if one.state is State.FINISHED
+            one
+            for one in store.competitions()
+            if one.state is CompetitionState.FINISHED
         ]
     )
 
@@ -292,7 +298,7 @@ def test_a_bot_is_removed_from_a_competition_that_is_over(
 
 
 def test_a_competition_is_started_beside_another_and_the_log_has_it(
-    arena: Arena,
+    arena: InstructedArena,
 ) -> None:
     arena.serve(*LONG)
     done = arena.says("start", "akq", "--form", "ladder", "--set", "hands=2")
@@ -314,7 +320,7 @@ def test_a_competition_is_started_beside_another_and_the_log_has_it(
         assert one.plan.settings["hands"] == 2
 
 
-def test_a_class_is_imported_while_they_play(arena: Arena) -> None:
+def test_a_class_is_imported_while_they_play(arena: InstructedArena) -> None:
     arena.serve(*LONG)
     text = "name,team\n" + "".join(f"student {n},{n % 9}\n" for n in range(300))
     word = Instruct(VERSION, arena.token, Action.IMPORT, text=text)
@@ -336,7 +342,7 @@ def test_a_class_is_imported_while_they_play(arena: Arena) -> None:
     arena.until(lambda store: [act.what for act in store.actions()] == ["import"] * 2)
 
 
-def test_the_page_instructs_over_its_own_socket(arena: Arena) -> None:
+def test_the_page_instructs_over_its_own_socket(arena: InstructedArena) -> None:
     arena.serve(*LONG)
     with connect(f"{arena.url}/watch") as page:
 
@@ -357,7 +363,7 @@ def test_the_page_instructs_over_its_own_socket(arena: Arena) -> None:
     assert [what for what, _ in arena.acts()] == ["pause", "import", "start"]
 
 
-def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
+def test_who_has_no_instructors_token_learns_nothing(arena: InstructedArena) -> None:
     arena.serve(*LONG)
     for words in (("status",), ("stop",), ("remove", "ann")):
         said = arena.says(*words, status=1, token="guessed")
@@ -368,7 +374,7 @@ def test_who_has_no_instructors_token_learns_nothing(arena: Arena) -> None:
 
 
 @pytest.mark.made_up
-def test_words_that_cannot_be_any_are_refused_in_a_line(arena: Arena) -> None:
+def test_words_that_cannot_be_any_are_refused_in_a_line(arena: InstructedArena) -> None:
     arena.serve(*LONG)
     for words in (("pause", ""), ("void", "x" * 65), ("remove", "")):
         arena.says(*words, status=1)
@@ -377,7 +383,7 @@ def test_words_that_cannot_be_any_are_refused_in_a_line(arena: Arena) -> None:
     assert arena.acts() == []
 
 
-def test_where_no_arena_is(arena: Arena, free_port: int) -> None:
+def test_where_no_arena_is(arena: InstructedArena, free_port: int) -> None:
     arena.url = f"ws://127.0.0.1:{free_port}"
     assert arena.says("status", status=1).startswith(
         f"no arena answers at {arena.url}: "

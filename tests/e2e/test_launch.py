@@ -21,7 +21,7 @@ from arena.engine.verdict import Finding
 from arena.sandbox import bubblewrap
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.launcher import (
-    Launched,
+    LaunchedBot,
     Launcher,
     Program,
     bot_command,
@@ -108,7 +108,7 @@ def until(condition: Callable[[], object], what: str) -> None:
         time.sleep(0.01)
 
 
-class Arena:
+class LaunchingArena:
     """Starts bots from a folder, and hears what is found of them."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Arena:
 
     async def start(
         self, text: str, *, name: str | None = None, url: str = "", token: str = ""
-    ) -> Launched:
+    ) -> LaunchedBot:
         """Start a command line, `python` for this one, under a name of its own."""
         line = text.replace("python ", f"{sys.executable} ", 1)
         program = read_program(line, self.folder)
@@ -133,7 +133,9 @@ class Arena:
             name or f"bot-{uuid4()}", program, url=url, token=token
         )
 
-    async def runs(self, source: str, *arguments: str, stdio: bool = False) -> Launched:
+    async def runs(
+        self, source: str, *arguments: str, stdio: bool = False
+    ) -> LaunchedBot:
         """Start a Python program from its text."""
         (self.folder / "bot.py").write_text(source)
         words = (sys.executable, "bot.py", *arguments)
@@ -145,7 +147,7 @@ class Arena:
         async with asyncio.timeout(TIMEOUT_S):
             return (await self.findings.get())[1]
 
-    async def said(self, bot: Launched, word: str) -> None:
+    async def said(self, bot: LaunchedBot, word: str) -> None:
         """Wait until a bot has written something to stderr."""
         async with asyncio.timeout(TIMEOUT_S):
             while word not in self.launcher.tail(bot.name):
@@ -159,10 +161,10 @@ async def arena(
     isolate: bool = False,
     hidden: Sequence[Path] = (),
     limits: Limits | None = None,
-) -> AsyncIterator[Arena]:
+) -> AsyncIterator[LaunchingArena]:
     if isolate:
         needs_isolation()
-    one = Arena(folder, hidden, limits or Limits(), isolate=isolate)
+    one = LaunchingArena(folder, hidden, limits or Limits(), isolate=isolate)
     try:
         yield one
     finally:
@@ -340,7 +342,7 @@ async def test_java_starts_with_classes_that_lie_here(
         assert (finding.exit_status, finding.stderr) == (3, "java bot")
 
 
-async def talk(bot: Launched, line: bytes) -> bytes:
+async def talk(bot: LaunchedBot, line: bytes) -> bytes:
     """Write a line to a stdio program, close the pipe, and read all that it answers."""
     assert bot.stdin_fd is not None
     assert bot.stdout_fd is not None
@@ -609,7 +611,7 @@ async def test_a_bot_that_is_starting_when_the_arena_closes_is_ended_too(
         await here.launcher.close()
         [outcome] = await asyncio.gather(starting, return_exceptions=True)
 
-        assert isinstance(outcome, Launched | ArenaError)
+        assert isinstance(outcome, LaunchedBot | ArenaError)
         assert living("late") == []
         assert here.findings.empty()
 

@@ -26,14 +26,14 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import Record
 from arena.formats.spec import plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
 from arena.sandbox import bubblewrap
 from arena.sandbox.launcher import read_program
-from arena.storage.store import Played, Store
+from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.arena_process import below_other_tests
 from tests.support.hogs import bot, spy
@@ -148,13 +148,13 @@ def are_gone(*names: str) -> bool:
 # ---- A season
 
 
-class Cell(NamedTuple):
+class BotResult(NamedTuple):
     """What became of one bot."""
 
     name: str
     seat: int
-    report: Report
-    played: Played
+    report: CompetitionReport
+    played: MatchRow
     record: Record
     was_gone: bool | None  # when its match was over and the arena went on
 
@@ -164,24 +164,26 @@ class Cell(NamedTuple):
         return verdict
 
 
-class Season(NamedTuple):
+class LaunchedOutcome(NamedTuple):
     language: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, BotResult]
     stored: tuple[Verdict, ...]
     were_gone: bool  # when the arena had closed
 
 
-class Contest(NamedTuple):
+class BotMatch(NamedTuple):
     """One bot's match, while it is played and afterwards."""
 
     deed: str
     name: str
     rival: str
-    report: Report
+    report: CompetitionReport
     was_gone: bool | None
 
 
-async def compete(host: Host, limits: Limits, hands: int, *names: str) -> Report:
+async def compete(
+    host: Host, limits: Limits, hands: int, *names: str
+) -> CompetitionReport:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": hands})
     wait_s = (limits.start_ms + limits.grace_ms) / 1000
@@ -191,12 +193,12 @@ async def compete(host: Host, limits: Limits, hands: int, *names: str) -> Report
 
 async def play_season(
     store: Store, language: str, words: list[str], folder: Path
-) -> list[Contest]:
+) -> list[BotMatch]:
     """All deeds at once, against bots in Python that behave."""
     mark = uuid4().hex[:8]
     rivals = {"hello": f"steady-{mark}", "slow": f"slow-{mark}"}
 
-    async def contest(deed: str) -> Contest:
+    async def contest(deed: str) -> BotMatch:
         name = f"{language.replace('+', 'p')}-{deed}-{mark}"
         # Who ponders needs somebody who takes his time; all others play quickly against the same.
         rival = rivals["slow" if deed == "ponder" else "hello"]
@@ -205,7 +207,7 @@ async def play_season(
         hands = FEW if deed == "hello" else PLENTY
         report = await compete(host, LIMITS_OF[deed], hands, name, rival)
         gone = await asyncio.to_thread(are_gone, name) if deed != "hello" else None
-        return Contest(deed, name, rival, report, gone)
+        return BotMatch(deed, name, rival, report, gone)
 
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         python = built("python", folder)
@@ -220,7 +222,7 @@ async def play_season(
 @pytest.fixture(scope="module", params=LANGUAGES)
 def season(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Season:
+) -> LaunchedOutcome:
     """What became of the bots in one language."""
     language: str = request.param
     folder = tmp_path_factory.mktemp("bots")
@@ -229,10 +231,10 @@ def season(
         contests = asyncio.run(play_season(store, language, words, folder))
         cells = {contest.deed: cell_of(store, contest) for contest in contests}
         names = {name for each in contests for name in (each.name, each.rival)}
-        return Season(language, cells, store.verdicts(), are_gone(*names))
+        return LaunchedOutcome(language, cells, store.verdicts(), are_gone(*names))
 
 
-def cell_of(store: Store, contest: Contest) -> Cell:
+def cell_of(store: Store, contest: BotMatch) -> BotResult:
     """What the store has of a bot's only match."""
     [competition] = [
         competition.id
@@ -243,13 +245,13 @@ def cell_of(store: Store, contest: Contest) -> Cell:
     seat = played.players.index(contest.name)
     record = store.record(played.id)
     name, report = contest.name, contest.report
-    return Cell(name, seat, report, played, record, contest.was_gone)
+    return BotResult(name, seat, report, played, record, contest.was_gone)
 
 
 # ---- What becomes of them
 
 
-def test_a_hello_world_plays_a_whole_match(season: Season) -> None:
+def test_a_hello_world_plays_a_whole_match(season: LaunchedOutcome) -> None:
     cell = season.cells["hello"]
 
     assert cell.played.result.termination.kind is Ending.COMPLETED
@@ -258,7 +260,7 @@ def test_a_hello_world_plays_a_whole_match(season: Season) -> None:
     assert_both_are_limited(cell)
 
 
-def test_a_hog_is_out_for_memory(season: Season) -> None:
+def test_a_hog_is_out_for_memory(season: LaunchedOutcome) -> None:
     cell = season.cells["hog"]
     verdict = cell.verdict
 
@@ -273,7 +275,9 @@ def test_a_hog_is_out_for_memory(season: Season) -> None:
     assert_is_out(season, cell, Ending.MEMORY)
 
 
-def test_a_crash_is_out_with_its_status_and_its_last_words(season: Season) -> None:
+def test_a_crash_is_out_with_its_status_and_its_last_words(
+    season: LaunchedOutcome,
+) -> None:
     cell = season.cells["crash"]
     verdict = cell.verdict
 
@@ -284,7 +288,9 @@ def test_a_crash_is_out_with_its_status_and_its_last_words(season: Season) -> No
 
 
 @pytest.mark.parametrize("deed", ["spin", "ponder"])
-def test_who_computes_too_long_is_out_for_cpu(season: Season, deed: str) -> None:
+def test_who_computes_too_long_is_out_for_cpu(
+    season: LaunchedOutcome, deed: str
+) -> None:
     cell = season.cells[deed]
     verdict = cell.verdict
 
@@ -301,7 +307,7 @@ def test_who_computes_too_long_is_out_for_cpu(season: Season, deed: str) -> None
     assert_is_out(season, cell, Ending.CPU)
 
 
-def test_who_sleeps_is_out_of_time_by_the_wall(season: Season) -> None:
+def test_who_sleeps_is_out_of_time_by_the_wall(season: LaunchedOutcome) -> None:
     cell = season.cells["stall"]
     verdict = cell.verdict
 
@@ -319,17 +325,19 @@ def test_who_sleeps_is_out_of_time_by_the_wall(season: Season) -> None:
     assert_is_out(season, cell, Ending.TIMEOUT)
 
 
-def test_nothing_of_an_offender_is_left_running(season: Season) -> None:
+def test_nothing_of_an_offender_is_left_running(season: LaunchedOutcome) -> None:
     left = {deed for deed, cell in season.cells.items() if cell.was_gone is False}
 
     assert left == set()
 
 
-def test_nothing_at_all_is_left_when_the_arena_has_closed(season: Season) -> None:
+def test_nothing_at_all_is_left_when_the_arena_has_closed(
+    season: LaunchedOutcome,
+) -> None:
     assert season.were_gone
 
 
-def assert_is_out(season: Season, cell: Cell, kind: Ending) -> None:
+def assert_is_out(season: LaunchedOutcome, cell: BotResult, kind: Ending) -> None:
     """It is out for that word, the other seat has won, and all of it is in the database."""
     verdict, ended = cell.verdict, cell.played.result.termination
     assert (ended.kind, ended.seat, ended.text) == (kind, cell.seat, verdict.text)
@@ -346,7 +354,7 @@ def assert_is_out(season: Season, cell: Cell, kind: Ending) -> None:
     assert verdict.enforced == cell.record.enforced[cell.seat]
 
 
-def assert_both_are_limited(cell: Cell) -> None:
+def assert_both_are_limited(cell: BotResult) -> None:
     assert len(cell.record.enforced) == 2
     for words in cell.record.enforced:
         assert words.startswith("time, memory and processes (")
@@ -355,13 +363,15 @@ def assert_both_are_limited(cell: Cell) -> None:
 # ---- Bots that the arena has not launched
 
 
-async def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) -> Cell:
+async def plays_remotely(
+    folder: Path, deed: str, limits: Limits, hands: int
+) -> BotResult:
     """What becomes of a bot that connects by itself, against one that is launched."""
     mark = uuid4().hex[:8]
     remote, near = f"remote-{mark}", f"near-{mark}"
     words = built("python", folder)
 
-    async def play(store: Store) -> Report:
+    async def play(store: Store) -> CompetitionReport:
         async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
             line = line_of("python", words, "hello")
             await host.launch_program(read_program(line, folder), near)
@@ -380,7 +390,7 @@ async def plays_remotely(folder: Path, deed: str, limits: Limits, hands: int) ->
     with Store(folder / "arena.db") as store:
         report = await play(store)
         store.flush()
-        cell = cell_of(store, Contest(deed, remote, near, report, None))
+        cell = cell_of(store, BotMatch(deed, remote, near, report, None))
     assert cell.record.enforced[cell.seat] == "time"
     assert "memory" in cell.record.enforced[1 - cell.seat]
     return cell
@@ -420,7 +430,7 @@ async def spied(folder: Path) -> tuple[dict[str, object], Verdict]:
     words = built("websocket", folder)
     database = folder / "arena.db"
 
-    async def play() -> Report:
+    async def play() -> CompetitionReport:
         with Store(database) as store:
             async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
                 line = line_of("websocket", words, "hello")
@@ -520,7 +530,7 @@ async def main(lines, names):
             settings = game.vocabulary.read_settings({"hands": 1_000_000})
             plan = plan_of(game, settings, names)
             playing = asyncio.create_task(host.play(host.compete(plan)))
-            while host.conduct.decisions < 100:
+            while host.referee.decisions < 100:
                 await asyncio.sleep(0.01)
             print("playing", flush=True)
             await playing

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.served_arena import REAL, Refused, ServedArena, outcomes_of, run_of
+from tests.support.served_arena import REAL, NotLetIn, ServedArena, outcomes_of, run_of
 
 if TYPE_CHECKING:
     from tests.support.served_arena import PlayedCases
@@ -80,7 +80,7 @@ async def drops_always(arena: ServedArena, name: str, for_s: float = DROP_S) -> 
                 dropped.append(message["ask"])
                 try:
                     hand = await hand.loses(for_s)
-                except Refused:
+                except NotLetIn:
                     return len(dropped)
             case _:
                 return len(dropped)
@@ -100,7 +100,7 @@ async def many_tables(arena: ServedArena, name: str) -> None:
         await hand.say(type="ready", match=match, nonce="n")
     for _ in range(TABLES):
         await hand.hears("ask")
-    with suppress(Refused):
+    with suppress(NotLetIn):
         await hand.loses(OUT_S)
 
 
@@ -121,7 +121,7 @@ async def idle(arena: ServedArena, name: str, for_s: float = AWAY_S) -> str:
     hand = await arena.bot(name, game="blackjack")
     try:
         await hand.loses(for_s)
-    except Refused as refused:
+    except NotLetIn as refused:
         return str(refused)
     return "welcome"
 

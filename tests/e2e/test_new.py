@@ -17,7 +17,7 @@ import pytest
 
 from arena.authoring.starter import Language
 from arena.games import GAMES
-from tests.tools.starters import Failed, Trial, missing
+from tests.tools.starters import CommandFailed, StarterTrial, missing
 
 pytestmark = pytest.mark.e2e
 
@@ -45,16 +45,18 @@ def needs(language: Language) -> None:
 
 
 @pytest.fixture
-def trial(tmp_path: Path) -> Callable[..., Trial]:
-    def make(game: str, language: Language = Language.PYTHON) -> Trial:
+def trial(tmp_path: Path) -> Callable[..., StarterTrial]:
+    def make(game: str, language: Language = Language.PYTHON) -> StarterTrial:
         needs(language)
-        return Trial(tmp_path / "mine", game, language)
+        return StarterTrial(tmp_path / "mine", game, language)
 
     return make
 
 
 def use(folder: Path, language: Language, game: str) -> None:
-    mine = Trial(folder / f"{language}-{game}", game, language, ROUNDS, MAKE_FLAGS)
+    mine = StarterTrial(
+        folder / f"{language}-{game}", game, language, ROUNDS, MAKE_FLAGS
+    )
     for step in ("build", "test", "try", "check"):
         mine.step(step)
 
@@ -79,7 +81,7 @@ def test_a_starter_does_what_its_readme_says(
     needs(language)
     try:
         outcomes[language, game].result()
-    except Failed as failure:
+    except CommandFailed as failure:
         if "npm error network" in str(failure) and not os.environ.get("CI"):
             pytest.skip("no network for npm")
         raise
@@ -90,24 +92,24 @@ def test_no_language_is_left_out() -> None:
     assert {*OTHERS.values()} == {*GAMES}
 
 
-def test_it_connects(trial: Callable[..., Trial]) -> None:
+def test_it_connects(trial: Callable[..., StarterTrial]) -> None:
     assert "mine" in trial("ace_king_queen").step("connect")
 
 
 def test_its_test_finds_an_illegal_answer(
-    trial: Callable[..., Trial],
+    trial: Callable[..., StarterTrial],
 ) -> None:
     mine = trial("high_low")
     bot = mine.folder / "bot.py"
     text = bot.read_text(encoding="utf-8")
     bot.write_text(text.replace("return legal[1]", "return 3"), encoding="utf-8")
 
-    with pytest.raises(Failed, match="answered 3 to bid; legal: "):
+    with pytest.raises(CommandFailed, match="answered 3 to bid; legal: "):
         mine.step("test")
 
 
 def test_its_test_finds_a_match_that_breaks_off(
-    trial: Callable[..., Trial],
+    trial: Callable[..., StarterTrial],
 ) -> None:
     mine = trial("blackjack")
     bot = mine.folder / "bot.py"
@@ -118,7 +120,7 @@ def test_its_test_finds_a_match_that_breaks_off(
         encoding="utf-8",
     )
 
-    with pytest.raises(Failed, match="at last"):
+    with pytest.raises(CommandFailed, match="at last"):
         mine.step("test")
 
 
@@ -137,7 +139,7 @@ ANY_LEGAL = {
 
 @pytest.mark.parametrize("language", ANY_LEGAL)
 def test_the_test_of_another_language_finds_an_illegal_answer(
-    language: Language, trial: Callable[..., Trial]
+    language: Language, trial: Callable[..., StarterTrial]
 ) -> None:
     mine = trial("ace_king_queen", language)
     file, right, wrong = ANY_LEGAL[language]
@@ -146,7 +148,7 @@ def test_the_test_of_another_language_finds_an_illegal_answer(
     assert right in text
     bot.write_text(text.replace(right, wrong), encoding="utf-8")
 
-    with pytest.raises(Failed, match=r"answered 7 to|got 7"):
+    with pytest.raises(CommandFailed, match=r"answered 7 to|got 7"):
         mine.step("test")
 
 
@@ -164,7 +166,7 @@ AS_JSON: dict[Language, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("language", AS_JSON)
 def test_the_test_of_another_language_knows_that_melds_may_be_ones_own(
-    language: Language, trial: Callable[..., Trial]
+    language: Language, trial: Callable[..., StarterTrial]
 ) -> None:
     mine = trial("gin_rummy", language)
     knocks_or_not(mine.folder / "samples.jsonl")
@@ -185,7 +187,7 @@ def test_the_test_of_another_language_knows_that_melds_may_be_ones_own(
 
     if language is not Language.JAVA:  # whose compiler takes longest
         bot.write_text(text.replace("true", "false"), encoding="utf-8")
-        with pytest.raises(Failed, match='"Ks"'):
+        with pytest.raises(CommandFailed, match='"Ks"'):
             mine.step("test")
 
 

@@ -150,7 +150,7 @@ async def test_strangers_are_counted_apart(behind: Any) -> None:
     ):
         await first.closed()
 
-        near = arena.gateway.reception.strangers._near
+        near = arena.gateway.login.throttle._near
         assert near == {ELSEWHERE: 2, FARTHER: 1}
         await other.say(**other.a_hello(token=ANN))
         await other.hears("welcome")
@@ -165,12 +165,12 @@ async def test_who_guesses_through_it_waits_and_others_do_not(arena: Proxied) ->
             async with arena.stranger() as bot:
                 await bot.say(**bot.a_hello(token="guessed"))
                 await bot.closed()
-        strangers = arena.gateway.reception.strangers
-        arena.gateway.reception.strangers.tick()
+        throttle = arena.gateway.login.throttle
+        arena.gateway.login.throttle.tick()
 
-        assert strangers._is_failing(ELSEWHERE)
-        assert not strangers._is_failing("127.0.0.1")
-        assert not strangers._is_failing(FARTHER)
+        assert throttle._is_failing(ELSEWHERE)
+        assert not throttle._is_failing("127.0.0.1")
+        assert not throttle._is_failing(FARTHER)
 
         async with arena.stranger("late") as late:  # its request waits, and is heard
             await late.hello(token=BEN)
@@ -213,7 +213,7 @@ async def failing(
             await ann.hello(token=ANN)
             arena.open("blackjack", "ann", hands=1)
             for _ in range(10):
-                arena.gateway.reception.strangers.blame(address)
+                arena.gateway.login.throttle.blame(address)
             yield arena, connected
 
 
@@ -228,10 +228,10 @@ HELLO = {
 
 async def test_what_came_with_a_request_that_waits_is_heard() -> None:
     async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
-        strangers = arena.gateway.reception.strangers
-        strangers._credit_s = -0.005  # 100 ms of waiting
+        throttle = arena.gateway.login.throttle
+        throttle._credit_s = -0.005  # 100 ms of waiting
         reader, writer = await connected(says(FARTHER, HELLO))
-        while not strangers._line:
+        while not throttle._line:
             await asyncio.sleep(0)
 
         assert "ben" not in arena.gateway.players
@@ -243,16 +243,16 @@ async def test_what_came_with_a_request_that_waits_is_heard() -> None:
 
 async def test_who_goes_while_its_request_waits_leaves_nothing_behind() -> None:
     async with asyncio.timeout(TIMEOUT_S), failing(FARTHER) as (arena, connected):
-        strangers = arena.gateway.reception.strangers
-        strangers._credit_s = -0.005
+        throttle = arena.gateway.login.throttle
+        throttle._credit_s = -0.005
         _, writer = await connected(says(FARTHER))
-        while not strangers._line:
+        while not throttle._line:
             await asyncio.sleep(0)
         writer.transport.abort()
         while len(arena.gateway._connections) > 1:
             await asyncio.sleep(0.01)
 
-        assert (len(strangers), strangers._near) == (0, {})
+        assert (len(throttle), throttle._near) == (0, {})
 
 
 # --- `arena serve` ---
@@ -352,7 +352,7 @@ async def test_who_shares_the_proxys_connection_is_counted_apart(
 
     assert seen == [ELSEWHERE, FARTHER] * 10
     assert len(entrance.idle) == len(arena.gateway._connections) < 20
-    assert arena.gateway.reception.strangers._near == {}
+    assert arena.gateway.login.throttle._near == {}
 
     async with arena.stranger("ann") as ann:  # perhaps over one of them, too
         await ann.hello(token=ANN)

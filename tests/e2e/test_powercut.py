@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import independent_audit
 from tests.support.independent_audit import AuditedDatabase
-from tests.tools.powercut import Outcome, powercut
+from tests.tools.powercut import PowercutOutcome, powercut
 
 pytestmark = [
     pytest.mark.e2e,
@@ -21,7 +21,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome]:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PowercutOutcome]:
     """Three kills: while bots connect, at a write, and after the end."""
     folder = tmp_path_factory.mktemp("powercut")
     return folder / "powercut.db", powercut(folder, kills=3, seed=4)
@@ -42,7 +42,7 @@ def faults(database: Path, before: AuditedDatabase) -> list[str]:
 
 
 def test_a_killed_arena_goes_on_and_nothing_is_lost_or_counted_twice(
-    outcome: tuple[Path, Outcome],
+    outcome: tuple[Path, PowercutOutcome],
 ) -> None:
     assert outcome[1].faults == []
     assert len(outcome[1].kills) == 3
@@ -74,7 +74,7 @@ def test_a_killed_arena_goes_on_and_nothing_is_lost_or_counted_twice(
     ids=["a lost match", "a table uncounted", "a changed score", "cards dealt twice"],
 )
 def test_the_second_look_sees_what_is_wrong(
-    outcome: tuple[Path, Outcome], tmp_path: Path, change: str, found: list[str]
+    outcome: tuple[Path, PowercutOutcome], tmp_path: Path, change: str, found: list[str]
 ) -> None:
     before = independent_audit.read(outcome[0])
     copy = tmp_path / "copy.db"

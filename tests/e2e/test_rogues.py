@@ -20,17 +20,17 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import MatchResult, Record
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
 from arena.games.replay import replay
 from arena.sandbox.launcher import read_program
-from arena.storage.store import Played, Store
+from arena.storage.store import MatchRow, Store
 from protocol.messages import Ending, Limits, Verdict
 from protocol.strategy import house_bots
 from tests.support.rogues import rogue
-from tests.support.rogues.rogue import KINDS, Kind
+from tests.support.rogues.rogue import KINDS, Misbehaviour
 
 pytestmark = pytest.mark.e2e
 
@@ -65,37 +65,37 @@ LAUNCHED = [name for name, kind in KINDS.items() if kind.launched]
 HONEST = ("honest 1", "honest 2", "honest 3", "honest 4")
 
 
-class Cell(NamedTuple):
+class RogueResult(NamedTuple):
     """What became of one rogue in one game; without a match there is no competition."""
 
     name: str
-    kind: Kind
+    kind: Misbehaviour
     said: tuple[dict[str, Any], ...]  # what it printed that it was told
     status: int
-    report: Report | None
-    played: Played | None
+    report: CompetitionReport | None
+    played: MatchRow | None
     record: Record | None
 
 
-class Season(NamedTuple):
+class RoguesOutcome(NamedTuple):
     """What became of all, how the bots that behave did with each other meanwhile and afterwards, and what still runs."""
 
-    cells: dict[str, Cell]
-    honest: tuple[Report, ...]
+    cells: dict[str, RogueResult]
+    honest: tuple[CompetitionReport, ...]
     left: tuple[str, ...] = ()
 
 
 # ---- Playing a season
 
 
-class Rogue:
+class RogueProcess:
     """A rogue's process."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
 
     @classmethod
-    async def start(cls, kind: str, game: str, url: str) -> Rogue:
+    async def start(cls, kind: str, game: str, url: str) -> RogueProcess:
         """Start it; it connects by itself."""
         words = [ROGUE, kind, "--url", url, "--game", game, "--name", kind]
         return cls(await _python(*words, stdout=asyncio.subprocess.PIPE))
@@ -133,7 +133,7 @@ async def _present(host: Host, names: Iterable[str]) -> None:
             raise AssertionError(f"{sorted(missing)} did not connect") from None
 
 
-async def _compete(host: Host, game: str, *names: str) -> Report:
+async def _compete(host: Host, game: str, *names: str) -> CompetitionReport:
     """One competition; who is missing of the seats is filled up with bots that behave."""
     players = (*names, *HONEST)[: max(len(names), GAMES[game].seats)]
     settings = GAMES[game].vocabulary.read_settings(SHORT[game])
@@ -142,7 +142,9 @@ async def _compete(host: Host, game: str, *names: str) -> Report:
     return await host.play(host.compete(plan))
 
 
-async def _play(host: Host, game: str, rogues: list[str]) -> dict[str, Report]:
+async def _play(
+    host: Host, game: str, rogues: list[str]
+) -> dict[str, CompetitionReport]:
     """All rogues at once, and the bots that behave with each other: the reports by name."""
     names = [*rogues, "meanwhile"]
     reports = await asyncio.gather(
@@ -152,12 +154,14 @@ async def _play(host: Host, game: str, rogues: list[str]) -> dict[str, Report]:
     return dict(zip(names, reports, strict=True))
 
 
-async def _connected(game: str, store: Store) -> Season:
+async def _connected(game: str, store: Store) -> RoguesOutcome:
     """The season of the rogues that connect by themselves."""
     matched = [name for name in CONNECTED if KINDS[name].ending is not None]
     async with asyncio.timeout(TIMEOUT_S), Host(store, limits=LIMITS) as host:
         honest = await _honest(host, game)
-        rogues = {name: await Rogue.start(name, game, host.url) for name in CONNECTED}
+        rogues = {
+            name: await RogueProcess.start(name, game, host.url) for name in CONNECTED
+        }
         try:
             await _present(host, [*HONEST, *matched])
             reports = await _play(host, game, matched)
@@ -169,10 +173,10 @@ async def _connected(game: str, store: Store) -> Season:
     cells = {
         name: _cell(store, name, reports.get(name), *ends[name]) for name in CONNECTED
     }
-    return Season(cells, (reports["meanwhile"], after))
+    return RoguesOutcome(cells, (reports["meanwhile"], after))
 
 
-async def _launched(game: str, store: Store) -> Season:
+async def _launched(game: str, store: Store) -> RoguesOutcome:
     """The season of the rogues that the arena starts; some never come, and are started when they are waited for."""
     late = [name for name in LAUNCHED if KINDS[name].before is not None]
     early = [name for name in LAUNCHED if name not in late]
@@ -190,7 +194,7 @@ async def _launched(game: str, store: Store) -> Season:
             _kill(honest)
         await store.flushed()
     cells = {name: _cell(store, name, reports[name]) for name in LAUNCHED}
-    return Season(cells, (reports["meanwhile"], after), _left(host.url))
+    return RoguesOutcome(cells, (reports["meanwhile"], after), _left(host.url))
 
 
 def _left(url: str) -> tuple[str, ...]:
@@ -218,13 +222,13 @@ def _kill(processes: Iterable[asyncio.subprocess.Process]) -> None:
 def _cell(
     store: Store,
     name: str,
-    report: Report | None,
+    report: CompetitionReport | None,
     said: tuple[dict[str, Any], ...] = (),
     status: int = 0,
-) -> Cell:
+) -> RogueResult:
     """What the store has of a rogue's competition; it played there only once."""
     if report is None:
-        return Cell(name, KINDS[name], said, status, None, None, None)
+        return RogueResult(name, KINDS[name], said, status, None, None, None)
     [competition] = [
         competition.id
         for competition in store.competitions()
@@ -232,13 +236,13 @@ def _cell(
     ]
     [played] = store.matches(competition)
     record = store.record(played.id)
-    return Cell(name, KINDS[name], said, status, report, played, record)
+    return RogueResult(name, KINDS[name], said, status, report, played, record)
 
 
-_SEASONS: dict[tuple[str, bool], Season | Exception] = {}
+_SEASONS: dict[tuple[str, bool], RoguesOutcome | Exception] = {}
 
 
-def _season_of(game: str, launched: bool, folder: Path) -> Season:
+def _season_of(game: str, launched: bool, folder: Path) -> RoguesOutcome:
     """A season that is played once; one that failed is not played again for every cell either."""
     key = game, launched
     if key not in _SEASONS:
@@ -255,13 +259,13 @@ def _season_of(game: str, launched: bool, folder: Path) -> Season:
 
 
 @pytest.fixture
-def season(game: str, tmp_path: Path) -> Season:
+def season(game: str, tmp_path: Path) -> RoguesOutcome:
     """What became of the rogues that connect by themselves."""
     return _season_of(game, False, tmp_path)
 
 
 @pytest.fixture
-def launched(game: str, tmp_path: Path) -> Season:
+def launched(game: str, tmp_path: Path) -> RoguesOutcome:
     """What became of the rogues that the arena has launched."""
     return _season_of(game, True, tmp_path)
 
@@ -284,12 +288,12 @@ needs_linux = pytest.mark.skipif(
 @EACH_CONNECTED
 @EACH_GAME
 def test_J2_a_rogue_is_out_for_exactly_what_it_did(
-    game: str, name: str, season: Season
+    game: str, name: str, season: RoguesOutcome
 ) -> None:
     check(season.cells[name])
 
 
-def check(cell: Cell) -> Verdict | None:
+def check(cell: RogueResult) -> Verdict | None:
     """The word, whose fault it was, the evidence, and what the others have of it; the verdict if there is one."""
     assert cell.status == (3 if cell.name == "vanish" else 0), "its own fault"
     assert cell.report is not None
@@ -313,7 +317,7 @@ def check(cell: Cell) -> Verdict | None:
     return verdict
 
 
-def check_evidence(cell: Cell, verdict: Verdict, seat: int) -> None:
+def check_evidence(cell: RogueResult, verdict: Verdict, seat: int) -> None:
     """Rules J4: what was asked, what was legal, what came back, the times, the limits."""
     assert cell.played is not None
     assert (verdict.kind, verdict.bot, verdict.seat) == (
@@ -332,7 +336,7 @@ def check_evidence(cell: Cell, verdict: Verdict, seat: int) -> None:
         assert verdict.waited_ms is not None
 
 
-def check_the_others(cell: Cell, seat: int) -> None:
+def check_the_others(cell: RogueResult, seat: int) -> None:
     """Rules J3: nobody else is harmed or helped."""
     assert cell.report is not None
     assert cell.played is not None
@@ -364,7 +368,7 @@ def check_the_others(cell: Cell, seat: int) -> None:
             assert (row.rank, row.eliminated) == (None, result.termination)
 
 
-def result_of(cell: Cell) -> MatchResult:
+def result_of(cell: RogueResult) -> MatchResult:
     """The result as it was stored."""
     assert cell.played is not None
     assert cell.record is not None
@@ -375,14 +379,16 @@ def result_of(cell: Cell) -> MatchResult:
     )
 
 
-def told(cell: Cell) -> dict[str, Any]:
+def told(cell: RogueResult) -> dict[str, Any]:
     """The `over` that the rogue has heard."""
     return next(message for message in cell.said if message["type"] == "over")
 
 
 @EACH_STRANGER
 @EACH_GAME
-def test_who_drips_its_hello_is_cut(game: str, name: str, season: Season) -> None:
+def test_who_drips_its_hello_is_cut(
+    game: str, name: str, season: RoguesOutcome
+) -> None:
     cell = season.cells[name]
 
     assert [message["type"] for message in cell.said] == ["gone"]
@@ -390,7 +396,9 @@ def test_who_drips_its_hello_is_cut(game: str, name: str, season: Season) -> Non
 
 
 @EACH_GAME
-def test_the_others_play_on_meanwhile_and_afterwards(game: str, season: Season) -> None:
+def test_the_others_play_on_meanwhile_and_afterwards(
+    game: str, season: RoguesOutcome
+) -> None:
     for report in season.honest:
         assert report.verdicts == ()
         assert report.played >= 1
@@ -415,7 +423,7 @@ WORDS = {
 @EACH_LAUNCHED
 @EACH_GAME
 def test_J2_what_the_arena_launches_is_out_for_exactly_what_it_did(
-    game: str, name: str, launched: Season
+    game: str, name: str, launched: RoguesOutcome
 ) -> None:
     verdict = check(launched.cells[name])
 
@@ -430,7 +438,7 @@ def test_J2_what_the_arena_launches_is_out_for_exactly_what_it_did(
     [("crash", 3, "it was the butler\n"), ("exit", 1, "no such deck\n")],
 )
 def test_J4_a_crash_is_explained_by_its_status_and_last_words(
-    game: str, name: str, status: int, last_words: str, launched: Season
+    game: str, name: str, status: int, last_words: str, launched: RoguesOutcome
 ) -> None:
     report = launched.cells[name].report
 
@@ -442,7 +450,7 @@ def test_J4_a_crash_is_explained_by_its_status_and_last_words(
 @needs_linux
 @EACH_GAME
 def test_the_others_play_on_beside_what_is_launched(
-    game: str, launched: Season
+    game: str, launched: RoguesOutcome
 ) -> None:
     for report in launched.honest:
         assert report.verdicts == ()
@@ -451,5 +459,7 @@ def test_the_others_play_on_beside_what_is_launched(
 
 @needs_linux
 @EACH_GAME
-def test_nothing_that_was_launched_is_left_running(game: str, launched: Season) -> None:
+def test_nothing_that_was_launched_is_left_running(
+    game: str, launched: RoguesOutcome
+) -> None:
     assert launched.left == ()

@@ -33,7 +33,7 @@ at = 2099-01-01T10:00:00Z
 """
 
 
-class Arena:
+class ArenaWithRoster:
     """An arena on either kind of database, with a class of four on its roster."""
 
     def __init__(
@@ -81,12 +81,12 @@ class Arena:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def arena(
     request: pytest.FixtureRequest, start: Callable[..., StartedProgram], tmp_path: Path
-) -> Arena:
+) -> ArenaWithRoster:
     is_file = request.param == "sqlite"
-    return Arena(start, tmp_path, "class.db" if is_file else needed().url())
+    return ArenaWithRoster(start, tmp_path, "class.db" if is_file else needed().url())
 
 
-def test_the_arena_changes_names_that_are_not_in_use(arena: Arena) -> None:
+def test_the_arena_changes_names_that_are_not_in_use(arena: ArenaWithRoster) -> None:
     with connect(arena.url) as bot:
         assert arena.hello(bot, "ann/gin", "ann")["type"] == "welcome"
         for words in (("remove", "ann"), ("rename", "ANN", "anna")):
@@ -114,7 +114,9 @@ def test_the_arena_changes_names_that_are_not_in_use(arena: Arena) -> None:
     assert [one["name"] for one in listed] == ["anna", "cem", "dan"]
 
 
-def test_an_arena_that_was_killed_leaves_nobody_connected(arena: Arena) -> None:
+def test_an_arena_that_was_killed_leaves_nobody_connected(
+    arena: ArenaWithRoster,
+) -> None:
     with connect(arena.url) as bot:
         arena.hello(bot, "ann", "ann")
         assert "ann is connected" in arena.roster("remove", "ann", status=2)

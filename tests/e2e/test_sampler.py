@@ -151,7 +151,7 @@ def compile_(*words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-class Kept:
+class SupervisedProgram:
     """A program below a keeper, up to its `hello`."""
 
     def __init__(self, words: list[str]) -> None:
@@ -190,11 +190,11 @@ class Kept:
 
 
 @pytest.fixture
-def keep() -> Iterator[Callable[[list[str]], Kept]]:
-    kept: list[Kept] = []
+def keep() -> Iterator[Callable[[list[str]], SupervisedProgram]]:
+    kept: list[SupervisedProgram] = []
 
-    def call(words: list[str]) -> Kept:
-        kept.append(Kept(words))
+    def call(words: list[str]) -> SupervisedProgram:
+        kept.append(SupervisedProgram(words))
         return kept[-1]
 
     yield call
@@ -206,10 +206,12 @@ def python(program: str) -> list[str]:
     return [sys.executable, "-c", FORK + SPIN + program]
 
 
-class Referee:
+class WatchingSampler:
     """A sampler that watches one bot, `ann`."""
 
-    def __init__(self, bot: Kept, processes: Processes | None = None) -> None:
+    def __init__(
+        self, bot: SupervisedProgram, processes: Processes | None = None
+    ) -> None:
         self.found: list[tuple[str, str]] = []
         self._event = asyncio.Event()
         self.sampler = Sampler(LIMITS, self._note, processes)
@@ -237,24 +239,26 @@ class Referee:
 
 @asynccontextmanager
 async def watched(
-    bot: Kept, processes: Processes | None = None
-) -> AsyncIterator[tuple[Kept, Referee]]:
+    bot: SupervisedProgram, processes: Processes | None = None
+) -> AsyncIterator[tuple[SupervisedProgram, WatchingSampler]]:
     """A bot, and a referee that watches it from its first moment."""
-    referee = Referee(bot, processes)
+    referee = WatchingSampler(bot, processes)
     try:
         yield bot, referee
     finally:
         referee.sampler.close()
 
 
-async def is_fine(bot: Kept, referee: Referee) -> None:
+async def is_fine(bot: SupervisedProgram, referee: WatchingSampler) -> None:
     await bot.says()
     await referee.samples(3)
 
     assert referee.found == []
 
 
-async def holds_too_much(bot: Kept, referee: Referee, least: int = 320) -> None:
+async def holds_too_much(
+    bot: SupervisedProgram, referee: WatchingSampler, least: int = 320
+) -> None:
     kind, text = await referee.finds()
     word, held, *rest = text.split()
 
@@ -269,7 +273,7 @@ def need_bubblewrap() -> None:
         pytest.skip(why)
 
 
-Keep = Callable[[list[str]], Kept]
+Keep = Callable[[list[str]], SupervisedProgram]
 
 
 # ---- Memory

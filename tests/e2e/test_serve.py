@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from tests.e2e.test_pipe import PYTHON
 from tests.e2e.test_tls import make
 from tests.support.arena_process import ROOT, RunningProcess, alive, below, run
@@ -234,7 +234,7 @@ def test_a_signal_ends_an_arena_in_the_middle_of_matches_with_its_bots(
     assert alive(started) == {}
     with Store(tmp_path / "arena.db", create=False) as store:
         [competition] = store.competitions()
-        assert competition.state is State.RUNNING
+        assert competition.state is CompetitionState.RUNNING
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals")
@@ -396,7 +396,7 @@ def test_a_running_arena_is_copied_and_the_copy_goes_on(
     again.ends()
     with Store(copy, create=False) as store:
         [competition] = store.competitions()
-        assert competition.state is State.RUNNING
+        assert competition.state is CompetitionState.RUNNING
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(

@@ -36,7 +36,7 @@ LIMITS = {name: int(LIMIT_S * 1000) for name in ("grace_ms", "hello_ms", "start_
 LIMITS |= {"decision_ms": 20_000, "hard_ms": 20_000}  # nobody is out of time
 
 
-class Eager:
+class EagerClient:
     """A connection that says hello without waiting for the handshake's answer, which does not come while the arena stands."""
 
     def __init__(self, url: str, reader: asyncio.StreamReader, writer: Any) -> None:
@@ -69,7 +69,7 @@ async def comes_eagerly(arena: ServedArena, name: str, **fields: Any) -> None:
     await arena.stands.wait()
     await asyncio.sleep(0.2)
     streams = await asyncio.open_connection("127.0.0.1", arena.port)
-    eager = Eager(arena.url(), *streams)
+    eager = EagerClient(arena.url(), *streams)
     try:
         bot = RawBot(eager, name)  # type: ignore[arg-type]
         await bot.hello(games=["three_card_poker"], **fields)

@@ -17,8 +17,8 @@ from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
-from arena.referee.bot_session import Player
-from arena.referee.clock import Lag, Link
+from arena.referee.bot_session import BotSession
+from arena.referee.clock import Lag, RoundTripFloor
 from protocol.messages import Ending, Limits, Verdict
 from tests.support.gateway_bots import RawBot, in_arena
 from tests.support.proxy import SlowProxy
@@ -39,7 +39,7 @@ async def until(holds: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def is_measured(arena: GatewayArena, name: str) -> Player:
+async def is_measured(arena: GatewayArena, name: str) -> BotSession:
     """The bot, once the arena knows its link."""
     player = arena.gateway.players[name]
     await until(lambda: player.link.is_known)
@@ -94,7 +94,7 @@ async def test_J7_who_is_far_away_does_not_lose_to_the_network() -> None:
 async def test_without_the_credit_for_its_link_it_would(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Link, "floor_ms", 0.0)
+    monkeypatch.setattr(RoundTripFloor, "floor_ms", 0.0)
 
     async with in_arena(**short(CAP_MS)) as arena:
         ended, verdict, _ = await far_away(arena)
@@ -221,7 +221,7 @@ async def test_J7_who_holds_back_its_pongs_gains_150_ms_a_move() -> None:
 async def test_J7_and_not_a_millisecond_more() -> None:
     async with in_arena(**short(300)) as arena, by_hand(arena, late) as ann:
         await is_measured(arena, "ann")
-        lag = arena.gateway.conduct.lag
+        lag = arena.gateway.referee.lag
         before_s = lag.total_s(time.monotonic())
         table = arena.open("three_card_poker", "ann", rounds=1)
         await ann.ready()
@@ -281,16 +281,16 @@ async def held_up(arena: GatewayArena, start: Start, times: int = 8) -> Verdict 
         *("--name", "ann", "--quiet", "--no-session"),
     )
     await arena.until(lambda: "ann" in arena.gateway.players)
-    conduct = arena.gateway.conduct
+    referee = arena.gateway.referee
     table = arena.open("three_card_poker", "ann", rounds=10_000, stake=10**6)
-    await until(lambda: conduct.decisions > 0)
+    await until(lambda: referee.decisions > 0)
     for _ in range(times):
         asyncio.get_running_loop().call_soon(time.sleep, BLOCK_S)
         await asyncio.sleep(0.03)  # some decisions are made, and the next is on its way
         if table.is_over:
             break
     if not table.is_over:
-        conduct.void(table, "enough")
+        referee.void(table, "enough")
     _, verdict = await arena.result(table)
     return verdict
 
@@ -298,7 +298,7 @@ async def held_up(arena: GatewayArena, start: Start, times: int = 8) -> Verdict 
 async def test_J7_nobody_loses_on_time_when_the_arena_is_held_up(start: Start) -> None:
     async with in_arena(**short(HELD_UP_CAP_MS)) as arena:
         assert await held_up(arena, start) is None
-        assert arena.gateway.conduct.decisions > 8
+        assert arena.gateway.referee.decisions > 8
 
 
 async def test_without_the_credit_for_that_they_would(
@@ -344,12 +344,12 @@ async def test_who_stands_still_runs_out_of_time_and_nobody_else_notices(
     start: Start,
 ) -> None:
     async with in_arena(decision_ms=300, bank_ms=200, hard_ms=1_000) as arena:
-        conduct = arena.gateway.conduct
+        referee = arena.gateway.referee
         ann = await a_process(arena, start, "ann")
         async with arena.bot("ben") as ben, arena.bot("cid") as cid:
             endless = arena.open("ace_king_queen", "ann", "ben", hands=1_000_000)
             against_ann = asyncio.create_task(ben.play())
-            await until(lambda: conduct.decisions >= 100)
+            await until(lambda: referee.decisions >= 100)
             stop(ann)
             other = arena.open("blackjack", "cid", hands=50)
             await cid.play()

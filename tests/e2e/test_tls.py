@@ -24,7 +24,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from arena.server.listener import Certificate, context, offer
 from protocol.errors import UsageError
@@ -104,7 +104,7 @@ def in_arena(
     async def opened(limits: Limits = LIMITS) -> AsyncIterator[Secure]:
         loop = asyncio.get_running_loop()
         arenas: list[Secure] = []
-        gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
+        gateway = Gateway(Referee(loop.time), limits, lambda: arenas[0].changed())
         port = await gateway.open("127.0.0.1", 0, Certificate(*files).current)
         plain = await gateway.open("127.0.0.1", 0)
         arenas.append(Secure(gateway, port, plain, files[0]))
@@ -313,7 +313,7 @@ async def test_who_cannot_speak_tls_is_cut(
                     pass
         writer.close()
         await arena.emptied()
-        assert len(arena.gateway.reception.strangers) == 0
+        assert len(arena.gateway.login.throttle) == 0
         await arena.still_plays()
 
 
@@ -505,7 +505,7 @@ async def test_after_failures_handshakes_wait_for_their_turns(in_arena: Any) -> 
             writer.write(b"GET / HTTP/1.1\r\n\r\n")
             writer.write_eof()
             await writer.wait_closed() if writer.is_closing() else writer.close()
-        while arena.gateway.reception.strangers:
+        while arena.gateway.login.throttle:
             await asyncio.sleep(0.01)
         waiting = [await arena.raw() for _ in range(30)]
         async with arena.bot("ben"):

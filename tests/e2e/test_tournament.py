@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending
 from tests.e2e.test_pipe import PYTHON
 
@@ -136,7 +136,7 @@ def test_after_a_kill_the_same_command_plays_the_rest(
         [before] = store.competitions()
         kept = store.results(before.id)
 
-    assert before.state is State.RUNNING
+    assert before.state is CompetitionState.RUNNING
     assert 0 < len(kept) < 18
 
     second = tournament(*LONG)
@@ -148,7 +148,7 @@ def test_after_a_kill_the_same_command_plays_the_rest(
     assert report["played"] == 18
     with Store(tmp_path / "mine.db", create=False) as store:
         [after] = store.competitions()
-        assert after.state is State.FINISHED
+        assert after.state is CompetitionState.FINISHED
         assert store.results(after.id)[: len(kept)] == kept
         assert pairs(store, after.id) == {
             ("ann", "nash"): 6,
@@ -175,7 +175,7 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_running(
     assert "Traceback" not in err
     with Store(tmp_path / "mine.db", create=False) as store:
         [competition] = store.competitions()
-        assert competition.state is State.RUNNING
+        assert competition.state is CompetitionState.RUNNING
         ended = [row.result.termination for row in store.matches(competition.id)]
         assert {one.kind for one in ended} <= {Ending.COMPLETED, Ending.VOID}
         assert store.verdicts() == ()
@@ -193,7 +193,7 @@ def test_another_command_on_the_same_database_begins_its_own(
     assert report["played"] == 1
     with Store(tmp_path / "mine.db", create=False) as store:
         states = [one.state for one in store.competitions()]
-    assert states == [State.RUNNING, State.FINISHED]
+    assert states == [CompetitionState.RUNNING, CompetitionState.FINISHED]
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
 from arena.competitions.arena_host import Host
-from arena.engine.match import Match, MatchResult, Record
+from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.rules import EVERYONE
 from arena.formats.spec import plan_of
 from arena.games import GAMES
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student
 from arena.storage.store import Store
@@ -58,7 +58,7 @@ ENDS = ("round_over", "hand_over")
 Message = dict[str, Any]
 
 
-class Looker:
+class WatchingClient:
     """Somebody who looks on: all frames, as they came."""
 
     def __init__(self, websocket: ClientConnection) -> None:
@@ -95,9 +95,9 @@ class Theatre:
         while len(self.host.gateway.players) < len(BOTS[game]):
             await self.host.wait_for_change()
 
-    def open(self, game: str, **settings: object) -> Table:
+    def open(self, game: str, **settings: object) -> LiveMatch:
         """They sit down."""
-        return self.host.conduct.open(
+        return self.host.referee.open(
             GAMES[game],
             GAMES[game].vocabulary.read_settings(settings or LONG[game]),
             [self.host.gateway.players[name] for name in NAMES[: len(BOTS[game])]],
@@ -106,10 +106,10 @@ class Theatre:
         )
 
     @asynccontextmanager
-    async def looker(self) -> AsyncIterator[Looker]:
+    async def looker(self) -> AsyncIterator[WatchingClient]:
         url = f"{self.host.url}/watch"
         async with connect(url, compression=None, max_size=None) as websocket:
-            yield Looker(websocket)
+            yield WatchingClient(websocket)
 
     async def get(self, path: str, token: str | None = None, **query: str) -> Message:
         """A document."""
@@ -148,7 +148,7 @@ class Known:
         # By round and seat: after how many answers which card.
         self._told: dict[tuple[int, int], list[tuple[int, str]]] = {}
         self._round, self._is_complete = 1, False
-        match = Match(
+        match = MatchState(
             rules,
             rules.vocabulary.read_settings(dict[str, object](record.settings)),
             seed=bytes.fromhex(record.seed or ""),
@@ -164,7 +164,7 @@ class Known:
         told = self._told.get((number, seat), ())
         return {card for at, card in told if at <= answers}
 
-    def _hear(self, match: Match, answers: int) -> None:
+    def _hear(self, match: MatchState, answers: int) -> None:
         for tell in match.take_news():
             if tell.news.kind != "game_over":
                 self._begin()
@@ -366,7 +366,7 @@ def _ends(frame: Message) -> Iterator[tuple[int, Message]]:
 
 def _scores_by_round(record: Record) -> dict[int, list[int]]:
     """After every hand of Ace-King-Queen, by the rules alone."""
-    match = Match(
+    match = MatchState(
         GAMES[record.game],
         GAMES[record.game].vocabulary.read_settings(dict[str, object](record.settings)),
         seed=bytes.fromhex(record.seed or ""),
@@ -389,7 +389,7 @@ async def test_a_match_that_is_void_ends_for_those_who_look_on(
         table = theatre.open("high_low", max_shuffles=5_000, gap=10**6)
         await looker.watch(table.id)
         await looker.reads("events")
-        theatre.host.conduct.void(table, "the instructor says so")
+        theatre.host.referee.void(table, "the instructor says so")
         *_, last, gone = await looker.reads()
         assert gone == {"type": "gone", "match": table.id}
         await looker.watch(table.id)

@@ -45,7 +45,7 @@ pytestmark = pytest.mark.e2e
 BIG = 100  # connections at once
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What came back, to the end of the connection."""
 
     status: int
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class House(GatewayArena):
+class ArenaWithPage(GatewayArena):
     """A host with its page; bots and matches as in other tests."""
 
     def __init__(self, host: Host, trust: ssl.SSLContext | None) -> None:
@@ -62,7 +62,7 @@ class House(GatewayArena):
         self.url = host.url
         self.trust = trust
 
-    async def sends(self, request: bytes, *, ends: bool = False) -> Answer:
+    async def sends(self, request: bytes, *, ends: bool = False) -> HttpResponse:
         """A request of any kind, and what is said to it."""
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.port, ssl=self.trust
@@ -81,9 +81,9 @@ class House(GatewayArena):
         head, _, body = said.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = dict(line.split(": ", 1) for line in lines)
-        return Answer(int(first.split()[1]) if first else 0, headers, body)
+        return HttpResponse(int(first.split()[1]) if first else 0, headers, body)
 
-    async def get(self, path: str, **said: str) -> Answer:
+    async def get(self, path: str, **said: str) -> HttpResponse:
         """GET it, with headers."""
         headers = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"}
         headers |= {name.replace("_", "-"): value for name, value in said.items()}
@@ -135,7 +135,7 @@ class House(GatewayArena):
             await asyncio.sleep(0.01)
 
 
-Run = Callable[..., AbstractAsyncContextManager[House]]
+Run = Callable[..., AbstractAsyncContextManager[ArenaWithPage]]
 
 
 @pytest.fixture
@@ -145,21 +145,21 @@ def in_house(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Run:
     @asynccontextmanager
     async def opened(
         *, tls: tuple[Path, Path] | None = None, **options: Any
-    ) -> AsyncIterator[House]:
+    ) -> AsyncIterator[ArenaWithPage]:
         options.setdefault("limits", LIMITS)
         options.setdefault("page", Web)
         encrypted = None if tls is None else Certificate(*tls).current
         trust = tls and ssl.create_default_context(cafile=tls[0])
         with caplog.at_level(logging.WARNING), Store(tmp_path / "arena.db") as store:
             async with Host(store, tls=encrypted, **options) as host:
-                yield House(host, trust or None)
+                yield ArenaWithPage(host, trust or None)
         assert logged(caplog) == []
 
     return opened
 
 
 @pytest.fixture
-async def house(in_house: Run) -> AsyncIterator[House]:
+async def house(in_house: Run) -> AsyncIterator[ArenaWithPage]:
     """One as it is set up without options."""
     async with in_house() as house:
         yield house
@@ -210,7 +210,7 @@ async def test_the_page_loads_with_all_that_it_names(
 
 
 async def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(
-    house: House,
+    house: ArenaWithPage,
 ) -> None:
     page = await house.get("/")
     packed = await house.get("/", Accept_Encoding="gzip, deflate, br")
@@ -222,7 +222,7 @@ async def test_a_browser_that_has_it_is_told_so_and_may_have_it_packed(
 
 
 async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
-    house: House,
+    house: ArenaWithPage,
 ) -> None:
     paths = (
         "/",
@@ -250,7 +250,7 @@ async def test_every_answer_has_the_policy_and_is_closed_for_whoever_wants_that(
     )
 
 
-async def test_documents_figures_and_health(house: House) -> None:
+async def test_documents_figures_and_health(house: ArenaWithPage) -> None:
     async with house.bot("ann"):
         lobby = json.loads((await house.get("/api/lobby.json")).body)
         listed = json.loads((await house.get("/api/competitions.json")).body)
@@ -307,14 +307,14 @@ async def test_where_the_database_is_that_fails_strangers_need_not_know(
         assert str(tmp_path).encode() not in answer.body
 
 
-async def test_a_token_that_is_wrong_is_told_in_one_line(house: House) -> None:
+async def test_a_token_that_is_wrong_is_told_in_one_line(house: ArenaWithPage) -> None:
     answer = await house.get("/api/lobby.json", Authorization="Bearer guessed")
 
     assert answer.status == 401
     assert list(json.loads(answer.body)) == ["error"]
 
 
-async def test_only_get_and_head_are_answered(house: House) -> None:
+async def test_only_get_and_head_are_answered(house: ArenaWithPage) -> None:
     for method in ("POST", "PUT", "DELETE"):
         request = f"{method} /api/lobby.json HTTP/1.0\r\nHost: localhost\r\n\r\n"
         answer = await house.sends(request.encode())
@@ -322,7 +322,9 @@ async def test_only_get_and_head_are_answered(house: House) -> None:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-async def test_a_program_that_offers_another_protocol_is_answered(house: House) -> None:
+async def test_a_program_that_offers_another_protocol_is_answered(
+    house: ArenaWithPage,
+) -> None:
     answer = await house.get("/healthz", Connection="Upgrade", Upgrade="h2c")
 
     assert (answer.status, answer.body) == (200, b"ok\n")
@@ -331,7 +333,7 @@ async def test_a_program_that_offers_another_protocol_is_answered(house: House) 
 # --- browsers ---
 
 
-async def test_our_own_page_may_watch_and_play(house: House) -> None:
+async def test_our_own_page_may_watch_and_play(house: ArenaWithPage) -> None:
     for name in ("127.0.0.1", "localhost"):
         here = {"origin": f"http://{name}:{house.port}"}
         host = {"Host": f"{name}:{house.port}"}
@@ -348,7 +350,7 @@ async def test_our_own_page_may_watch_and_play(house: House) -> None:
 
 
 @pytest.mark.parametrize("path", ["/watch", "/"])
-async def test_other_pages_may_not(house: House, path: str) -> None:
+async def test_other_pages_may_not(house: ArenaWithPage, path: str) -> None:
     for origin in ("http://evil.example", "null", "http://localhost:1"):
         status, said = await house.refusal(path, Origin=origin)
 
@@ -359,7 +361,9 @@ async def test_other_pages_may_not(house: House, path: str) -> None:
     await house.still_plays()
 
 
-async def test_a_name_that_was_made_to_point_here_is_found_out(house: House) -> None:
+async def test_a_name_that_was_made_to_point_here_is_found_out(
+    house: ArenaWithPage,
+) -> None:
     evil = f"evil.example:{house.port}"
     request = (
         f"GET /watch HTTP/1.1\r\nHost: {evil}\r\nOrigin: http://{evil}\r\n"
@@ -414,7 +418,7 @@ async def test_a_viewer_sees_the_lobby_and_matches_and_is_told_when_the_arena_cl
         assert await ended(viewer) == 1000
 
 
-async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: House) -> None:
+async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: ArenaWithPage) -> None:
     async with house.viewer() as viewer:
         await viewer.send('{"type":"hello","protocol":1,"name":"x","games":[]}')
 
@@ -426,7 +430,9 @@ async def test_a_viewer_is_no_bot_and_a_bot_no_viewer(house: House) -> None:
         assert (await heard(bot))["type"] == "refused"
 
 
-async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(house: House) -> None:
+async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(
+    house: ArenaWithPage,
+) -> None:
     for word in (
         '{"type":"watch","topic":"lobby","token":"guessed"}',
         '{"type":"instruct","action":"stop","token":"guessed","protocol":1}',
@@ -438,7 +444,7 @@ async def test_a_viewer_with_a_wrong_token_is_refused_and_closed(house: House) -
             assert await ended(viewer) == 4001
 
 
-async def test_a_token_that_is_revoked_shows_nothing_more(house: House) -> None:
+async def test_a_token_that_is_revoked_shows_nothing_more(house: ArenaWithPage) -> None:
     access = Access(revision=1, instructors={hashed("hers"): "Eva"})
     house.gateway.roster_changed(access)
     async with house.viewer() as hers, house.viewer() as anybody:
@@ -457,7 +463,7 @@ async def test_a_token_that_is_revoked_shows_nothing_more(house: House) -> None:
     ids=["text", "binary", "half", "large", "two"],
 )
 async def test_nonsense_is_the_end_of_a_viewer_only(
-    house: House, frame: str | bytes
+    house: ArenaWithPage, frame: str | bytes
 ) -> None:
     async with house.viewer() as viewer:
         await viewer.send(frame)
@@ -466,7 +472,7 @@ async def test_nonsense_is_the_end_of_a_viewer_only(
     await house.still_plays()
 
 
-async def test_a_viewer_that_floods_is_closed(house: House) -> None:
+async def test_a_viewer_that_floods_is_closed(house: ArenaWithPage) -> None:
     async with house.viewer() as viewer:
         with suppress(ConnectionClosed):
             for _ in range(1000):
@@ -478,7 +484,7 @@ async def test_a_viewer_that_floods_is_closed(house: House) -> None:
 
 @pytest.mark.parametrize("frame", [b"\x89\x80\0\0\0\0", b"\x01\x80\0\0\0\0"])
 async def test_what_a_viewer_says_after_it_was_closed_is_not_read_for_long(
-    house: House, monkeypatch: pytest.MonkeyPatch, frame: bytes
+    house: ArenaWithPage, monkeypatch: pytest.MonkeyPatch, frame: bytes
 ) -> None:
     read: list[int] = []
     reads = Connection.buffer_updated
@@ -507,13 +513,13 @@ async def test_who_watches_is_no_stranger_any_more(in_house: Run) -> None:
             for _ in range(5):
                 await stack.enter_async_context(house.viewer())
 
-            assert len(house.gateway.reception.strangers) == 0
+            assert len(house.gateway.login.throttle) == 0
             assert house.viewers == 5
         await house.still_plays()
 
 
 async def opened(
-    house: House,
+    house: ArenaWithPage,
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A viewer's bare socket."""
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port, limit=1024)
@@ -526,7 +532,7 @@ async def opened(
     return reader, writer
 
 
-async def deaf(house: House) -> asyncio.StreamWriter:
+async def deaf(house: ArenaWithPage) -> asyncio.StreamWriter:
     """A viewer that never reads."""
     _, writer = await opened(house)
     writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -534,7 +540,7 @@ async def deaf(house: House) -> asyncio.StreamWriter:
 
 
 async def test_a_viewer_that_stops_reading_is_cut_before_it_costs_memory(
-    house: House,
+    house: ArenaWithPage,
 ) -> None:
     writer = await deaf(house)
     assert isinstance(house.host.web, Web)
@@ -576,7 +582,7 @@ async def test_a_viewer_that_is_behind_for_long_is_cut_however_little_waits(
 
 @pytest.mark.parametrize("more", [b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 300_000])
 async def test_what_follows_the_last_request_means_nothing(
-    house: House, more: bytes
+    house: ArenaWithPage, more: bytes
 ) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", house.port)
     writer.write(b"GET /api/competitions.json HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -594,7 +600,7 @@ async def test_what_follows_the_last_request_means_nothing(
 
 @pytest.mark.parametrize("path", ["/", "/api/competitions.json"])
 async def test_who_says_that_it_will_say_no_more_gets_its_answer(
-    house: House, path: str
+    house: ArenaWithPage, path: str
 ) -> None:
     request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     answer = await house.sends(request, ends=True)
@@ -604,7 +610,9 @@ async def test_who_says_that_it_will_say_no_more_gets_its_answer(
     await house.emptied()
 
 
-async def test_who_is_gone_before_its_answer_harms_nothing(house: House) -> None:
+async def test_who_is_gone_before_its_answer_harms_nothing(
+    house: ArenaWithPage,
+) -> None:
     for _ in range(BIG):
         _, writer = await asyncio.open_connection("127.0.0.1", house.port)
         writer.write(b"GET /api/competitions.json HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -615,11 +623,13 @@ async def test_who_is_gone_before_its_answer_harms_nothing(house: House) -> None
     assert (await house.get("/api/competitions.json")).status == 200
 
 
-def completed(house: House) -> set[str]:
+def completed(house: ArenaWithPage) -> set[str]:
     return {result.termination.kind.value for result, _ in house.over.values()}
 
 
-async def floods(house: House, asks: Callable[[], Coroutine[Any, Any, object]]) -> None:
+async def floods(
+    house: ArenaWithPage, asks: Callable[[], Coroutine[Any, Any, object]]
+) -> None:
     """Matches are played while many ask on and on; then a bot comes from the same address."""
     is_on = True
 
@@ -643,7 +653,9 @@ async def floods(house: House, asks: Callable[[], Coroutine[Any, Any, object]]) 
 @pytest.mark.parametrize(
     "path", ["/", "/api/lobby.json", "/api/competitions.json", "/docs/?q=card"]
 )
-async def test_a_flood_of_requests_harms_no_match(house: House, path: str) -> None:
+async def test_a_flood_of_requests_harms_no_match(
+    house: ArenaWithPage, path: str
+) -> None:
     await floods(house, lambda: house.get(path))
 
 
@@ -656,10 +668,10 @@ async def test_whoever_asks_without_end_is_put_off_and_others_play(
     async with in_house() as house:
         await floods(house, lambda: house.get("/"))
 
-        assert house.gateway.reception.strangers._is_failing("127.0.0.1")
+        assert house.gateway.login.throttle._is_failing("127.0.0.1")
 
 
-async def test_a_flood_of_viewers_harms_no_match(house: House) -> None:
+async def test_a_flood_of_viewers_harms_no_match(house: ArenaWithPage) -> None:
     async def watches() -> None:
         async with house.viewer() as viewer:
             for _ in range(5):
@@ -670,15 +682,15 @@ async def test_a_flood_of_viewers_harms_no_match(house: House) -> None:
 
 
 async def test_those_who_guess_tokens_stand_in_line_and_good_ones_get_in(
-    house: House,
+    house: ArenaWithPage,
 ) -> None:
     async def guesses() -> None:
         await house.get("/api/lobby.json", Authorization="Bearer guessed")
 
     await floods(house, guesses)
-    strangers = house.gateway.reception.strangers
+    throttle = house.gateway.login.throttle
 
-    assert strangers._is_failing("127.0.0.1")
+    assert throttle._is_failing("127.0.0.1")
 
 
 async def test_there_is_an_end_to_visitors_that_do_not_read(
@@ -692,7 +704,7 @@ async def test_there_is_an_end_to_visitors_that_do_not_read(
             _, writer = await asyncio.open_connection("127.0.0.1", house.port)
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             writers.append(writer)
-        while len(house.gateway.reception.strangers):
+        while len(house.gateway.login.throttle):
             await asyncio.sleep(0)
 
         assert house.visitors <= 10
@@ -720,23 +732,23 @@ class Peer:
         )
         self.writer.write(f"{method} {path} HTTP/1.1\r\n{lines}\r\n".encode())
 
-    async def hears(self, *, is_head: bool = False) -> Answer:
+    async def hears(self, *, is_head: bool = False) -> HttpResponse:
         """The next answer; what comes after it stays."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.strip().split("\r\n")
         headers = dict(line.split(": ", 1) for line in lines)
         size = 0 if is_head else int(headers.get("Content-Length", 0))
         body = await self.reader.readexactly(size)
-        return Answer(int(first.split()[1]), headers, body)
+        return HttpResponse(int(first.split()[1]), headers, body)
 
-    async def gets(self, path: str, method: str = "GET", **said: str) -> Answer:
+    async def gets(self, path: str, method: str = "GET", **said: str) -> HttpResponse:
         """Ask, and hear the answer."""
         self.asks(path, method, **said)
         return await self.hears(is_head=method == "HEAD")
 
 
 @asynccontextmanager
-async def peer(house: House) -> AsyncIterator[Peer]:
+async def peer(house: ArenaWithPage) -> AsyncIterator[Peer]:
     """A connection of its own."""
     reader, writer = await asyncio.open_connection(
         "127.0.0.1", house.port, ssl=house.trust
@@ -745,7 +757,7 @@ async def peer(house: House) -> AsyncIterator[Peer]:
     writer.transport.abort()
 
 
-def idle(house: House) -> int:
+def idle(house: ArenaWithPage) -> int:
     return len(house.gateway.entrance.idle)
 
 
@@ -766,7 +778,7 @@ async def test_many_requests_come_over_one_connection(
 
             assert len(house.gateway._connections) == 1
             assert "Connection" not in page.headers
-            assert (idle(house), len(house.gateway.reception.strangers)) == (1, 0)
+            assert (idle(house), len(house.gateway.login.throttle)) == (1, 0)
 
             closed = await one.gets("/healthz", Connection="close")
             assert closed.headers["Connection"] == "close"
@@ -778,7 +790,7 @@ async def test_many_requests_come_over_one_connection(
 
 @pytest.mark.parametrize("ends", [False, True])
 async def test_requests_that_come_at_once_are_answered_in_order(
-    house: House, ends: bool
+    house: ArenaWithPage, ends: bool
 ) -> None:
     async with peer(house) as one:
         paths = ["/api/competitions.json", "/healthz", "/nothing", "/metrics"] * 50
@@ -797,7 +809,7 @@ async def test_requests_that_come_at_once_are_answered_in_order(
     await house.still_plays()
 
 
-async def test_head_is_answered_like_get_without_the_body(house: House) -> None:
+async def test_head_is_answered_like_get_without_the_body(house: ArenaWithPage) -> None:
     async with peer(house) as one:
         for path in (
             *("/", "/api/lobby.json", "/api/competitions.json", "/healthz"),
@@ -817,7 +829,9 @@ async def test_head_is_answered_like_get_without_the_body(house: House) -> None:
             assert int(head.headers["Content-Length"]) > 0
 
 
-async def test_a_request_with_a_body_is_refused_in_one_line(house: House) -> None:
+async def test_a_request_with_a_body_is_refused_in_one_line(
+    house: ArenaWithPage,
+) -> None:
     async with peer(house) as one:
         await one.gets("/healthz")
         one.asks("/healthz", "POST", Content_Length="5")
@@ -830,7 +844,9 @@ async def test_a_request_with_a_body_is_refused_in_one_line(house: House) -> Non
         assert await one.reader.read() == b""
 
 
-async def test_a_request_in_pieces_after_another_is_answered(house: House) -> None:
+async def test_a_request_in_pieces_after_another_is_answered(
+    house: ArenaWithPage,
+) -> None:
     async with peer(house) as one:
         whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         one.writer.write(whole + whole[:10])
@@ -843,7 +859,7 @@ async def test_a_request_in_pieces_after_another_is_answered(house: House) -> No
 
 
 async def test_a_connection_that_has_fetched_may_become_a_websocket(
-    house: House,
+    house: ArenaWithPage,
 ) -> None:
     async with peer(house) as one:
         await one.gets("/healthz")
@@ -903,7 +919,7 @@ async def test_who_is_idle_is_no_stranger_and_keeps_nobody_out(
         gone = [await one.reader.read() for one in there[:3]]
 
         assert gone == [b""] * 3, "those who were idle for longest"
-        assert (idle(house), len(house.gateway.reception.strangers)) == (5, 0)
+        assert (idle(house), len(house.gateway.login.throttle)) == (5, 0)
         assert (await there[3].gets("/healthz")).status == 200
         await house.still_plays()
 
@@ -919,7 +935,7 @@ async def test_who_is_idle_for_long_is_closed(
 
             assert await one.reader.read() == b""
         await house.emptied()
-        assert not house.gateway.reception.strangers._failures, "it was no failure"
+        assert not house.gateway.login.throttle._failures, "it was no failure"
 
 
 async def test_who_asks_without_end_over_one_connection_stands_in_line(
@@ -929,23 +945,23 @@ async def test_who_asks_without_end_over_one_connection_stands_in_line(
     monkeypatch.setattr("arena.server.throttle._ASKS_PER_S", 1)
 
     async with in_house() as house:
-        strangers = house.gateway.reception.strangers
+        throttle = house.gateway.login.throttle
         async with house.bot("ann") as ann, peer(house) as one:
             for _ in range(111):
                 await one.gets("/healthz")
             house.open("blackjack", "ann", hands=1)
-            strangers._credit_s = -0.005
+            throttle._credit_s = -0.005
             one.asks("/healthz")
-            while not strangers._line:
+            while not throttle._line:
                 await asyncio.sleep(0)
 
-            assert strangers._is_failing("127.0.0.1")
+            assert throttle._is_failing("127.0.0.1")
 
             await one.hears()  # in its turn
             await ann.play()
 
 
-async def test_pipelined_floods_harm_no_match(house: House) -> None:
+async def test_pipelined_floods_harm_no_match(house: ArenaWithPage) -> None:
     async def asks() -> None:
         async with peer(house) as one:
             for _ in range(200):
@@ -956,7 +972,9 @@ async def test_pipelined_floods_harm_no_match(house: House) -> None:
     await floods(house, asks)
 
 
-async def test_who_asks_on_and_reads_nothing_is_not_answered_on(house: House) -> None:
+async def test_who_asks_on_and_reads_nothing_is_not_answered_on(
+    house: ArenaWithPage,
+) -> None:
     async with peer(house) as one:
         one.writer.transport.pause_reading()  # type: ignore[attr-defined]
         page = await house.get("/")

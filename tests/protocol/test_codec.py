@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.engine.match import Match as MatchInProgress
+from arena.engine.match import MatchState
 from arena.games import GAMES
 from bots.strategy import choose
 from protocol.cards import Coded
@@ -118,7 +118,7 @@ def played(game: str) -> tuple[list[Question[Any]], list[News]]:
     seed = 0
     while set(asked) != set(words.questions) or set(told) != set(words.news):
         seed += 1
-        match = MatchInProgress(
+        match = MatchState(
             GAMES[game], words.read_settings(SETTINGS[game]), seed=bytes([seed] * 32)
         )
         while match.pending is not None:

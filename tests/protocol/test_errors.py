@@ -130,12 +130,12 @@ def test_ctrl_c_while_an_error_is_told_is_for_us() -> None:
 
 
 def test_a_class_cannot_hide_its_name() -> None:
-    class Meta(type):
+    class HidesItsName(type):
         @property
         def __name__(cls) -> str:  # type: ignore[override]
             raise RuntimeError
 
-    class Hidden(metaclass=Meta):
+    class Hidden(metaclass=HidesItsName):
         pass
 
     assert class_name(Hidden()) == "Hidden"

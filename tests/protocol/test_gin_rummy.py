@@ -303,7 +303,7 @@ class King(Coded):
     code = "Kd"
 
 
-class Run(Coded):
+class LowRun(Coded):
     """Stands for the low run."""
 
     code = ("As", "2s", "3s")
@@ -317,7 +317,7 @@ class Nine(Coded):
 
 
 def test_G9_objects_that_stand_for_cards_are_answers() -> None:
-    declared: Any = (Run(), [Nine("s"), "9h", Nine("d")], ("4h", "5h", "6h"))
+    declared: Any = (LowRun(), [Nine("s"), "9h", Nine("d")], ("4h", "5h", "6h"))
     king: Any = King()
     answers = [
         TurnAnswer(king, True, declared),
@@ -332,11 +332,11 @@ def test_G9_objects_that_stand_for_cards_are_answers() -> None:
     assert turn(NINES).check(TurnAnswer(king)) == TurnAnswer("Kd")
     defence = Melds(tuple(NINES.split()[:10]))
     assert defence.fault(declared) is None
-    assert defence.check(declared)[0] == Run.code  # type: ignore[index]
+    assert defence.check(declared)[0] == LowRun.code  # type: ignore[index]
 
 
 def test_G9_objects_that_stand_for_other_cards_are_refused() -> None:
-    discards: list[Any] = [Nine("c"), Run(), object()]
+    discards: list[Any] = [Nine("c"), LowRun(), object()]
     for discard in discards:
         with pytest.raises(IllegalAnswer):
             turn(NINES).check(TurnAnswer(discard))

@@ -438,7 +438,7 @@ def test_any_messages_count_or_not_or_are_out_of_turn(
             assert type(counts) is bool
 
 
-class Wire:
+class RandomConversation:
     """An arena and a bot that say only what their tables allow, with messages crossing between them.
 
     Like the gateway and the client of ours, the arena repeats invitations and questions after a reconnect, and the bot
@@ -536,7 +536,7 @@ class Wire:
 def test_two_ends_that_keep_to_the_table_never_blame_each_other(
     moves: list[str],
 ) -> None:
-    wire = Wire()
+    wire = RandomConversation()
     for move in moves:
         match move:
             case "a":

@@ -51,7 +51,7 @@ class Lookalike(str):
     """Equal to a legal answer, but not of its type."""
 
 
-class Number(int):
+class NotQuiteAnInt(int):
     """An int that is none."""
 
 
@@ -186,7 +186,7 @@ def test_J1_an_integer_of_the_range_is_legal(value: int) -> None:
         "4",
         None,
         float("nan"),
-        Number(4),
+        NotQuiteAnInt(4),
         Everything(),
         Broken(),
         [4],
@@ -295,33 +295,33 @@ def test_what_a_stranger_sent_is_shown_on_one_short_line(
 def test_what_a_stranger_sent_is_shown_by_its_type_if_showing_it_leaves_python() -> (
     None
 ):
-    class Meta(type):
+    class LeavesPythonMeta(type):
         @property
         def __name__(cls) -> str:  # type: ignore[override]
             raise SystemExit
 
-    class Leaves(metaclass=Meta):
+    class LeavesPython(metaclass=LeavesPythonMeta):
         def __repr__(self) -> str:
             raise SystemExit
 
-    assert shorten(Leaves()) == "<Leaves>"
+    assert shorten(LeavesPython()) == "<LeavesPython>"
 
 
 def test_ctrl_c_while_something_is_shown_is_for_us() -> None:
-    class Interrupted:
+    class InterruptedWhenShown:
         def __repr__(self) -> str:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shorten(Interrupted())
+        shorten(InterruptedWhenShown())
 
 
 def test_what_a_stranger_calls_itself_is_printable_and_encodes() -> None:
-    class Evil:
+    class EvilName:
         def __repr__(self) -> str:
             return "a\x1b\n\ud800b"
 
-    assert shorten(Evil()) == "a���b"
+    assert shorten(EvilName()) == "a���b"
 
 
 def test_what_is_nested_too_deeply_is_shown_by_its_type() -> None:
@@ -340,11 +340,11 @@ def test_a_question_cannot_be_changed() -> None:
 
 
 def test_kind_is_the_word_on_the_wire() -> None:
-    class Shuffled(News, frozen=True):
+    class CardsCut(News, frozen=True):
         """News that take their kind from their name."""
 
     assert Choose(()).kind == "choose"
-    assert Shuffled().kind == "shuffled"
+    assert CardsCut().kind == "cardscut"
 
 
 # ---- Settings

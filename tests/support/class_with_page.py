@@ -311,12 +311,12 @@ def _thinking(game: str, bot: str) -> type[Any]:
     """A house bot that takes its time."""
     quick = find(game, bot)
 
-    class Slow(quick):  # type: ignore[misc, valid-type]
+    class Thinking(quick):  # type: ignore[misc, valid-type]
         def decide(self, question: Any) -> object:
             time.sleep(_PAUSE_S)
             return super().decide(question)
 
-    return Slow
+    return Thinking
 
 
 async def _play(students: list[dict[str, Any]], url: str) -> None:

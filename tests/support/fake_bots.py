@@ -9,10 +9,10 @@ from typing import Any, cast
 from arena.engine.match import MatchResult
 from arena.engine.rules import Game
 from arena.games import GAMES
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.clock import TICK_S
-from arena.referee.live_match import Table
-from arena.referee.referee import Conduct
+from arena.referee.live_match import LiveMatch
+from arena.referee.referee import Referee
 from arena.server.websocket import Connection
 from protocol.codec import Encoding, decode_from_arena
 from protocol.messages import (
@@ -111,7 +111,7 @@ class FakeBot:
         batch: bool = True,
         encoding: Encoding = Encoding.JSON,
         clock: Callable[[], float] = lambda: 0.0,
-        on_dirty: Callable[[Player], None] = lambda player: None,
+        on_dirty: Callable[[BotSession], None] = lambda player: None,
         lag_s: Callable[[], float] = lambda: 0.0,
         process: FakeBotProcess | None = None,
     ) -> None:
@@ -120,7 +120,7 @@ class FakeBot:
         self.process = process
         self.hello = Hello(VERSION, name, tuple(GAMES), tables=tables, batch=batch)
         self.wire = FakeBotConnection(encoding)
-        self.player = Player(
+        self.player = BotSession(
             self.hello,
             cast(Connection, self.wire),
             512,
@@ -150,7 +150,7 @@ class FakeBot:
     def goes(self) -> None:
         """The connection is lost."""
         self.player.disconnected()
-        self.player.lost(self.clock(), self.lag_s())
+        self.player.connection_lost(self.clock(), self.lag_s())
 
     def comes_back(self, first: int | None = None, room: float = math.inf) -> None:
         """It resumes its session over another connection, having forgotten all but the first questions of every match."""
@@ -160,7 +160,7 @@ class FakeBot:
         self.player.resumed(self.hello, cast(Connection, self.wire))
         self.player.session.note(self.hello)
         self._welcome()
-        self.player.missed.repeat(first)
+        self.player.missed.resend_unseen(first)
 
     def _welcome(self) -> None:
         self.player.send(
@@ -176,8 +176,8 @@ class FakeArena:
 
     def __init__(self) -> None:
         self._now = 100.0
-        self.conduct = Conduct(lambda: self._now)
-        self.results: list[tuple[Table, MatchResult, Verdict | None]] = []
+        self.referee = Referee(lambda: self._now)
+        self.results: list[tuple[LiveMatch, MatchResult, Verdict | None]] = []
 
     @property
     def now(self) -> float:
@@ -187,7 +187,7 @@ class FakeArena:
     def now(self, then: float) -> None:
         while self._now < then:
             self._now = min(then, self._now + TICK_S)
-            self.conduct.lag.tick(self._now)
+            self.referee.lag.tick(self._now)
 
     def held_up(self, seconds: float) -> None:
         """The arena has something else to do for so long."""
@@ -198,7 +198,7 @@ class FakeArena:
         return FakeBot(
             name,
             clock=lambda: self.now,
-            lag_s=lambda: self.conduct.lag.total_s(self.now),
+            lag_s=lambda: self.referee.lag.total_s(self.now),
             **options,
         )
 
@@ -217,7 +217,7 @@ class FakeArena:
         until = self.now + seconds
         while self.now < until:
             self.now = min(until, self.now + TICK_S)
-            self.conduct.tick()
+            self.referee.tick()
 
     def open(
         self,
@@ -225,9 +225,9 @@ class FakeArena:
         game: str | Game = "ace_king_queen",
         limits: Limits = LIMITS,
         **settings: object,
-    ) -> Table:
+    ) -> LiveMatch:
         rules = GAMES[game] if isinstance(game, str) else game
-        return self.conduct.open(
+        return self.referee.open(
             rules,
             rules.vocabulary.read_settings(settings),
             [bot.player for bot in bots],
@@ -239,9 +239,9 @@ class FakeArena:
         """A message comes in, as the gateway would let it through."""
         if bot.player.session.note(message):
             if isinstance(message, Answer):
-                self.conduct.answer(bot.player, message, self.now)
+                self.referee.answer(bot.player, message, self.now)
             elif isinstance(message, Ready):
-                self.conduct.ready(bot.player, message)
+                self.referee.ready(bot.player, message)
 
     def sit(self, *bots: FakeBot) -> None:
         """Everybody reads the invitations and is ready."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from arena.competitions.competition import Competition
-from arena.competitions.ledger import Ledger, Report
+from arena.competitions.ledger import CompetitionReport, Ledger
 from arena.competitions.listener import Listener
 from arena.competitions.table_sharing import in_turn
 from arena.engine.match import MatchResult, Result
@@ -23,11 +23,11 @@ from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Outcome, Pairing
 from arena.formats.spec import Plan, plan_of
 from arena.games import GAMES
-from arena.referee.bot_session import Player
-from arena.referee.sessions import Players
+from arena.referee.bot_session import BotSession
+from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.gateway import Gateway
-from arena.storage.store import Act, Played, State, Store
+from arena.storage.store import Act, CompetitionState, MatchRow, Store
 from protocol.errors import StoreFailed
 from protocol.messages import Answer, Ask, Ending, Match, Ready, Verdict
 from protocol.vocabulary import Range
@@ -103,7 +103,7 @@ class FakeStore:
     def __init__(self) -> None:
         self.matches: list[tuple[tuple[str, ...], MatchResult]] = []
         self.verdicts: list[Verdict] = []
-        self.rows: list[Played] = []
+        self.rows: list[MatchRow] = []
         self.acts: list[Act] = []
         self.finished: list[Any] = []
         self.fails_at: int | None = None
@@ -121,7 +121,7 @@ class FakeStore:
         finished_at: float,
         verdict: Verdict | None = None,
         others: Sequence[Verdict] = (),
-    ) -> Played:
+    ) -> MatchRow:
         if len(self.matches) == self.fails_at:
             raise StoreFailed("the disk is full")
         counts = result.termination.kind is not Ending.VOID
@@ -129,7 +129,7 @@ class FakeStore:
         assert not (counts and pairing in again), "the database would refuse it"
         assert result.record.termination == result.termination
         self.matches.append((players, result))
-        played = Played(
+        played = MatchRow(
             number=len(self.rows) + 1,
             id=match,
             competition=competition,
@@ -158,7 +158,7 @@ class FakeStore:
         competition: str,
         finished_at: float,
         ranking: Any = (),
-        state: State = State.FINISHED,
+        state: CompetitionState = CompetitionState.FINISHED,
         act: Act | None = None,
     ) -> None:
         self.finished.append((competition, finished_at, ranking, state))
@@ -170,7 +170,9 @@ class FakeStore:
             raise StoreFailed("the disk is full")
         self.acts.append(act)
 
-    def state_changed(self, competition: str, state: State, act: Act) -> None:
+    def state_changed(
+        self, competition: str, state: CompetitionState, act: Act
+    ) -> None:
         self.acted(act)
 
     def taken_back(self, competition: str, match: str, act: Act) -> None:
@@ -181,11 +183,11 @@ class FakeStore:
             for row in self.rows
         ]
 
-    def played(self, match: str) -> Played:
+    def played(self, match: str) -> MatchRow:
         """A match that is over."""
         return next(row for row in self.rows if row.id == match)
 
-    def results(self, competition: str = "c") -> list[Played]:
+    def results(self, competition: str = "c") -> list[MatchRow]:
         """Those that count."""
         return [
             row for row in self.rows if row.counts and row.competition == competition
@@ -213,10 +215,10 @@ class _RecordingListener(Listener):
     def freed(self, names: Sequence[str]) -> None:
         asyncio.get_running_loop().call_soon(self._host.seat, names)
 
-    def ruled(self, verdict: Verdict) -> None:
+    def verdict_given(self, verdict: Verdict) -> None:
         self._host.told.append(verdict)
 
-    def matched(
+    def match_finished(
         self, ledger: Ledger, match: str, pairing: Pairing, result: Result
     ) -> None:
         self._host.matched.append((ledger.id, Outcome(pairing, result)))
@@ -224,10 +226,10 @@ class _RecordingListener(Listener):
     def told(self, text: str) -> None:
         self._host.lines.append(text)
 
-    def guests_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
+    def house_bots_elsewhere(self, fillers: Collection[str]) -> Collection[str]:
         return (self._host.guests | self._host.people) - set(fillers)
 
-    def is_aside(self, name: str) -> bool:
+    def is_non_competing(self, name: str) -> bool:
         return name in self._host.people
 
 
@@ -236,7 +238,7 @@ class FakeHost:
 
     def __init__(self, house: FakeArena) -> None:
         self.house = house
-        self.players = Players()
+        self.players = BotSessions()
         self.book = FakeStore()
         self.competitions: list[Competition] = []
         self.most_chairs: Counter[str] = Counter()
@@ -248,7 +250,7 @@ class FakeHost:
         self.lines: list[str] = []
         self.matched: list[tuple[str, Outcome]] = []
         self.wall_s = 0.0
-        self._plays: dict[Player, tuple[FakeBot, Plays]] = {}
+        self._plays: dict[BotSession, tuple[FakeBot, Plays]] = {}
 
     @property
     def competition(self) -> Competition:
@@ -296,7 +298,7 @@ class FakeHost:
         """A bot is gone for good by an offence that was not found at a table, as the gateway would rule."""
         player = self.players[name]
         player.leaving = True
-        self.house.conduct.offence(player, finding)
+        self.house.referee.offence(player, finding)
         self.players.remove(player)
         if finding.kind in FORGIVABLE:
             finding = msgspec.structs.replace(finding, event=player.event)
@@ -331,7 +333,7 @@ class FakeHost:
         state = {name: plan.pop(name, ()) for name in ("earlier", "acts", "verdicts")}
         gateway = SimpleNamespace(
             players=self.players,
-            conduct=self.house.conduct,
+            referee=self.house.referee,
             timers=Timers(asyncio.get_running_loop()),
         )
         ledger = Ledger(
@@ -353,14 +355,14 @@ class FakeHost:
         )
         return self.competition
 
-    async def play(self, *names: str, **plan: Any) -> Report:
+    async def play(self, *names: str, **plan: Any) -> CompetitionReport:
         """One competition, to its end."""
-        report: Report = await in_time(self.compete(*names, **plan).run())
+        report: CompetitionReport = await in_time(self.compete(*names, **plan).run())
         return report
 
     async def begin(
         self, *names: str, **plan: Any
-    ) -> tuple[Competition, asyncio.Task[Report]]:
+    ) -> tuple[Competition, asyncio.Task[CompetitionReport]]:
         """One that has opened all that it can, and is under way."""
         competition = self.compete(*names, **plan)
         task = asyncio.create_task(competition.run())
@@ -371,10 +373,10 @@ class FakeHost:
         self.called.append(name)
         self.comes(name)
 
-    def _serve_soon(self, player: Player) -> None:
+    def _serve_soon(self, player: BotSession) -> None:
         asyncio.get_running_loop().call_soon(self._serve, player)
 
-    def _serve(self, player: Player) -> None:
+    def _serve(self, player: BotSession) -> None:
         if player not in self._plays:
             return  # it is being made
         bot, plays = self._plays[player]

@@ -18,8 +18,8 @@ from websockets.exceptions import ConnectionClosed
 
 from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.referee.live_match import Table
-from arena.referee.referee import Conduct
+from arena.referee.live_match import LiveMatch
+from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol.messages import Limits, Verdict
 
@@ -193,9 +193,9 @@ class GatewayArena:
             await bot.hello(tables=tables)
             yield bot
 
-    def open(self, game: str, *names: str, **settings: object) -> Table:
+    def open(self, game: str, *names: str, **settings: object) -> LiveMatch:
         """A match between bots that are here."""
-        return self.gateway.conduct.open(
+        return self.gateway.referee.open(
             GAMES[game],
             GAMES[game].vocabulary.read_settings(settings),
             [self.gateway.players[name] for name in names],
@@ -203,7 +203,7 @@ class GatewayArena:
             self._on_over,
         )
 
-    async def result(self, table: Table) -> tuple[MatchResult, Verdict | None]:
+    async def result(self, table: LiveMatch) -> tuple[MatchResult, Verdict | None]:
         """What came of a match, once it is over."""
         await self.until(lambda: table.id in self.over)
         return self.over[table.id]
@@ -236,7 +236,7 @@ class GatewayArena:
             self._changed.notify_all()
 
     def _on_over(
-        self, table: Table, result: MatchResult, verdict: Verdict | None
+        self, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         self.over[table.id] = (result, verdict)
         self.changed()
@@ -248,7 +248,7 @@ async def in_arena(**changed: int) -> AsyncIterator[GatewayArena]:
     loop = asyncio.get_running_loop()
     limits = msgspec.structs.replace(LIMITS, **changed)
     arenas: list[GatewayArena] = []
-    gateway = Gateway(Conduct(loop.time), limits, lambda: arenas[0].changed())
+    gateway = Gateway(Referee(loop.time), limits, lambda: arenas[0].changed())
     port = await gateway.open("127.0.0.1", 0)
     arenas.append(GatewayArena(gateway, port))
     try:

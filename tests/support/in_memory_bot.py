@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from arena.authoring.conformance import Checked, Outcome, Step
-from arena.authoring.conformance.bot import Bot
-from arena.authoring.conformance.fake_transport import Delivery, Desk, Line
+from arena.authoring.conformance import CheckReport, Step, StepOutcome
+from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance.fake_transport import CheckEndpoint, Delivery, Line
 from arena.authoring.conformance.run import run
 from arena.referee.budget import Budget
 from protocol.codec import Encoding
@@ -33,12 +33,12 @@ class InMemoryConnection:
         self.bot = bot
         self.is_open = True
         self.encoding = Encoding.JSON
-        self.budget = Budget(bot.desk._limits.unanswered)
+        self.budget = Budget(bot.endpoint._limits.unanswered)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         if self.is_open:
             if how is Delivery.FRAGMENTS:
-                self.bot.desk.ponged(cast(Line, self), b"", 0.0)
+                self.bot.endpoint.ponged(cast(Line, self), b"", 0.0)
             self.bot.frame(json.loads(frame))
         if how is Delivery.AND_CUT:
             self.cut()
@@ -52,7 +52,7 @@ class InMemoryConnection:
     def close(self, code: int | None, reason: str = "") -> None:
         if self.is_open:
             self.is_open = False
-            self.bot.desk.lost(cast(Line, self))
+            self.bot.endpoint.lost(cast(Line, self))
             self.bot.closed(code)
 
 
@@ -67,7 +67,7 @@ class InMemoryBot:
 
     def __init__(self, **said: Any) -> None:
         self.said = said
-        self.desk: Desk
+        self.endpoint: CheckEndpoint
         self.wire: InMemoryConnection | None = None
         self.session: str | None = None
         self.refusal = ""
@@ -79,7 +79,7 @@ class InMemoryBot:
     def connect(self) -> None:
         """Open a connection, and say hello."""
         self.wire = InMemoryConnection(self)
-        self.desk.opened(cast(Line, self.wire))
+        self.endpoint.opened(cast(Line, self.wire))
         self.say(self.hello())
 
     def closed(self, code: int | None) -> None:
@@ -95,7 +95,7 @@ class InMemoryBot:
         wire, now = cast(Line, self.wire), asyncio.get_running_loop().time()
         for message in filter(None, messages):
             frame = json.dumps(message).encode()
-            self.desk.received(wire, frame, Encoding.JSON, now)
+            self.endpoint.received(wire, frame, Encoding.JSON, now)
 
     # --- what it says ---
 
@@ -158,28 +158,28 @@ async def check(
     limits: Limits = LIMITS,
     after: Mapping[Step, Callable[[], None]] | None = None,
     on_progress: Callable[[str], None] | None = None,
-) -> tuple[Checked, list[Outcome]]:
+) -> tuple[CheckReport, list[StepOutcome]]:
     """Check a bot in memory as one that connects by itself; what came of it, and what was told on the way.
 
     `after` is what happens when a step is done.
     """
-    told: list[Outcome] = []
+    told: list[StepOutcome] = []
 
-    def note(outcome: Outcome) -> None:
+    def note(outcome: StepOutcome) -> None:
         told.append(outcome)
         (after or {}).get(outcome.step, lambda: None)()
 
     async def nothing(host: str, port: int) -> None:
         """No socket is opened."""
 
-    async def main() -> Checked:
+    async def main() -> CheckReport:
         def come(text: str) -> None:
             if memory.wire is None:
                 memory.connect()
 
-        bot = Bot(None, "bot", limits, on_wait=come)
-        bot.desk.open = nothing  # type: ignore[method-assign]
-        memory.desk = bot.desk
+        bot = BotUnderTest(None, "bot", limits, on_wait=come)
+        bot.endpoint.open = nothing  # type: ignore[method-assign]
+        memory.endpoint = bot.endpoint
         rng = random.Random(1)
         return await run(
             bot,

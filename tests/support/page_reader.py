@@ -7,20 +7,20 @@ from typing import Any
 
 import msgspec
 
-from arena.records.visibility import Kind, Viewer
-from arena.web.answers import Answering
-from arena.web.play.recent import SatDown
-from arena.web.questions import Question, Reply
+from arena.records.visibility import Viewer, ViewerKind
+from arena.web.play.recent import PersonalMatch
+from arena.web.reader_answers import DocumentAnswers
+from arena.web.reader_questions import ReaderQuestion, ReaderReply
 
 __all__ = ["INSTRUCTOR", "PUBLIC", "InProcessReader", "owner"]
 
 PUBLIC = Viewer()
-INSTRUCTOR = Viewer(Kind.INSTRUCTOR, "eva")
+INSTRUCTOR = Viewer(ViewerKind.INSTRUCTOR, "eva")
 
 
 def owner(name: str) -> Viewer:
     """Somebody on the roster."""
-    return Viewer(Kind.OWNER, name)
+    return Viewer(ViewerKind.OWNER, name)
 
 
 class InProcessReader:
@@ -30,24 +30,26 @@ class InProcessReader:
         self.now = 100.0
         self.log: list[str] = []
         log = self.log
-        self.answering = Answering(str(where), log.append, lambda: self.now)
+        self.answers = DocumentAnswers(str(where), log.append, lambda: self.now)
 
-    def reply(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Reply:
+    def reply(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> ReaderReply:
         self.now += 10.0
         given = {name.rstrip("_"): value for name, value in query.items()}
-        return self.answering.answer(
-            Question(id=1, path=f"/api/{path}", query=given, viewer=viewer)
+        return self.answers.answer(
+            ReaderQuestion(id=1, path=f"/api/{path}", query=given, viewer=viewer)
         )
 
-    def parlour(self, path: str, sat: SatDown, viewer: Viewer = PUBLIC) -> Reply:
+    def parlour(
+        self, path: str, sat: PersonalMatch, viewer: Viewer = PUBLIC
+    ) -> ReaderReply:
         """A question about a match that the database does not have."""
-        return self.answering.answer(
-            Question(id=1, path=f"/api/{path}", viewer=viewer, parlour=sat)
+        return self.answers.answer(
+            ReaderQuestion(id=1, path=f"/api/{path}", viewer=viewer, parlour=sat)
         )
 
     def close(self) -> None:
         """Let go of the database, before a server goes."""
-        self.answering.close()
+        self.answers.close()
 
     def get(self, path: str, viewer: Viewer = PUBLIC, **query: str) -> Any:
         reply = self.reply(path, viewer, **query)

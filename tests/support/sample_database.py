@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.shuffle import commitment
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome, Pairing
@@ -73,7 +73,7 @@ def play(
     rules = GAMES[game]
     rng = random.Random(f"{game} {number}")
     seed = rng.randbytes(32)
-    match = Match(
+    match = MatchState(
         rules,
         rules.vocabulary.read_settings(settings or SHORT[game]),
         seed=seed,
@@ -97,7 +97,7 @@ def void(game: str, number: int = 1) -> MatchResult:
     rules = GAMES[game]
     rng = random.Random(f"void {game} {number}")
     seed = rng.randbytes(32)
-    match = Match(
+    match = MatchState(
         rules,
         rules.vocabulary.read_settings(SHORT[game]),
         seed=seed,

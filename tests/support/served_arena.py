@@ -24,9 +24,9 @@ from tests.support.gateway_bots import RawBot
 __all__ = [
     "REAL",
     "Case",
+    "NotLetIn",
     "PlayedCases",
     "ReconnectingRawBot",
-    "Refused",
     "ServedArena",
     "outcomes_of",
     "run_of",
@@ -41,7 +41,7 @@ _DIAL_S = 3.0
 _GAME = "three_card_poker"  # who sits alone at a table waits for nobody else
 
 
-class Refused(Exception):
+class NotLetIn(Exception):
     """The arena does not let a bot in; the text is its code."""
 
 
@@ -65,7 +65,7 @@ class ReconnectingRawBot(RawBot):
         await self.say(**self.a_hello(**self._fields))
         message = await self.hear()
         if message["type"] == "refused":
-            raise Refused(message["code"])
+            raise NotLetIn(message["code"])
         assert message["type"] == "welcome", message
         self.session = message["session"]
 

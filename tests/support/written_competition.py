@@ -9,7 +9,7 @@ import arena
 from arena.engine.match import MatchResult
 from arena.formats.spec import Form, Plan, plan_of
 from arena.games import GAMES, competition_settings
-from arena.storage.store import Act, State, Store
+from arena.storage.store import Act, CompetitionState, Store
 from bots.strategy import RandomMixin
 from protocol.messages import Ending, Limits, Termination, Verdict
 
@@ -118,6 +118,8 @@ class WrittenCompetition:
         self.store.acted(self.act("remove", bot=bot, text="removed by prof"))
         self.store.flush()
 
-    def ends(self, state: State = State.FINISHED, ranking: Any = ()) -> None:
+    def ends(
+        self, state: CompetitionState = CompetitionState.FINISHED, ranking: Any = ()
+    ) -> None:
         self.store.competition_finished(self.id, self.now, ranking, state)
         self.store.flush()

@@ -28,9 +28,9 @@ from typing import NamedTuple
 from tests.support import arena_process, independent_audit
 from tests.support.arena_process import RunningProcess
 from tests.support.independent_audit import AuditedCompetition, AuditedDatabase
-from tests.tools.powercut_plan import ONE_TABLE, Moment, Plan
+from tests.tools.powercut_plan import ONE_TABLE, Moment, PowercutPlan
 
-__all__ = ["Kill", "Outcome", "main", "powercut"]
+__all__ = ["Kill", "PowercutOutcome", "main", "powercut"]
 
 _LIFE_S = 60.0  # for what a life is waited for; none needs half of it
 _LAST_LIFE_S = 180.0
@@ -59,7 +59,7 @@ class Kill(NamedTuple):
     orphans_s: float
 
 
-class Outcome(NamedTuple):
+class PowercutOutcome(NamedTuple):
     """What came of it all: the kills, how much was played, and what is wrong."""
 
     kills: list[Kill]
@@ -72,7 +72,7 @@ class Outcome(NamedTuple):
 class _Powercut:
     """One arena of many lives, in a folder of its own."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
+    def __init__(self, folder: Path, plan: PowercutPlan) -> None:
         self._folder = folder
         self._plan = plan
         self._database = folder / "powercut.db"
@@ -306,13 +306,13 @@ class _Powercut:
         return text if all_of_it else text[-2000:]
 
 
-def powercut(folder: Path, kills: int, seed: int) -> Outcome:
+def powercut(folder: Path, kills: int, seed: int) -> PowercutOutcome:
     """Kill an arena so many times, and look at what is left."""
     began = time.monotonic()
-    cut = _Powercut(folder, Plan(kills, seed))
+    cut = _Powercut(folder, PowercutPlan(kills, seed))
     book = cut.run()
     counted = sum(match.counts for match in book.matches.values())
-    return Outcome(
+    return PowercutOutcome(
         cut.kills,
         counted,
         len(book.matches) - counted,
@@ -342,7 +342,7 @@ def main() -> int:
     return int(bool(outcome.faults))
 
 
-def _show(seed: int, outcome: Outcome) -> None:
+def _show(seed: int, outcome: PowercutOutcome) -> None:
     print(f"seed {seed}")
     for number, kill in enumerate(outcome.kills, start=1):
         print(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tests.support.student_bots import student
 
-__all__ = ["KINDS", "ONE_TABLE", "Moment", "Plan"]
+__all__ = ["KINDS", "ONE_TABLE", "Moment", "PowercutPlan"]
 
 KINDS = ("start", "connect", "play", "commit", "stage")
 """When a kill comes: before the arena listens, while its bots connect, in play, at a write to the database, at the end of a table of the
@@ -94,7 +94,7 @@ class Moment(NamedTuple):
     matches: int
 
 
-class Plan:
+class PowercutPlan:
     """What is played, and when it is interrupted.
 
     Args:

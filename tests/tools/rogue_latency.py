@@ -37,8 +37,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from arena.competitions.arena_host import Host
 from arena.engine.match import MatchResult
 from arena.games import GAMES
-from arena.referee.bot_session import Player
-from arena.referee.live_match import Table
+from arena.referee.bot_session import BotSession
+from arena.referee.live_match import LiveMatch
 from arena.storage.store import Store
 from protocol.messages import Limits, Verdict
 from tests.support.rogues import rogue
@@ -113,15 +113,15 @@ class Dealer:
                 self._open("blackjack", {"hands": 100}, _LIMITS, player)
 
     def _open(
-        self, game: str, given: dict[str, object], limits: Limits, *players: Player
+        self, game: str, given: dict[str, object], limits: Limits, *players: BotSession
     ) -> None:
         settings = GAMES[game].vocabulary.read_settings(given)
-        self._host.gateway.conduct.open(
+        self._host.gateway.referee.open(
             GAMES[game], settings, players, limits, self._on_over
         )
 
     def _on_over(
-        self, table: Table, result: MatchResult, verdict: Verdict | None
+        self, table: LiveMatch, result: MatchResult, verdict: Verdict | None
     ) -> None:
         if table.game.name == "blackjack":
             kind = table.chairs[0].player.name.rpartition(" ")[0]

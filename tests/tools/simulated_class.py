@@ -30,7 +30,7 @@ from tests.support.independent_audit import (
 )
 from tests.support.student_bots import student
 
-__all__ = ["GAMES", "Class", "Outcome", "Rate", "main"]
+__all__ = ["GAMES", "Class", "ClassOutcome", "Rate", "main"]
 
 GAMES: Mapping[str, tuple[str, ...]] = {
     "ace_king_queen": ("honest", "bluffer", "nash", "learner", "random"),
@@ -126,7 +126,7 @@ class Rate(NamedTuple):
         return self.decisions / self.seconds
 
 
-class Outcome(NamedTuple):
+class ClassOutcome(NamedTuple):
     """How fast it was, all together at the end, who was out by which words, and what is wrong."""
 
     rates: list[Rate]
@@ -158,7 +158,7 @@ class Class:
         self._actors: list[subprocess.Popen[bytes]] = []
         self.faults: list[str] = []
 
-    def run(self) -> Outcome:
+    def run(self) -> ClassOutcome:
         """The whole evening, and its judgement."""
         self._enrol()
         self._write_config()
@@ -178,7 +178,7 @@ class Class:
             self.faults.append(self._said()[-1000:])
         book = independent_audit.read(self._database)
         self.faults += self._judge(book)
-        return Outcome(list(_rates(book)), _out(book), self.faults)
+        return ClassOutcome(list(_rates(book)), _out(book), self.faults)
 
     # --- before ---
 
@@ -379,7 +379,7 @@ def main() -> int:
     return int(bool(outcome.faults))
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: ClassOutcome) -> None:
     for one in outcome.rates:
         print(
             f"{one.run:20} {one.bots:3} bots {one.matches:6,} matches {one.decisions:9,} decisions"

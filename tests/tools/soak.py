@@ -36,7 +36,7 @@ from protocol.messages import Limits, Verdict
 from protocol.strategy import house_bots
 from tests.support.rogues import rogue
 from tests.support.rogues.rogue import KINDS
-from tests.tools.soak_outcome import Outcome, Sample, document, line, show
+from tests.tools.soak_outcome import ProcessSample, SoakOutcome, document, line, show
 
 __all__ = ["Soak", "main", "soak"]
 
@@ -128,11 +128,11 @@ class Soak:
             what = f"{verdict.bot} in {verdict.game} ({verdict.kind.value})"
             self.wronged.append(f"{what}: {verdict.text}")
 
-    async def run(self, as_json: bool = False) -> Outcome:
+    async def run(self, as_json: bool = False) -> SoakOutcome:
         """Have them come, play and go."""
         await self._warm_up()
         before = self.sample()
-        samples: list[Sample] = []
+        samples: list[ProcessSample] = []
         crowd = await self._start(
             *("-m", "tests.support.crowd", "--url", self._host.url),
             *("--count", str(_CROWD), "--name", _CROWD_NAME, "--tables", "4"),
@@ -155,7 +155,7 @@ class Soak:
         with contextlib.suppress(ProcessLookupError):
             crowd.terminate()
         await self._all_leave()
-        return Outcome(
+        return SoakOutcome(
             before,
             tuple(samples),
             self.sample(),
@@ -186,7 +186,7 @@ class Soak:
     def _minute(self) -> float:
         return (time.monotonic() - self._began) / 60
 
-    def sample(self) -> Sample:
+    def sample(self) -> ProcessSample:
         """What the arena holds now."""
         processes = LinuxProcesses()
         memory = processes.memory(os.getpid())
@@ -194,7 +194,7 @@ class Soak:
         ours = {actor.pid for actor in self._actors}
         below = _below(os.getpid(), processes, ours | self._before)
         gateway = self._host.gateway
-        return Sample(
+        return ProcessSample(
             minute=round(self._minute, 2),
             rss_mib=round(memory.rss_bytes / MIB, 1),
             descriptors=len(os.listdir("/proc/self/fd")),
@@ -202,15 +202,15 @@ class Soak:
             actors=len(self._actors),
             threads=threading.active_count(),
             tasks=len(asyncio.all_tasks()),
-            tables=len(gateway.conduct.tables),
+            tables=len(gateway.referee.tables),
             players=len(gateway.players),
             database_mib=round(_size_mib(self._database), 1),
-            decisions=gateway.conduct.decisions,
+            decisions=gateway.referee.decisions,
         )
 
-    async def _watch(self, samples: list[Sample], as_json: bool) -> None:
+    async def _watch(self, samples: list[ProcessSample], as_json: bool) -> None:
         if not as_json:
-            print("  ".join(Sample._fields), flush=True)
+            print("  ".join(ProcessSample._fields), flush=True)
         while not self._is_over:
             await asyncio.sleep(self._every_s)
             samples.append(self.sample())
@@ -370,7 +370,7 @@ def _size_mib(database: Path) -> float:
     return sum(file.stat().st_size for file in files) / MIB
 
 
-async def soak(minutes: float, every_s: float, as_json: bool) -> Outcome:
+async def soak(minutes: float, every_s: float, as_json: bool) -> SoakOutcome:
     """An arena with a database of its own, for as long as it takes."""
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / "soak.db"

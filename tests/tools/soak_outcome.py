@@ -11,13 +11,21 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-__all__ = ["LEFT", "Outcome", "Sample", "document", "line", "show", "trend_mib"]
+__all__ = [
+    "LEFT",
+    "ProcessSample",
+    "SoakOutcome",
+    "document",
+    "line",
+    "show",
+    "trend_mib",
+]
 
 _WARM_UP = 0.25  # of the time, in which memory grows as it should
 _WARM_UP_MINUTES = 3.0  # at least: so long it takes for all kinds to have been there
 
 
-class Sample(NamedTuple):
+class ProcessSample(NamedTuple):
     """What the arena's process holds at a moment.
 
     Attributes:
@@ -50,7 +58,7 @@ LEFT = "descriptors", "launched", "actors", "threads", "tasks", "tables", "playe
 """What must be at the end as it was before anybody came."""
 
 
-class Outcome(NamedTuple):
+class SoakOutcome(NamedTuple):
     """What a soak has found.
 
     Attributes:
@@ -63,16 +71,16 @@ class Outcome(NamedTuple):
         wronged: verdicts on honest bots, which must not be.
     """
 
-    before: Sample
-    samples: tuple[Sample, ...]
-    after: Sample
+    before: ProcessSample
+    samples: tuple[ProcessSample, ...]
+    after: ProcessSample
     competitions: int
     came: dict[str, int]
     eliminated: dict[str, int]
     wronged: tuple[str, ...]
 
     @property
-    def counted(self) -> tuple[Sample, ...]:
+    def counted(self) -> tuple[ProcessSample, ...]:
         """The samples after the warm-up; none of a short soak, which says nothing about memory."""
         if not self.samples:
             return ()
@@ -97,7 +105,7 @@ class Outcome(NamedTuple):
         return found
 
 
-def trend_mib(samples: Sequence[Sample]) -> float:
+def trend_mib(samples: Sequence[ProcessSample]) -> float:
     """How fast memory grows, in MiB a minute: the median over all pairs of samples, which one peak does not impress."""
     slopes = [
         (late.rss_mib - early.rss_mib) / (late.minute - early.minute)
@@ -110,20 +118,20 @@ def trend_mib(samples: Sequence[Sample]) -> float:
 # ---- Showing it
 
 
-def line(sample: Sample) -> str:
+def line(sample: ProcessSample) -> str:
     """A sample under the names of its fields."""
     return "  ".join(
         f"{value:>{len(name)}}"
-        for name, value in zip(Sample._fields, sample, strict=True)
+        for name, value in zip(ProcessSample._fields, sample, strict=True)
     )
 
 
-def show(outcome: Outcome) -> None:
+def show(outcome: SoakOutcome) -> None:
     """The figures before, after the warm-up, at the end, and when all had left."""
     start, *_ = outcome.counted or outcome.samples
     columns = outcome.before, start, outcome.samples[-1], outcome.after
     print(f"\n{'':14}{'before':>10}{'warm':>10}{'end':>10}{'all left':>10}")
-    for name in Sample._fields:
+    for name in ProcessSample._fields:
         values = "".join(f"{getattr(column, name):>10,}" for column in columns)
         print(f"{name:14}{values}")
     print(f"memory grew by {outcome.growth_mib:.2f} MiB a minute after the warm-up")
@@ -135,7 +143,7 @@ def _counts(counted: dict[str, int]) -> str:
     return ", ".join(f"{number:,} {name}" for name, number in sorted(counted.items()))
 
 
-def document(outcome: Outcome, faults: list[str]) -> dict[str, Any]:
+def document(outcome: SoakOutcome, faults: list[str]) -> dict[str, Any]:
     """The same for programs."""
     return {
         "before": outcome.before._asdict(),

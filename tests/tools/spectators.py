@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from arena.competitions.arena_host import Host
 from arena.games import GAMES
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.storage.store import Store
 from arena.web.web import Web
 from protocol.messages import Limits
@@ -67,7 +67,7 @@ class Part(NamedTuple):
 # --- the spectators' process ---
 
 
-class Looker:
+class SpectatorSocket:
     """One spectator: a WebSocket by hand, which reads and throws away."""
 
     def __init__(self, host: str, port: int, room: int | None = None) -> None:
@@ -112,8 +112,8 @@ class Looker:
 def look(host: str, port: int, count: int) -> None:
     """Do as stdin says: `watch ID`, `unwatch`, or `sleep ID` for one that stops reading; answer each with a line."""
     selector = selectors.DefaultSelector()
-    lookers = [Looker(host, port) for _ in range(count)]
-    asleep: list[Looker] = []
+    lookers = [SpectatorSocket(host, port) for _ in range(count)]
+    asleep: list[SpectatorSocket] = []
     for looker in lookers:
         selector.register(looker.socket, selectors.EVENT_READ, looker)
     selector.register(sys.stdin, selectors.EVENT_READ)
@@ -133,7 +133,7 @@ def look(host: str, port: int, count: int) -> None:
                 return
             word, _, match = line.strip().partition(" ")
             if word == "sleep":
-                asleep.append(Looker(host, port, _ROOM_BYTES))
+                asleep.append(SpectatorSocket(host, port, _ROOM_BYTES))
                 asleep[-1].say(type="watch", topic="match", match=match)
             for looker in lookers if word != "sleep" else ():
                 if word == "watch":
@@ -147,7 +147,7 @@ def look(host: str, port: int, count: int) -> None:
 # --- the arena's ---
 
 
-class Bench:
+class SpectatorBench:
     """An arena, two bots or as many as a game needs, and spectators."""
 
     def __init__(self, host: Host, lookers: asyncio.subprocess.Process) -> None:
@@ -165,12 +165,12 @@ class Bench:
             raise ConnectionError("expected spectators, they have ended")
         self.received = int(said)
 
-    async def open(self, game: str) -> Table:
+    async def open(self, game: str) -> LiveMatch:
         """The match, once its bots are there."""
         rules = GAMES[game]
         while len(self.host.gateway.players) < rules.seats:
             await self.host.wait_for_change()
-        return self.host.conduct.open(
+        return self.host.referee.open(
             rules,
             rules.vocabulary.read_settings(SETTINGS[game]),
             list(self.host.gateway.players.values()),
@@ -181,10 +181,10 @@ class Bench:
     async def part(self, seconds: float) -> Part:
         """Measure for so long."""
         await asyncio.sleep(_SETTLES_S)
-        decisions = self.host.conduct.decisions
+        decisions = self.host.referee.decisions
         cpu_s, begun = time.process_time(), time.perf_counter()
         await asyncio.sleep(seconds)
-        played = self.host.conduct.decisions - decisions
+        played = self.host.referee.decisions - decisions
         cpu_s, lasted_s = time.process_time() - cpu_s, time.perf_counter() - begun
         return Part(played / lasted_s, cpu_s / max(1, played) * 1e6)
 
@@ -217,10 +217,10 @@ async def measure(options: argparse.Namespace) -> int:
             ):
                 assert lookers.stdout is not None
                 await lookers.stdout.readline()
-                return await _rounds(Bench(host, lookers), options)
+                return await _rounds(SpectatorBench(host, lookers), options)
 
 
-async def _rounds(bench: Bench, options: argparse.Namespace) -> int:
+async def _rounds(bench: SpectatorBench, options: argparse.Namespace) -> int:
     table = await bench.open(options.game)
     without: list[Part] = []
     watched: list[Part] = []

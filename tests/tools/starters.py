@@ -29,7 +29,7 @@ from arena.authoring.starter import ADDRESS, Language
 from arena.games import GAMES
 from protocol.strategy import house_bots
 
-__all__ = ["Failed", "Trial", "main", "missing"]
+__all__ = ["CommandFailed", "StarterTrial", "main", "missing"]
 
 LINE_S = 300  # any one command; a compiler beside other work takes a minute
 START_S = 60  # an arena, until it says where it is
@@ -52,7 +52,7 @@ SHORT = {
 BIN = Path(sys.executable).parent  # not resolved: in a virtual environment it is a link
 
 
-class Failed(Exception):
+class CommandFailed(Exception):
     """A command did not do what it should; the text is what it showed."""
 
 
@@ -61,7 +61,7 @@ def missing(language: Language) -> list[str]:
     return [program for program in NEEDS[language] if not shutil.which(program)]
 
 
-class Trial:
+class StarterTrial:
     """One starter, from its making to a competition.
 
     Args:
@@ -124,7 +124,9 @@ class Trial:
             check=False,
         )
         if done.returncode:
-            raise Failed(f"{line}: {done.returncode}\n{done.stdout}{done.stderr}")
+            raise CommandFailed(
+                f"{line}: {done.returncode}\n{done.stdout}{done.stderr}"
+            )
         return done.stdout
 
     def _connect(self, line: str) -> str:
@@ -144,11 +146,11 @@ class Trial:
             bots = [stack.enter_context(self._started(bot)) for bot in rivals]
             shown, said = server.communicate(timeout=LINE_S)
             if server.returncode or " is out " in shown or "eliminated" in shown:
-                raise Failed(f"{serve}: {server.returncode}\n{shown}{said}")
+                raise CommandFailed(f"{serve}: {server.returncode}\n{shown}{said}")
             for bot, command in zip(bots, rivals, strict=True):
                 out, err = bot.communicate(timeout=LINE_S)
                 if bot.returncode:
-                    raise Failed(f"{command}: {bot.returncode}\n{out}{err}")
+                    raise CommandFailed(f"{command}: {bot.returncode}\n{out}{err}")
         return str(shown)
 
     @contextlib.contextmanager
@@ -187,18 +189,18 @@ def _address(server: subprocess.Popen[str], line: str) -> str:
         stops.cancel()
     found = re.match(r"arena at (\S+)", first)
     if found is None:
-        raise Failed(f"{line}: {first or f'nothing within {START_S} s'}")
+        raise CommandFailed(f"{line}: {first or f'nothing within {START_S} s'}")
     return found[1]
 
 
 def _try_out(folder: Path, game: str, language: Language, title: str) -> str:
     """All steps of one starter; what is wrong with it, or nothing."""
     try:
-        trial = Trial(folder, game, language)
+        trial = StarterTrial(folder, game, language)
         for step in STEPS:
             _show(f"{title} {step} …")
             trial.step(step)
-    except Failed as failure:
+    except CommandFailed as failure:
         return str(failure)
     except subprocess.TimeoutExpired as late:
         return f"{late.cmd}: not done after {late.timeout:.0f} s"

@@ -28,7 +28,7 @@ from typing import Any
 from websockets.asyncio.client import connect
 
 from arena.games import GAMES
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from arena.storage.tokens import Access, hashed
 from protocol.messages import Limits
@@ -53,38 +53,38 @@ _SAID_BYTES = 4096
 async def serve(is_beside: bool) -> None:
     """Print the port; play between the two sides when they are there; answer every line on stdin with the decisions so far."""
     loop = asyncio.get_running_loop()
-    conduct = Conduct(loop.time)
+    referee = Referee(loop.time)
     names = (*SIDES, VISITOR)
     access = Access(
         names=frozenset(names), players={hashed(_token(name)): name for name in names}
     )
     here = asyncio.Event()
-    gateway = Gateway(conduct, Limits(), here.set, access=access, requires_token=True)
+    gateway = Gateway(referee, Limits(), here.set, access=access, requires_token=True)
     if is_beside:
-        gateway.reception.strangers._is_busy = lambda: True
+        gateway.login.throttle._is_busy = lambda: True
     print(await gateway.open("127.0.0.1", 0), flush=True)
     asked = asyncio.Event()
     loop.add_reader(sys.stdin, asked.set)
     while True:
-        if not conduct.tables and all(side in gateway.players for side in SIDES):
+        if not referee.tables and all(side in gateway.players for side in SIDES):
             game = GAMES["ace_king_queen"]
             players = [gateway.players[side] for side in SIDES]
             settings = game.vocabulary.read_settings({"hands": _ENDLESS})
-            conduct.open(game, settings, players, gateway.limits, lambda *_: None)
+            referee.open(game, settings, players, gateway.limits, lambda *_: None)
         with suppress(TimeoutError):
             await asyncio.wait_for(asked.wait(), 0.05)
         if asked.is_set():
             asked.clear()
             if not sys.stdin.readline():
                 return
-            print(json.dumps([loop.time(), conduct.decisions]), flush=True)
+            print(json.dumps([loop.time(), referee.decisions]), flush=True)
 
 
 def _token(name: str) -> str:
     return f"the token of {name}"
 
 
-class Arena:
+class GuessedArena:
     """One of these, from without."""
 
     def __init__(self, process: asyncio.subprocess.Process, port: int) -> None:
@@ -118,10 +118,10 @@ async def _started(*words: str) -> AsyncIterator[asyncio.subprocess.Process]:
 
 
 @asynccontextmanager
-async def _arena(*options: str) -> AsyncIterator[Arena]:
+async def _arena(*options: str) -> AsyncIterator[GuessedArena]:
     async with _started("tests.tools.token_guessing", "--serve", *options) as process:
         assert process.stdout is not None, "it is a pipe"
-        yield Arena(process, int(await process.stdout.readline()))
+        yield GuessedArena(process, int(await process.stdout.readline()))
 
 
 # ---- Who guesses

@@ -26,11 +26,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from arena.engine.drive import drive
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.games import GAMES
 from arena.records.seat_transcript import heading_of, told
 from arena.records.transcript import Event, Line, Side, Transcript, canonical
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.server.gateway import Gateway
 from protocol import messages
 from protocol.codec import Encoding, decode_from_arena
@@ -48,7 +48,7 @@ from protocol.messages import (
     Refused,
     Welcome,
 )
-from tests.support.scenes import SCENES, Says, Scene, Twist
+from tests.support.scenes import SCENES, RecordedScene, Says, Twist
 
 __all__ = ["FOLDER", "main", "record", "without_measures"]
 
@@ -62,12 +62,12 @@ _TIMEOUT_S = 30.0
 # --- the match that is wanted ---
 
 
-def nonces(scene: Scene) -> tuple[str, ...]:
+def nonces(scene: RecordedScene) -> tuple[str, ...]:
     """What the seats say for the cards."""
     return tuple(f"{name} was here" for name in scene.players)
 
 
-def strategy(scene: Scene, seat: int, seed: bytes) -> Any:
+def strategy(scene: RecordedScene, seat: int, seed: bytes) -> Any:
     """A fresh strategy for a seat, with chance of its own that is the same whenever the cards are."""
     made = scene.bots[seat]()
     made.seed(f"{seed.hex()} {seat}")
@@ -75,12 +75,12 @@ def strategy(scene: Scene, seat: int, seed: bytes) -> Any:
     return made
 
 
-def seed_of(scene: Scene, number: int) -> bytes:
+def seed_of(scene: RecordedScene, number: int) -> bytes:
     """The seed of that number."""
     return hashlib.sha256(f"{_chance(scene)} {number}".encode()).digest()
 
 
-def wanted_seed(scene: Scene) -> tuple[int, bytes]:
+def wanted_seed(scene: RecordedScene) -> tuple[int, bytes]:
     """The first seed that makes the match that the scene wants, and its number.
 
     Raises:
@@ -90,7 +90,7 @@ def wanted_seed(scene: Scene) -> tuple[int, bytes]:
     settings = game.vocabulary.read_settings(scene.settings)
     for number in range(scene.first, scene.first + _SEARCH):
         seed = seed_of(scene, number)
-        match = Match(game, settings, seed=seed, nonces=nonces(scene))
+        match = MatchState(game, settings, seed=seed, nonces=nonces(scene))
         drive(match, [strategy(scene, seat, seed) for seat in range(game.seats)])
         if scene.wanted(told(match.result().record, scene.seat)):
             return number, seed
@@ -101,7 +101,7 @@ def wanted_seed(scene: Scene) -> tuple[int, bytes]:
 
 
 @contextmanager
-def known_chance(scene: Scene, seed: bytes) -> Iterator[None]:
+def known_chance(scene: RecordedScene, seed: bytes) -> Iterator[None]:
     """Have an arena draw its seeds and ids from the scene."""
     sessions = (_hex(scene, f"session {number}", 32) for number in count())
     secrets = SimpleNamespace(
@@ -115,18 +115,18 @@ def known_chance(scene: Scene, seed: bytes) -> Iterator[None]:
         yield
 
 
-def _chance(scene: Scene) -> str:
+def _chance(scene: RecordedScene) -> str:
     return scene.chance or scene.name
 
 
-def _hex(scene: Scene, what: str, digits: int) -> str:
+def _hex(scene: RecordedScene, what: str, digits: int) -> str:
     return hashlib.sha256(f"{_chance(scene)} {what}".encode()).hexdigest()[:digits]
 
 
-class Program:
+class TranscribingSeat:
     """One seat: a bot on a WebSocket, which writes down what is said."""
 
-    def __init__(self, scene: Scene, seat: int, seed: bytes, url: str) -> None:
+    def __init__(self, scene: RecordedScene, seat: int, seed: bytes, url: str) -> None:
         self.lines: list[Line] = []
         self._scene, self._seat, self._url = scene, seat, url
         self._seed = seed
@@ -230,21 +230,21 @@ class Program:
         return message
 
 
-async def played(scene: Scene, seed: bytes) -> tuple[list[Line], MatchResult]:
+async def played(scene: RecordedScene, seed: bytes) -> tuple[list[Line], MatchResult]:
     """Play a scene over the network: what its seat says and hears, and what came of the match."""
     over: asyncio.Future[MatchResult] = asyncio.get_running_loop().create_future()
-    conduct = Conduct(asyncio.get_running_loop().time, scene.practice)
-    gateway = Gateway(conduct, scene.limits)
+    referee = Referee(asyncio.get_running_loop().time, scene.practice)
+    gateway = Gateway(referee, scene.limits)
     port = await gateway.open("127.0.0.1", 0)
     game = GAMES[scene.game]
     programs = [
-        Program(scene, seat, seed, f"ws://127.0.0.1:{port}")
+        TranscribingSeat(scene, seat, seed, f"ws://127.0.0.1:{port}")
         for seat in range(game.seats)
     ]
     try:
         for program in programs:
             await program.enter()
-        conduct.open(
+        referee.open(
             game,
             game.vocabulary.read_settings(scene.settings),
             [gateway.players[name] for name in scene.players],
@@ -261,7 +261,7 @@ async def played(scene: Scene, seed: bytes) -> tuple[list[Line], MatchResult]:
         await asyncio.sleep(0)  # what the last connections have set off
 
 
-def record(scene: Scene) -> Transcript:
+def record(scene: RecordedScene) -> Transcript:
     """The transcript of a scene, recorded from a real arena."""
     _, seed = wanted_seed(scene)
 
@@ -278,7 +278,7 @@ def record(scene: Scene) -> Transcript:
 # --- the files ---
 
 
-def recorded(scene: Scene, kept: bytes) -> bytes:
+def recorded(scene: RecordedScene, kept: bytes) -> bytes:
     """The file of a scene: the one that is kept if it comes out the same, which may take several times on a busy machine."""
     for _ in range(_TRIES):
         text = record(scene).to_bytes()

@@ -28,7 +28,7 @@ from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from tests.support.databases import Server, postgres_server
 
-__all__ = ["Written", "main", "measure", "played"]
+__all__ = ["WriteRate", "main", "measure", "played"]
 
 _AHEAD = 300  # matches that may wait for the disk; an arena has as many tables
 _SAMPLES = 20  # different records
@@ -42,7 +42,7 @@ class Read(msgspec.Struct, frozen=True):
     took_ms: tuple[float, ...]
 
 
-class Written(msgspec.Struct, frozen=True):
+class WriteRate(msgspec.Struct, frozen=True):
     """What came of a measurement.
 
     Attributes:
@@ -81,7 +81,7 @@ def played(number: int) -> MatchResult:
     return msgspec.structs.replace(result, record=record)
 
 
-def measure(where: str, seconds: float) -> Written:
+def measure(where: str, seconds: float) -> WriteRate:
     """Write for so long, with a reader at work.
 
     Raises:
@@ -107,7 +107,7 @@ def measure(where: str, seconds: float) -> Written:
             )
             said, _ = reader.communicate(b"\n")
     sizes = [len(result.record.to_json()) for result in results]
-    return Written(
+    return WriteRate(
         matches=matches,
         seconds=took_s,
         record_bytes=sum(sizes) / len(sizes),

@@ -33,15 +33,15 @@ from protocol.messages import Limits
 __all__ = [
     "HINTS",
     "TITLES",
-    "Checked",
-    "Failed",
+    "CheckReport",
     "Hint",
-    "Incomplete",
-    "Outcome",
-    "Report",
-    "Skipped",
-    "Status",
+    "ResourceUse",
     "Step",
+    "StepFailed",
+    "StepIncomplete",
+    "StepOutcome",
+    "StepSkipped",
+    "StepStatus",
 ]
 
 
@@ -216,7 +216,7 @@ HINTS: dict[Hint, str] = {
 }  # fmt: skip
 
 
-class Status(StrEnum):
+class StepStatus(StrEnum):
     """What came of a step."""
 
     OK = "ok"
@@ -225,7 +225,7 @@ class Status(StrEnum):
     INCOMPLETE = "incomplete"
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class StepOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """One step that is done.
 
     Attributes:
@@ -248,7 +248,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     step: Step
     game: str | None = None
-    status: Status
+    status: StepStatus
     about: str = ""
     rounds: int | None = None
     missing: tuple[str, ...] = ()
@@ -266,7 +266,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.step if self.game is None else f"{self.step} {self.game}"
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
     """What a bot took while it played its games.
 
     Attributes:
@@ -288,7 +288,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ms: float | None = None
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckReport(msgspec.Struct, frozen=True, kw_only=True):
     """A whole check; `passed` if no step failed or is incomplete, and at least one game was played.
 
     `seed` is what its chance came from, if it was a number.
@@ -297,14 +297,14 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     passed: bool
     name: str | None
     games: tuple[str, ...]
-    steps: tuple[Outcome, ...]
-    report: Report
+    steps: tuple[StepOutcome, ...]
+    report: ResourceUse
     limits: Limits
     seed: int | None = None
 
 
-class Failed(Exception):
-    """A step found something wrong; the fields are those of `Outcome`."""
+class StepFailed(Exception):
+    """A step found something wrong; the fields are those of `StepOutcome`."""
 
     def __init__(
         self, sent: str, expected: str, came: str, hint: Hint, stderr: str = ""
@@ -314,12 +314,12 @@ class Failed(Exception):
         self.stderr = stderr
 
 
-class Skipped(Exception):
+class StepSkipped(Exception):
     """A step has no meaning for this bot; the text says why."""
 
 
-class Incomplete(Exception):
-    """Nothing was wrong, but there was no time to see all; the text says how far it came, the fields are those of `Outcome`."""
+class StepIncomplete(Exception):
+    """Nothing was wrong, but there was no time to see all; the text says how far it came, the fields are those of `StepOutcome`."""
 
     def __init__(
         self, text: str, *, rounds: int | None = None, missing: tuple[str, ...] = ()

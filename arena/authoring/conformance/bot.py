@@ -14,14 +14,19 @@ from collections.abc import Callable
 from typing import Final
 
 from arena.authoring.conformance import Hint
-from arena.authoring.conformance.conversation import Talk
+from arena.authoring.conformance.conversation import BotConversation
 from arena.authoring.conformance.diagnose import (
     blame_of_hello,
     blame_of_process,
     is_garbled,
 )
-from arena.authoring.conformance.fake_transport import Broke, Came, Ended, Gone
-from arena.sandbox.launcher import Launched, Launcher, Program
+from arena.authoring.conformance.fake_transport import (
+    Broke,
+    Disconnected,
+    FrameReceived,
+    ProcessEnded,
+)
+from arena.sandbox.launcher import LaunchedBot, Launcher, Program
 from arena.sandbox.process_usage import Peak
 from protocol.codec import Encoding, decode_from_bot
 from protocol.errors import ArenaError, ProtocolError, UsageError
@@ -37,14 +42,14 @@ from protocol.messages import (
 )
 from protocol.session import Session
 
-__all__ = ["Bot"]
+__all__ = ["BotUnderTest"]
 
 _AWAITED_MS = 600_000  # for a bot that somebody starts by hand
 _RETURN_MS = 30_000  # the same, when it has been here before
 _CPU_TICK_S = 0.01  # Linux counts CPU time in hundredths
 
 
-class Bot(Talk):
+class BotUnderTest(BotConversation):
     """The program that is checked.
 
     Args:
@@ -82,14 +87,14 @@ class Bot(Talk):
         self.practice = self.is_practice = False
         self.secret = self.former = ""
         self.secrets: set[str] = set()
-        self.launched: Launched | None = None
+        self.launched: LaunchedBot | None = None
         self.peak = Peak()
         self.cpu_ms = 0.0
         self._name = self._usual_name = name
         self._cpu_read_at = -math.inf
         self._cpu_read_ms = 0.0
         self._on_wait = on_wait
-        self._launcher = Launcher(limits, (), self.desk.ended)
+        self._launcher = Launcher(limits, (), self.endpoint.ended)
         self._token: str | None = None
         self._was_here = False
 
@@ -134,13 +139,13 @@ class Bot(Talk):
         self._name, self._cpu_read_at = name or self._usual_name, -math.inf
         if self.program is None:
             return
-        while not self.desk.events.empty():  # of the process before
-            self.desk.events.get_nowait()
+        while not self.endpoint.events.empty():  # of the process before
+            self.endpoint.events.get_nowait()
         self._token = None if self.is_stdio else secrets.token_urlsafe(16)
         self.note("--", "the program is started")
         try:
             self.launched = await self._launcher.start(
-                self._name, self.program, url=self.desk.url, token=self._token or ""
+                self._name, self.program, url=self.endpoint.url, token=self._token or ""
             )
         except UsageError:
             raise
@@ -148,7 +153,7 @@ class Bot(Talk):
             raise self.failure("it starts", str(error), Hint.NOT_STARTED) from None
         stdin, stdout = self.launched.stdin_fd, self.launched.stdout_fd
         if stdin is not None and stdout is not None:
-            self._wire = await self.desk.attach(self._name, stdin, stdout)
+            self._wire = await self.endpoint.attach(self._name, stdin, stdout)
 
     async def arrive(self) -> None:
         """Wait until it connects, or writes its first line; a program that writes none in time fails at its `hello`.
@@ -161,7 +166,7 @@ class Bot(Talk):
             return
         within_ms: float = self.limits.start_ms + self.limits.hello_ms
         if self.program is None:
-            self._on_wait(f"waiting for the bot at {self.desk.url}")
+            self._on_wait(f"waiting for the bot at {self.endpoint.url}")
             within_ms = _RETURN_MS if self._was_here else _AWAITED_MS
         hint = Hint.NOT_BACK if self._was_here else Hint.NOT_CONNECTED
         await self.connect("it connects", hint, within_ms)
@@ -172,12 +177,14 @@ class Bot(Talk):
         until = self._loop.time() + self.limits.hello_ms / 2000  # `greet` waits on
         while (event := await self.event(until)) is not None:
             match event:
-                case Ended(_, finding):
+                case ProcessEnded(_, finding):
                     raise self.failure(expected, *blame_of_process(finding, Hint.DIED))
-                case Gone():
+                case Disconnected():
                     raise await self.departed(expected, Hint.DIED)
-                case Came() | Broke():
-                    self.desk.events.put_nowait(event)  # for `greet`, which judges it
+                case FrameReceived() | Broke():
+                    self.endpoint.events.put_nowait(
+                        event
+                    )  # for `greet`, which judges it
                     return
 
     async def stop(self) -> None:
@@ -200,7 +207,7 @@ class Bot(Talk):
             self._wire.close(CLOSE_DONE)
         self._measure()
         await self._launcher.close()
-        self.desk.close()
+        self.endpoint.close()
 
     # ---- Greeting
 

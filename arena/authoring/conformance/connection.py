@@ -12,17 +12,17 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from arena.authoring.conformance import Failed, Hint
+from arena.authoring.conformance import Hint, StepFailed
 from arena.authoring.conformance.diagnose import GENERIC, blame_of_process, last_lines
 from arena.authoring.conformance.fake_transport import (
     Broke,
-    Came,
-    Desk,
-    Ended,
+    CheckEndpoint,
+    Disconnected,
     Event,
-    Gone,
+    FrameReceived,
     Line,
     Opened,
+    ProcessEnded,
 )
 from arena.engine.verdict import Finding
 from arena.referee.transport import Wire
@@ -37,7 +37,7 @@ from protocol.messages import (
 )
 from protocol.session import Session
 
-__all__ = ["Link"]
+__all__ = ["BotConnection"]
 
 _AFTERMATH_S = 1.0  # after its connection a process ends soon, if it does
 _CLOSE_GOING = 1001  # as a browser closes, and some libraries at the end
@@ -49,7 +49,7 @@ _SILENT = frozenset(
 """Why nothing comes: what it wrote to standard error may say it."""
 
 
-class Link(ABC):
+class BotConnection(ABC):
     """Where the bot is, and how it went.
 
     Args:
@@ -73,7 +73,7 @@ class Link(ABC):
     ) -> None:
         self.limits: Final = limits
         self.is_stdio: Final = is_stdio
-        self.desk: Final = Desk(limits)
+        self.endpoint: Final = CheckEndpoint(limits)
         self.sent = self.came = ""
         self._is_ours = is_ours
         self._on_frame = on_frame
@@ -89,13 +89,15 @@ class Link(ABC):
 
     # ---- Whose fault it is
 
-    def failure(self, expected: str, came: str, hint: Hint, stderr: str = "") -> Failed:
+    def failure(
+        self, expected: str, came: str, hint: Hint, stderr: str = ""
+    ) -> StepFailed:
         """What is to be raised when something else came than was expected; `stderr` is the end of what a crashed bot wrote."""
         if not stderr and hint in _SILENT:
             stderr = last_lines(self.written())
         if hint in GENERIC:
             hint = self._blamed(hint, stderr)
-        return Failed(self.sent, expected, came, hint, stderr)
+        return StepFailed(self.sent, expected, came, hint, stderr)
 
     def _blamed(self, hint: Hint, stderr: str) -> Hint:
         """The step's own hint in the place of a general one, unless the bot has failed in this way before it.
@@ -140,13 +142,13 @@ class Link(ABC):
                     strangers[wire] = wire
                 case Opened(wire):
                     self._wire = wire
-                case Came(wire, frame, encoding) as event if wire in strangers:
+                case FrameReceived(wire, frame, encoding) as event if wire in strangers:
                     if self.is_its_hello(frame, encoding):
                         self._wire = strangers.pop(wire)
                         await self._take(event, expected)
                 case Broke(wire, error) if wire not in strangers:
                     raise self.failure(expected, str(error), hint)
-                case Ended(_, finding):
+                case ProcessEnded(_, finding):
                     usual = Hint.DIED if hint is Hint.NOT_CONNECTED else hint
                     raise self.failure(expected, *blame_of_process(finding, usual))
         self.note("--", "the bot connects")
@@ -170,7 +172,7 @@ class Link(ABC):
         """What happens next; None if nothing does until then, in seconds of the loop's clock."""
         try:
             async with asyncio.timeout_at(until):
-                return await self.desk.events.get()
+                return await self.endpoint.events.get()
         except TimeoutError:
             return None
 
@@ -195,20 +197,20 @@ class Link(ABC):
         until = self._loop.time() + within_s
         while (event := await self.event(until)) is not None:
             match event:
-                case Ended(_, finding):
+                case ProcessEnded(_, finding):
                     return finding
                 case Opened() if not self._is_anybodys:
                     return "it connected again"
-                case Came(wire, frame, encoding) if wire is not self._wire:
+                case FrameReceived(wire, frame, encoding) if wire is not self._wire:
                     if self._is_anybodys and self.is_its_hello(frame, encoding):
                         return "it connected again"
-                case Gone(wire) if not self._is_ours and wire is self._wire:
+                case Disconnected(wire) if not self._is_ours and wire is self._wire:
                     return "it closed the connection"
         return None
 
     async def departed(
         self, expected: str, hint: Hint, finding: Finding | None = None
-    ) -> Failed:
+    ) -> StepFailed:
         """The connection is gone: with its process, if that ends soon or has ended already."""
         told = [] if finding is not None else [self._parting]
         code = None if self._wire is None else self._wire.close_code
@@ -234,7 +236,7 @@ class Link(ABC):
             elif self._gave_reason and self._blame not in _KNOWN:
                 # It says itself what is wrong, and the step need not guess.
                 self._failed.add((Hint.CRASHED, said))
-                return Failed(self.sent, expected, came, Hint.CRASHED, said)
+                return StepFailed(self.sent, expected, came, Hint.CRASHED, said)
         if hint is Hint.LEFT and self._left_at_over(code, finding):
             hint = Hint.LEAVES_AT_OVER
         return self.failure(expected, came, hint, said)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from arena.authoring.conformance import Hint, Skipped
+from arena.authoring.conformance import Hint, StepSkipped
 from arena.authoring.conformance.diagnose import blame_of_process
 from arena.authoring.conformance.fake_transport import Delivery
 from arena.authoring.conformance.legal_shapes import SHORT
-from arena.authoring.conformance.session import Sitting
+from arena.authoring.conformance.session import CheckSession
 from arena.authoring.conformance.steps import FOREIGN
 from arena.engine.verdict import Finding
 from protocol.messages import CLOSE_DONE, CLOSE_RESTART, Ending, Hello
@@ -29,10 +29,10 @@ _CUTS = 4  # a program may hang at one in some, where its library has a fault
 _NO_CONNECTION = "lines have no connection that could be lost"
 
 
-async def lost_connection(sitting: Sitting) -> str:
+async def lost_connection(sitting: CheckSession) -> str:
     """It is cut off in the middle of a question, some times right behind it, and once more when it has answered."""
     if sitting.bot.is_stdio:
-        raise Skipped(_NO_CONNECTION)
+        raise StepSkipped(_NO_CONNECTION)
     bot = sitting.bot
     table = sitting.table(sitting.handy, SHORT[sitting.handy])
     await sitting.invite([table])
@@ -68,7 +68,7 @@ async def lost_connection(sitting: Sitting) -> str:
     return ""
 
 
-async def come_back(sitting: Sitting, *, welcome: bool = True) -> Hello:
+async def come_back(sitting: CheckSession, *, welcome: bool = True) -> Hello:
     """Wait until it is back with its session, and let it in; its `hello`."""
     bot = sitting.bot
     latest, before = bot.secret, frozenset(bot.secrets)
@@ -87,10 +87,10 @@ async def come_back(sitting: Sitting, *, welcome: bool = True) -> Hello:
     return hello
 
 
-async def lost_session(sitting: Sitting) -> str:
+async def lost_session(sitting: CheckSession) -> str:
     """The arena has been started again, and knows its session no more."""
     if sitting.bot.is_stdio:
-        raise Skipped(_NO_CONNECTION)
+        raise StepSkipped(_NO_CONNECTION)
     bot = sitting.bot
     table = sitting.table(sitting.handy, SHORT[sitting.handy])
     await sitting.invite([table])
@@ -106,11 +106,11 @@ async def lost_session(sitting: Sitting) -> str:
     return ""
 
 
-async def fragmented_frame(sitting: Sitting) -> str:
+async def fragmented_frame(sitting: CheckSession) -> str:
     """Every frame comes in three, with pings between them."""
     bot = sitting.bot
     if bot.is_stdio:
-        raise Skipped("lines have no fragments")
+        raise StepSkipped("lines have no fragments")
     before = bot.pongs
     with bot.speaking(delivery=Delivery.FRAGMENTS, blame=Hint.FRAGMENTS):
         table = sitting.table(sitting.handy, SHORT[sitting.handy])
@@ -127,7 +127,7 @@ async def fragmented_frame(sitting: Sitting) -> str:
     return ""
 
 
-async def slow_link(sitting: Sitting) -> str:
+async def slow_link(sitting: CheckSession) -> str:
     """Every frame comes late, and in small pieces."""
     bot = sitting.bot
     with bot.speaking(delivery=Delivery.SLOWLY, blame=Hint.PIECES):
@@ -143,7 +143,7 @@ async def slow_link(sitting: Sitting) -> str:
     return ""
 
 
-async def close(sitting: Sitting) -> str:
+async def close(sitting: CheckSession) -> str:
     """The arena closes in order."""
     bot = sitting.bot
     expected = f"it ends with exit status 0 within {_END_S:.0f} s"
@@ -160,11 +160,11 @@ async def close(sitting: Sitting) -> str:
     return how
 
 
-async def refused_hello(sitting: Sitting) -> str:
+async def refused_hello(sitting: CheckSession) -> str:
     """Its `hello` is not accepted."""
     bot = sitting.bot
     if bot.program is None:
-        raise Skipped("it would have to be started again")
+        raise StepSkipped("it would have to be started again")
     await bot.stop()
     await bot.launch()
     await bot.arrive()
@@ -181,20 +181,20 @@ async def refused_hello(sitting: Sitting) -> str:
     raise bot.failure(expected, how, Hint.COMES_BACK)
 
 
-async def late_arena(sitting: Sitting) -> str:
+async def late_arena(sitting: CheckSession) -> str:
     """Nothing listens at its address yet when it is started."""
     bot = sitting.bot
     if bot.is_stdio:
-        raise Skipped("lines are there from the start")
+        raise StepSkipped("lines are there from the start")
     if bot.program is None:
-        raise Skipped("it would have to be started again")
+        raise StepSkipped("it would have to be started again")
     await bot.stop()
-    bot.desk.pause()
+    bot.endpoint.pause()
     try:
         await bot.launch()
         how = await bot.exited(_LATE_S)
     finally:
-        await bot.desk.listen_again()
+        await bot.endpoint.listen_again()
     if isinstance(how, Finding):
         expected = "it tries again for 60 s"
         raise bot.failure(expected, *blame_of_process(how, Hint.IMPATIENT))

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from arena.authoring.conformance import Hint
-from arena.authoring.conformance.connection import Link
+from arena.authoring.conformance.connection import BotConnection
 from arena.authoring.conformance.diagnose import (
     blame_of_frame,
     blame_of_turn,
@@ -23,13 +23,13 @@ from arena.authoring.conformance.diagnose import (
 )
 from arena.authoring.conformance.fake_transport import (
     Broke,
-    Came,
     Delivery,
-    Ended,
+    Disconnected,
     Event,
-    Gone,
+    FrameReceived,
     Opened,
     Ponged,
+    ProcessEnded,
 )
 from protocol.codec import Encoding, decode_from_bot, encode, join
 from protocol.errors import OutOfTurn, ProtocolError
@@ -42,7 +42,7 @@ from protocol.messages import (
 )
 from protocol.session import Session, State
 
-__all__ = ["Dress", "Talk"]
+__all__ = ["BotConversation", "Dress"]
 
 _LOOK_S = 0.25  # how often a bot that is waited for is looked at
 
@@ -50,8 +50,8 @@ Dress = Callable[[dict[str, Any]], dict[str, Any]]
 """Gives a message another look that means the same to a bot."""
 
 
-class Talk(Link):
-    """The arena's end of the connection; its arguments are those of `Link`.
+class BotConversation(BotConnection):
+    """The arena's end of the connection; its arguments are those of `BotConnection`.
 
     Attributes:
         pongs: how many pings it has answered since it was started.
@@ -243,7 +243,7 @@ class Talk(Link):
     async def _take(self, event: Event, expected: str) -> None:
         """Make something of what happened."""
         match event:
-            case Came(wire, frame, encoding, arrived) if wire is self._wire:
+            case FrameReceived(wire, frame, encoding, arrived) if wire is self._wire:
                 text = _text(frame, encoding)
                 self.note("bot", text.decode(errors="replace"))
                 try:
@@ -258,9 +258,9 @@ class Talk(Link):
             case Broke(wire, error) if wire is self._wire:
                 hint = blame_of_frame(error, b"{", is_stdio=self.is_stdio)
                 raise self.failure(expected, str(error), hint)
-            case Gone(wire) if wire is self._wire:
+            case Disconnected(wire) if wire is self._wire:
                 raise await self.departed(expected, Hint.LEFT)
-            case Ended(_, finding):
+            case ProcessEnded(_, finding):
                 raise await self.departed(expected, Hint.LEFT, finding)
             case Opened(wire) if not self._is_ours:
                 wire.cut()  # somebody else's

@@ -1,6 +1,6 @@
 """The ends of a bot's connections in `arena check`: the arena's own, which can also be slow, write in fragments, and be lost.
 
-A `Desk` stands where a gateway stands in an arena. It understands nothing: whatever happens, on whichever connection, becomes an `Event`
+A `CheckEndpoint` stands where a gateway stands in an arena. It understands nothing: whatever happens, on whichever connection, becomes an `Event`
 in one queue, in order, and `arena/authoring/conformance/bot.py` makes sense of it.
 """
 
@@ -20,7 +20,7 @@ from websockets.http11 import Request
 from arena.engine.verdict import Finding
 from arena.referee.timers import Timers
 from arena.referee.transport import Wire
-from arena.server.listener import Listening
+from arena.server.listener import Listeners
 from arena.server.stdio import Pipe
 from arena.server.websocket import Connection
 from protocol.codec import Encoding
@@ -29,15 +29,15 @@ from protocol.messages import Limits
 
 __all__ = [
     "Broke",
-    "Came",
+    "CheckEndpoint",
     "Delivery",
-    "Desk",
-    "Ended",
+    "Disconnected",
     "Event",
-    "Gone",
+    "FrameReceived",
     "Line",
     "Opened",
     "Ponged",
+    "ProcessEnded",
     "fragments",
     "pieces",
 ]
@@ -67,7 +67,7 @@ class Opened(NamedTuple):
     wire: Line
 
 
-class Came(NamedTuple):
+class FrameReceived(NamedTuple):
     """A frame, and when it arrived, in seconds of the loop's clock."""
 
     wire: Wire
@@ -90,20 +90,20 @@ class Ponged(NamedTuple):
     payload: bytes
 
 
-class Gone(NamedTuple):
+class Disconnected(NamedTuple):
     """A connection has ended."""
 
     wire: Wire
 
 
-class Ended(NamedTuple):
+class ProcessEnded(NamedTuple):
     """The process has ended by itself, or was ended as it held too much; `name` is what it was launched as."""
 
     name: str
     finding: Finding
 
 
-Event: TypeAlias = Opened | Came | Broke | Ponged | Gone | Ended
+Event: TypeAlias = Opened | FrameReceived | Broke | Ponged | Disconnected | ProcessEnded
 
 
 class _Socket(Connection):
@@ -114,9 +114,9 @@ class _Socket(Connection):
     def accept(self, request: Request) -> None:
         super().accept(request)
         if self.is_open:
-            desk = self._owner
-            assert isinstance(desk, Desk), "who else makes one"
-            desk.opened(self)
+            endpoint = self._owner
+            assert isinstance(endpoint, CheckEndpoint), "who else makes one"
+            endpoint.opened(self)
 
     async def deliver(self, frame: bytes, encoding: Encoding, how: Delivery) -> None:
         """Write one frame in one of four ways."""
@@ -202,7 +202,7 @@ def fragments(payload: bytes) -> tuple[bytes, bytes, bytes]:
     return payload[:first], payload[first:second], payload[second:]
 
 
-class Desk:
+class CheckEndpoint:
     """Where the bot connects to, if it does, and all that is heard of it.
 
     Attributes:
@@ -217,7 +217,7 @@ class Desk:
         # Whoever waits for `hello` here says so itself, before the connection is cut.
         self._limits = msgspec.structs.replace(limits, hello_ms=2 * limits.hello_ms)
         self._timers = Timers(asyncio.get_running_loop())
-        self._listening = Listening()
+        self._listeners = Listeners()
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._wires: set[Wire] = set()
 
@@ -227,14 +227,14 @@ class Desk:
         Raises:
             Unreachable: the address cannot be listened on.
         """
-        port = await self._listening.open(self._make, host, port)
+        port = await self._listeners.open(self._make, host, port)
         self._address = host, port
         shown = f"[{host}]" if ":" in host else host
         self.url = f"ws://{shown}:{port}"
 
     def pause(self) -> None:
         """Accept nobody at the address until `listen_again`."""
-        self._listening.close()
+        self._listeners.close()
 
     async def listen_again(self) -> None:
         """Accept connections where they were accepted before.
@@ -242,8 +242,8 @@ class Desk:
         Raises:
             Unreachable: another program has taken the port meanwhile.
         """
-        self._listening = Listening()
-        await self._listening.open(self._make, *self._address)
+        self._listeners = Listeners()
+        await self._listeners.open(self._make, *self._address)
 
     async def attach(self, name: str, stdin_fd: int, stdout_fd: int) -> Line:
         """Take over our ends of a `stdio` program's pipes."""
@@ -255,7 +255,7 @@ class Desk:
 
     def close(self) -> None:
         """Listen no more, and cut all that is connected."""
-        self._listening.close()
+        self._listeners.close()
         for wire in tuple(self._wires):
             wire.cut()
 
@@ -264,7 +264,7 @@ class Desk:
 
     def ended(self, name: str, finding: Finding) -> None:
         """For the launcher: a process has ended."""
-        self.events.put_nowait(Ended(name, finding))
+        self.events.put_nowait(ProcessEnded(name, finding))
 
     def opened(self, wire: Line) -> None:
         """A WebSocket is open."""
@@ -287,7 +287,7 @@ class Desk:
             self.misbehaved(connection, Malformed(text))
             connection.cut()
             return
-        self.events.put_nowait(Came(connection, frame, encoding, arrived))
+        self.events.put_nowait(FrameReceived(connection, frame, encoding, arrived))
 
     def misbehaved(self, connection: Wire, error: ProtocolError) -> None:
         """What came is no frame."""
@@ -305,7 +305,7 @@ class Desk:
     def was_read(self, connection: Wire, took_s: float) -> None:
         """Nobody is in a hurry here."""
 
-    def trifled(self, connection: Wire) -> None:
+    def on_trivial_frame(self, connection: Wire) -> None:
         """A ping, or a part of a frame, is fine."""
 
     def drained(self, connection: Wire) -> None:
@@ -314,4 +314,4 @@ class Desk:
     def lost(self, connection: Wire) -> None:
         """The connection has ended."""
         self._wires.discard(connection)
-        self.events.put_nowait(Gone(connection))
+        self.events.put_nowait(Disconnected(connection))

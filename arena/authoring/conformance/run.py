@@ -14,20 +14,20 @@ import msgspec
 
 from arena.authoring.conformance import (
     HINTS,
-    Checked,
-    Failed,
+    CheckReport,
     Hint,
-    Incomplete,
-    Outcome,
-    Report,
-    Skipped,
-    Status,
+    ResourceUse,
     Step,
+    StepFailed,
+    StepIncomplete,
+    StepOutcome,
+    StepSkipped,
+    StepStatus,
     connection_steps,
     steps,
 )
-from arena.authoring.conformance.bot import Bot
-from arena.authoring.conformance.session import Sitting
+from arena.authoring.conformance.bot import BotUnderTest
+from arena.authoring.conformance.session import CheckSession
 
 __all__ = ["quantile", "report_of", "run"]
 
@@ -36,7 +36,7 @@ _TOTAL_S = 900.0  # after that no step begins but those at the end
 _TICK_S = 1.0
 _MIB = 1 << 20
 
-Doing = Callable[[Sitting], Awaitable[str]]
+Doing = Callable[[CheckSession], Awaitable[str]]
 
 _FIRST: dict[Step, Doing] = {
     Step.STARTS: steps.starts,
@@ -64,7 +64,7 @@ _OF_ITSELF = (*_FROM_THE_START, Step.REFUSED_HELLO, Step.LATE_ARENA)
 """Steps that start the bot themselves, or do not need it."""
 _AT_THE_END = (*_OF_ITSELF, Step.CLOSE)
 _NEEDS_NO_PLAY = (*_FIRST, *_AT_THE_END, Step.PLAY, Step.LEGAL)
-_NOT_PASSED = (Status.FAILED, Status.INCOMPLETE)
+_NOT_PASSED = (StepStatus.FAILED, StepStatus.INCOMPLETE)
 
 
 class _Planned(NamedTuple):
@@ -73,7 +73,7 @@ class _Planned(NamedTuple):
     do: Doing
 
 
-def _plan(sitting: Sitting) -> Iterator[_Planned]:
+def _plan(sitting: CheckSession) -> Iterator[_Planned]:
     """The steps, in order; which games there are is known after `hello`."""
     for step, do in _FIRST.items():
         yield _Planned(step, None, do)
@@ -85,15 +85,15 @@ def _plan(sitting: Sitting) -> Iterator[_Planned]:
 
 
 async def run(
-    bot: Bot,
+    bot: BotUnderTest,
     *,
     games: Sequence[str] = (),
     rounds: int,
     rng: random.Random,
     address: tuple[str, int] = ("127.0.0.1", 0),
-    on_step: Callable[[Outcome], None] = lambda outcome: None,
+    on_step: Callable[[StepOutcome], None] = lambda outcome: None,
     on_progress: Callable[[str], None] | None = None,
-) -> Checked:
+) -> CheckReport:
     """Check a bot; it is stopped in the end, which comes within a known time once the bot has been heard of.
 
     Args:
@@ -109,12 +109,12 @@ async def run(
         UsageError: the bot's command can never work here.
         Unreachable: the address cannot be listened on.
     """
-    sitting = Sitting(bot, games, rounds, rng)
-    done: list[Outcome] = []
+    sitting = CheckSession(bot, games, rounds, rng)
+    done: list[StepOutcome] = []
     name = None
     try:
         if not bot.is_stdio:
-            await bot.desk.open(*address)
+            await bot.endpoint.open(*address)
         for planned in _plan(sitting):
             async with _progress(sitting, planned, len(done) + 1, on_progress):
                 outcome = await _step(sitting, planned, done)
@@ -126,7 +126,7 @@ async def run(
     finally:
         await bot.close()
     is_short = any(outcome.status in _NOT_PASSED for outcome in done)
-    return Checked(
+    return CheckReport(
         passed=not is_short and bool(sitting.played),
         name=name,
         games=sitting.games,
@@ -138,7 +138,7 @@ async def run(
 
 @contextlib.asynccontextmanager
 async def _progress(
-    sitting: Sitting,
+    sitting: CheckSession,
     planned: _Planned,
     number: int,
     told: Callable[[str], None] | None,
@@ -168,15 +168,15 @@ async def _progress(
 
 
 async def _step(
-    sitting: Sitting, planned: _Planned, done: Sequence[Outcome]
-) -> Outcome:
+    sitting: CheckSession, planned: _Planned, done: Sequence[StepOutcome]
+) -> StepOutcome:
     """One step, or why it is none."""
     began = time.monotonic()
-    outcome = Outcome(
+    outcome = StepOutcome(
         number=len(done) + 1,
         step=planned.step,
         game=planned.game,
-        status=Status.SKIPPED,
+        status=StepStatus.SKIPPED,
     )
     try:
         _check_sense(planned.step, sitting, done)
@@ -184,49 +184,53 @@ async def _step(
         async with asyncio.timeout(None if is_awaited else _STEP_S):
             await _make_ready(sitting, planned.step)
             about = await planned.do(sitting)
-        outcome = _with(outcome, status=Status.OK, about=about)
-    except Skipped as skipped:
+        outcome = _with(outcome, status=StepStatus.OK, about=about)
+    except StepSkipped as skipped:
         outcome = _with(outcome, about=str(skipped))
-    except Incomplete as so_far:
+    except StepIncomplete as so_far:
         outcome = _with(
             outcome,
-            status=Status.INCOMPLETE,
+            status=StepStatus.INCOMPLETE,
             about=str(so_far),
             rounds=so_far.rounds,
             missing=so_far.missing,
         )
-    except Failed as failed:
+    except StepFailed as failed:
         outcome = _failed(outcome, failed)
         await sitting.bot.stop()
     except TimeoutError:  # each decision had its own limit, and kept it
         about = f"not done within {_STEP_S:,.0f} s"
-        outcome = _with(outcome, status=Status.INCOMPLETE, about=about)
+        outcome = _with(outcome, status=StepStatus.INCOMPLETE, about=about)
         await sitting.bot.stop()
     return _with(outcome, took_ms=round((time.monotonic() - began) * 1000, 1))
 
 
-def _check_sense(step: Step, sitting: Sitting, done: Sequence[Outcome]) -> None:
+def _check_sense(
+    step: Step, sitting: CheckSession, done: Sequence[StepOutcome]
+) -> None:
     """Whether a step can say anything after what came of those before.
 
     Raises:
         Skipped: it cannot.
         Incomplete: there is no time for it.
     """
-    failed = [outcome for outcome in done if outcome.status is Status.FAILED]
+    failed = [outcome for outcome in done if outcome.status is StepStatus.FAILED]
     for first in failed:
         if first.step in _FROM_THE_START:
-            raise Skipped(f"mend step {first.number} first")
+            raise StepSkipped(f"mend step {first.number} first")
         if sitting.bot.program is None and first.hint is Hint.NOT_BACK:
-            raise Skipped("the bot has not come back; start it, and the check, again")
+            raise StepSkipped(
+                "the bot has not come back; start it, and the check, again"
+            )
     if step not in _AT_THE_END and sitting.now > sitting.until:
-        raise Incomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
+        raise StepIncomplete(f"the check has taken {_TOTAL_S / 60:,.0f} minutes")
     if step in _NEEDS_NO_PLAY or sitting.played:
         return
     number = next(outcome.number for outcome in done if outcome.step is Step.PLAY)
-    raise Skipped(f"it must play first: mend step {number}")
+    raise StepSkipped(f"it must play first: mend step {number}")
 
 
-async def _make_ready(sitting: Sitting, step: Step) -> None:
+async def _make_ready(sitting: CheckSession, step: Step) -> None:
     """See that the bot is here and quiet.
 
     Raises:
@@ -240,14 +244,14 @@ async def _make_ready(sitting: Sitting, step: Step) -> None:
         await sitting.fresh()
 
 
-def _with(outcome: Outcome, **changes: object) -> Outcome:
+def _with(outcome: StepOutcome, **changes: object) -> StepOutcome:
     return msgspec.structs.replace(outcome, **changes)
 
 
-def _failed(outcome: Outcome, failed: Failed) -> Outcome:
+def _failed(outcome: StepOutcome, failed: StepFailed) -> StepOutcome:
     return _with(
         outcome,
-        status=Status.FAILED,
+        status=StepStatus.FAILED,
         sent=failed.sent,
         expected=failed.expected,
         came=failed.came,
@@ -257,11 +261,11 @@ def _failed(outcome: Outcome, failed: Failed) -> Outcome:
     )
 
 
-def report_of(sitting: Sitting, bot: Bot) -> Report:
+def report_of(sitting: CheckSession, bot: BotUnderTest) -> ResourceUse:
     """What the bot took, so far."""
     times = sorted(sitting.times_ms)
     peak = bot.peak
-    return Report(
+    return ResourceUse(
         decisions=len(times),
         p50_ms=quantile(times, 0.5),
         p99_ms=quantile(times, 0.99),

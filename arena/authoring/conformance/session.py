@@ -12,10 +12,10 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from arena.authoring.conformance import Failed, Hint
-from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance import Hint, StepFailed
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.diagnose import blame_of_answer, fault_of
-from arena.authoring.conformance.table import Table
+from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.errors import IllegalAnswer
 from protocol.messages import (
@@ -29,7 +29,7 @@ from protocol.messages import (
 from protocol.strategy import Strategy
 from protocol.vocabulary import Question
 
-__all__ = ["Sitting"]
+__all__ = ["CheckSession"]
 
 _SETTLE_S = 0.05  # what fails at the last message of a step fails then
 _MOST_MS = 90_000.0  # all that waits at many tables may be answered in one frame
@@ -38,16 +38,16 @@ _TYPES = frozenset({Hint.NUMBERS, Hint.STRINGS})
 Watch = Callable[[Question[Any]], None]
 
 
-class _Heard(NamedTuple):
+class _TimedAnswer(NamedTuple):
     """An answer, when it came, in seconds of the loop's clock, and the CPU time since it was waited for; None if that is not measured."""
 
-    table: Table
+    table: CheckMatch
     answer: Answer
     arrived: float
     used_ms: float | None
 
 
-class Sitting:
+class CheckSession:
     """One check.
 
     Args:
@@ -68,7 +68,7 @@ class Sitting:
     """
 
     def __init__(
-        self, bot: Bot, games: Sequence[str], rounds: int, rng: random.Random
+        self, bot: BotUnderTest, games: Sequence[str], rounds: int, rng: random.Random
     ) -> None:
         self.bot = bot
         self.rounds = rounds
@@ -109,14 +109,14 @@ class Sitting:
         seat: int | None = None,
         others: Callable[[random.Random], Strategy] | None = None,
         wanted: Callable[[Any, int], bool] | None = None,
-    ) -> Table:
-        """A new match, as `Table`; without a `seat` the bot sits in another one each time."""
+    ) -> CheckMatch:
+        """A new match, as `CheckMatch`; without a `seat` the bot sits in another one each time."""
         self._matches += 1
         rules = game_named(game)
         if seat is None:
             seat = self._matches % rules.seats
         bot = self.bot
-        return Table(
+        return CheckMatch(
             self._matches,
             rules,
             settings,
@@ -158,7 +158,7 @@ class Sitting:
 
     async def play(
         self,
-        tables: Sequence[Table],
+        tables: Sequence[CheckMatch],
         *,
         joined: bool = False,
         measured: bool = False,
@@ -182,7 +182,7 @@ class Sitting:
         await self.invite(tables, joined=joined)
         going = {table.id: table for table in tables}
         asked_at = await self._move(tables, going, joined=joined)
-        moved: list[Table] = []
+        moved: list[CheckMatch] = []
         while going:
             heard = await self._answer(going)
             table, answer = heard.table, heard.answer
@@ -202,7 +202,11 @@ class Sitting:
                 moved = []
 
     async def _move(
-        self, tables: Sequence[Table], going: dict[str, Table], *, joined: bool
+        self,
+        tables: Sequence[CheckMatch],
+        going: dict[str, CheckMatch],
+        *,
+        joined: bool,
     ) -> float:
         """Send every table's next message; when that was, in seconds of the loop's clock."""
         messages: list[ArenaMessage] = []
@@ -215,7 +219,7 @@ class Sitting:
         await self.bot.say(*messages, joined=joined)
         return began
 
-    async def _break_off(self, going: dict[str, Table]) -> None:
+    async def _break_off(self, going: dict[str, CheckMatch]) -> None:
         text = "the check has no more time for this match"
         for table in going.values():
             await self.bot.say(table.end(Ending.VOID, None, text))
@@ -224,7 +228,7 @@ class Sitting:
 
     async def invite(
         self,
-        tables: Sequence[Table],
+        tables: Sequence[CheckMatch],
         before: Sequence[ArenaMessage] = (),
         *,
         joined: bool = False,
@@ -242,11 +246,11 @@ class Sitting:
                 raise self._unexpected(expected)
             waiting.pop(message.match).begin(message.nonce)
 
-    async def remind(self, table: Table, first: int) -> None:
+    async def remind(self, table: CheckMatch, first: int) -> None:
         """Tell a bot that has lost its memory what it was asked in a match, but for the first so many questions."""
         await self.bot.say(table.invitation, *table.past(first))
 
-    async def invite_again(self, table: Table) -> None:
+    async def invite_again(self, table: CheckMatch) -> None:
         """Repeat an invitation, and wait for another `ready`; an answer that comes again before it is taken."""
         await self.bot.say(table.invitation)
         expected = f"`ready` for {table.id}, again"
@@ -260,7 +264,7 @@ class Sitting:
             if isinstance(message, Answer) and table.waits_for(message.ask):
                 self.judge(table, message.value)  # who was not sure sends it again
 
-    async def change_over(self, table: Table, following: Table) -> None:
+    async def change_over(self, table: CheckMatch, following: CheckMatch) -> None:
         """End one match and begin another in the same frame, and play that to its end."""
         over = table.end(Ending.VOID, None, "it ends here")
         expected = f"`ready` for {following.id}"
@@ -273,27 +277,27 @@ class Sitting:
         following.begin(message.nonce)
         await self.finish(following)
 
-    async def ask(self, table: Table) -> bool:
+    async def ask(self, table: CheckMatch) -> bool:
         """Send its next question; False if the match is over, which is told then."""
         message = table.next()
         await self.bot.say(message)
         return isinstance(message, Ask)
 
-    async def answer(self, table: Table) -> None:
+    async def answer(self, table: CheckMatch) -> None:
         """Wait for the answer to the question that waits, and judge it."""
         heard = await self._answer({table.id: table})
         self.judge(table, heard.answer.value)
 
-    async def value(self, table: Table) -> object:
+    async def value(self, table: CheckMatch) -> object:
         """Wait for the answer to the question that waits, which still waits afterwards."""
         return (await self._answer({table.id: table})).answer.value
 
-    async def finish(self, table: Table) -> None:
+    async def finish(self, table: CheckMatch) -> None:
         """Play a match that has begun to its end."""
         while await self.ask(table):
             await self.answer(table)
 
-    def judge(self, table: Table, value: object, *, lenient: bool = False) -> None:
+    def judge(self, table: CheckMatch, value: object, *, lenient: bool = False) -> None:
         """Take an answer.
 
         Raises:
@@ -314,7 +318,7 @@ class Sitting:
             came = f"{self.bot.came}, at {where}{f': {fault}' if fault else ''}"
             raise self.bot.failure(expected, came, hint) from None
 
-    async def _answer(self, going: Mapping[str, Table]) -> _Heard:
+    async def _answer(self, going: Mapping[str, CheckMatch]) -> _TimedAnswer:
         """The next answer to one of these matches, in the time that an arena grants."""
         waiting = [table.ask for table in going.values() if table.ask is not None]
         asks = ", ".join(ask.ask for ask in waiting[:3])
@@ -338,7 +342,7 @@ class Sitting:
             message, arrived = await bot.hear(
                 expected, Hint.SILENT, within_ms, Hint.SLOW, look=late
             )
-        except Failed:
+        except StepFailed:
             self._was_silent |= (self.now - began) * 1000 >= within_ms
             raise
         if not isinstance(message, Answer) or message.match not in going:
@@ -348,12 +352,12 @@ class Sitting:
             came = f"{bot.came} after {spent_ms:,.0f} ms of CPU time"
             raise bot.failure(expected, came, Hint.SLOW)
         measured_ms = spent_ms if bot.is_metered else None
-        return _Heard(going[message.match], message, arrived, measured_ms)
+        return _TimedAnswer(going[message.match], message, arrived, measured_ms)
 
-    def _unexpected(self, expected: str) -> Failed:
+    def _unexpected(self, expected: str) -> StepFailed:
         return self.bot.failure(expected, self.bot.came, Hint.OUT_OF_TURN)
 
-    def _charge(self, table: Table, took_ms: float, used_ms: float | None) -> None:
+    def _charge(self, table: CheckMatch, took_ms: float, used_ms: float | None) -> None:
         """Count what a decision took, as an arena does: CPU time where it is measured, else the time on the wall."""
         limits = self.bot.limits
         self.times_ms.append(took_ms)

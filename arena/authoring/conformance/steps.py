@@ -1,6 +1,6 @@
 """The steps of `arena check` in which messages are exchanged: what it says, how it plays, what is odd about some messages.
 
-A step takes the sitting, returns a line about what was done, and raises `Failed` or `Skipped`. What happens to the connection is in
+A step takes the sitting, returns a line about what was done, and raises `Failed` or `StepSkipped`. What happens to the connection is in
 `arena/authoring/conformance/connection_steps.py`.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from arena.authoring.conformance import Hint, Incomplete, Skipped
+from arena.authoring.conformance import Hint, StepIncomplete, StepSkipped
 from arena.authoring.conformance.legal_shapes import SHAPES, SHORT, VARIATIONS
-from arena.authoring.conformance.session import Sitting
-from arena.authoring.conformance.table import Table
+from arena.authoring.conformance.session import CheckSession
+from arena.authoring.conformance.table import CheckMatch
 from arena.games import game_named
 from protocol.codec import Encoding, encode
 from protocol.errors import IllegalAnswer
@@ -66,14 +66,14 @@ _ARRAY_BYTES = 128 * 1024  # of the largest array that an arena sends
 _SPARE = {"later": {"version": 2, "list": [1, None, "x"]}, "spare": None}
 
 
-async def starts(sitting: Sitting) -> str:
+async def starts(sitting: CheckSession) -> str:
     """It is started, and is heard of."""
     await sitting.bot.launch()
     await sitting.bot.arrive()
-    return "" if sitting.bot.is_stdio else f"at {sitting.bot.desk.url}"
+    return "" if sitting.bot.is_stdio else f"at {sitting.bot.endpoint.url}"
 
 
-async def hello(sitting: Sitting) -> str:
+async def hello(sitting: CheckSession) -> str:
     """Its first message."""
     said = await sitting.bot.meet()
     if not sitting.games:
@@ -88,7 +88,7 @@ async def hello(sitting: Sitting) -> str:
     )
 
 
-async def encoding(sitting: Sitting) -> str:
+async def encoding(sitting: CheckSession) -> str:
     """Numbers are whole in its answers; it reads what any JSON library reads."""
     bot = sitting.bot
     for game in sitting.games:
@@ -112,7 +112,7 @@ async def encoding(sitting: Sitting) -> str:
     return bot.encoding.value
 
 
-async def unknown_fields(sitting: Sitting) -> str:
+async def unknown_fields(sitting: CheckSession) -> str:
     """It ignores what it does not know, from `welcome` to `over`."""
     bot = sitting.bot
     with bot.speaking(dress=with_more_fields, blame=Hint.STRICT):
@@ -124,7 +124,7 @@ async def unknown_fields(sitting: Sitting) -> str:
     return ""
 
 
-async def play(sitting: Sitting, game: str) -> str:
+async def play(sitting: CheckSession, game: str) -> str:
     """Rounds by the real rules, against house bots."""
     seats = game_named(game).seats
     until = min(sitting.now + _PLAY_S, sitting.until)
@@ -142,7 +142,7 @@ async def play(sitting: Sitting, game: str) -> str:
     decided = f"{decisions:,} decision{'' if decisions == 1 else 's'}"
     if rounds < sitting.rounds:
         text = f"{rounds:,} of {sitting.rounds:,} rounds, {decided}: no time for more"
-        raise Incomplete(text, rounds=rounds)
+        raise StepIncomplete(text, rounds=rounds)
     return f"{rounds:,} round{'' if rounds == 1 else 's'}, {decided}"
 
 
@@ -161,7 +161,7 @@ def settings_of(game: str, rounds: int) -> dict[str, object]:
             return {"max_rounds": min(rounds, 100)}
 
 
-async def legal(sitting: Sitting, game: str) -> str:
+async def legal(sitting: CheckSession, game: str) -> str:
     """Every shape of `legal`."""
     missing = list(SHAPES[game])
     until = min(sitting.now + _LEGAL_S, sitting.until)
@@ -188,15 +188,15 @@ async def legal(sitting: Sitting, game: str) -> str:
     text = f"did not come up in {matches} match{'' if matches == 1 else 'es'}: {', '.join(names)}"
     if sitting.now < until:  # its own play may never lead there
         return text
-    raise Incomplete(f"{text}: no time for more", missing=names)
+    raise StepIncomplete(f"{text}: no time for more", missing=names)
 
 
-async def batch(sitting: Sitting) -> str:
+async def batch(sitting: CheckSession) -> str:
     """Frames that hold arrays."""
     said = sitting.bot.hello
     assert said is not None, "it is here"
     if not said.batch:
-        raise Skipped("its `hello` does not say `batch`")
+        raise StepSkipped("its `hello` does not say `batch`")
     with sitting.bot.speaking(blame=Hint.BATCH):
         game = sitting.handy
         await sitting.play([sitting.table(game, SHORT[game])], joined=True)
@@ -219,7 +219,7 @@ async def batch(sitting: Sitting) -> str:
 _FAR = 1_000_000  # numbers that no match of a check has
 
 
-def many(table: Table) -> list[ArenaMessage]:
+def many(table: CheckMatch) -> list[ArenaMessage]:
     """Matches that end before they begin: with the invitation that follows as many as fit into one array.
 
     That is how many a bot with one table can be sent at once. No single message comes near that size by the rules: what a seat has not been
@@ -242,12 +242,12 @@ def many(table: Table) -> list[ArenaMessage]:
         messages += pair
 
 
-async def tables(sitting: Sitting) -> str:
+async def tables(sitting: CheckSession) -> str:
     """Several matches at once, of all its games."""
     said = sitting.bot.hello
     assert said is not None, "it is here"
     if said.tables < 2:
-        raise Skipped("its `hello` does not say `tables`")
+        raise StepSkipped("its `hello` does not say `tables`")
     count = min(said.tables, sitting.bot.limits.tables, _AT_ONCE)
     if sitting.times_ms:
         match_s = _QUESTIONS * median(sitting.times_ms) / 1000
@@ -258,7 +258,7 @@ async def tables(sitting: Sitting) -> str:
     return f"{count} matches at once, of {said.tables} that it says"
 
 
-def _mixed(sitting: Sitting, count: int) -> list[Any]:
+def _mixed(sitting: CheckSession, count: int) -> list[Any]:
     """Short matches of all games in turn."""
     games = sitting.games
     return [
@@ -267,7 +267,7 @@ def _mixed(sitting: Sitting, count: int) -> list[Any]:
     ]
 
 
-async def repeated_question(sitting: Sitting) -> str:
+async def repeated_question(sitting: CheckSession) -> str:
     """A `match` and an `ask` that come again."""
     bot = sitting.bot
     with bot.speaking(blame=Hint.REPEATED):
@@ -283,12 +283,12 @@ async def repeated_question(sitting: Sitting) -> str:
     return ""
 
 
-async def refusal(sitting: Sitting) -> str:
+async def refusal(sitting: CheckSession) -> str:
     """In practice an answer is refused, and given again."""
     bot = sitting.bot
     if not bot.is_practice:
         if bot.program is None:
-            raise Skipped("it would have to be started again, for practice")
+            raise StepSkipped("it would have to be started again, for practice")
         bot.practice = True
         await sitting.fresh()
     with bot.speaking(blame=Hint.REFUSAL):
@@ -301,7 +301,7 @@ async def refusal(sitting: Sitting) -> str:
     return ""
 
 
-async def _refuse(sitting: Sitting, table: Table, ask: Ask) -> None:
+async def _refuse(sitting: CheckSession, table: CheckMatch, ask: Ask) -> None:
     """Refuse the answer to a question until another one comes, where there is one.
 
     Nobody knows what a bot would answer that is not legal, so a legal answer is refused. Who takes any legal one may take the same by
@@ -336,7 +336,7 @@ def reordered(question: Question[Any], value: object, *, first: bool) -> Legal:
     return (given, *others) if first else (*others, given)
 
 
-async def over(sitting: Sitting) -> str:
+async def over(sitting: CheckSession) -> str:
     """It stays after every kind of end."""
     bot = sitting.bot
     game = sitting.handy

@@ -1,6 +1,6 @@
 """A match of `arena check`: the real rules, the bot in one seat, strategies in this process in the others.
 
-Pure but for what strategies do: `Table` says what is to be sent next, and takes what came. When, and over what, is the business of
+Pure but for what strategies do: `CheckMatch` says what is to be sent next, and takes what came. When, and over what, is the business of
 `arena/authoring/conformance/bot.py` and the steps. The cards come from a seed and the seats' nonces as in every match of an arena, so a bot may check the
 commitment.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE, Game
 from arena.engine.shuffle import Stream, commitment, match_key
 from protocol import messages
@@ -25,7 +25,7 @@ from protocol.session import ask_id
 from protocol.strategy import Strategy, find, house_bots
 from protocol.vocabulary import News, Question, Range
 
-__all__ = ["AnyLegal", "Table", "house", "seed_of"]
+__all__ = ["AnyLegal", "CheckMatch", "house", "seed_of"]
 
 _TRIES = 10_000  # one gin hand in 1,250 may knock at once; half a second at most
 _LISTED = 1_000_000  # a bet beyond that ends most matches
@@ -83,7 +83,7 @@ def _bots(game: str) -> tuple[tuple[str, type[Any]], ...]:
     return tuple((name, find(game, name)) for name in house_bots(game))
 
 
-class Table:
+class CheckMatch:
     """One match, from its invitation to its end.
 
     Args:
@@ -140,7 +140,7 @@ class Table:
             else:
                 names[chair], self._others[chair] = "chance", others(rng)
         self._names = tuple(names)
-        self._match: Match | None = None
+        self._match: MatchState | None = None
         self._nonces: tuple[str, ...] = ()
         self._news: list[News] = []
 
@@ -179,7 +179,7 @@ class Table:
                 break
         for strategy in self._others.values():
             strategy.reset()
-        self._match = Match(
+        self._match = MatchState(
             self.game, self.settings, seed=self._seed, nonces=self._nonces
         )
 
@@ -223,7 +223,7 @@ class Table:
 
     def past(self, first: int) -> list[Past]:
         """What the bot has been asked and has answered, but for the first so many."""
-        told = list(self._running.past(self.seat))
+        told = list(self._running.history_for(self.seat))
         return [
             Past(self.id, ask_id(self.id, number), question, news, answer)
             for number, (question, news, answer) in enumerate(told, start=1)
@@ -248,11 +248,11 @@ class Table:
         return next(self.game.deals(self.settings, Stream(key)))
 
     @property
-    def _running(self) -> Match:
+    def _running(self) -> MatchState:
         assert self._match is not None, "the bot has said `ready`"
         return self._match
 
-    def _tell(self, match: Match) -> None:
+    def _tell(self, match: MatchState) -> None:
         for tell in match.take_news():
             if tell.seat in (self.seat, EVERYONE):
                 self._news.append(tell.news)
@@ -261,7 +261,7 @@ class Table:
                 if tell.seat in (chair, EVERYONE):
                     strategy.hear(tell.news)
 
-    def _over(self, match: Match) -> Over:
+    def _over(self, match: MatchState) -> Over:
         ended = match.termination
         assert ended is not None, "there is no question left"
         if ended.is_offence:  # another seat's: that is all that is told

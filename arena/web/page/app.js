@@ -2,10 +2,10 @@
 // Views are fetched when they are first shown.
 
 import { html, render, useEffect, useErrorBoundary, useRef, useState } from "./lib/preact.js";
-import { useLobby } from "./arena.js";
+import { useLobby } from "./api.js";
 import { Login } from "./login.js";
 import { href, useRoute } from "./route.js";
-import { Empty, Loading, Page } from "./parts.js";
+import { Empty, Loading, Page } from "./components.js";
 
 const VIEWS = {
   lobby: () => import("./views/lobby.js"),

@@ -2,7 +2,7 @@
 // show, for those who do not see them.
 
 import { html, useEffect, useMemo, useRef, useState } from "./lib/preact.js";
-import { count, number } from "./words.js";
+import { count, number } from "./format.js";
 
 const HEIGHT = 240;
 const MARGIN = { top: 8, right: 12, bottom: 26, left: 58 };

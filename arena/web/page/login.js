@@ -1,8 +1,8 @@
 // Log in and out, at the top of the page: with the token that the instructor has given out, for all tabs of this browser.
 
 import { html, useEffect, useRef, useState } from "./lib/preact.js";
-import { setToken, token, useToken, whose } from "./arena.js";
-import { Dialog } from "./parts.js";
+import { setToken, token, useToken, whose } from "./api.js";
+import { Dialog } from "./components.js";
 
 const UNKNOWN = "This arena does not know that token. Copy the whole of it from what your instructor has given you.";
 

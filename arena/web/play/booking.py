@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Protocol
 
 from arena.engine.rules import Game
 from arena.formats.spec import Form
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.budget import Share
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.referee.timers import Timer
 from protocol.vocabulary import Settings
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
 
-__all__ = ["Booking", "Guest", "has_time", "is_needed"]
+__all__ = ["Booking", "PersonSocket", "has_time", "is_needed"]
 
 
-class Guest(Protocol):
+class PersonSocket(Protocol):
     """The socket at which a person asks for a chair.
 
     Attributes:
@@ -36,7 +36,7 @@ class Booking:
 
     def __init__(
         self,
-        guest: Guest,
+        socket: PersonSocket,
         person: str,
         address: str,
         game: Game,
@@ -45,8 +45,8 @@ class Booking:
         token: str,
         share: Share,
     ) -> None:
-        self.guest: Guest | None = guest
-        self.browser = guest.browser
+        self.socket: PersonSocket | None = socket
+        self.browser = socket.browser
         self.person = person
         self.address = address
         self.game = game
@@ -55,7 +55,7 @@ class Booking:
         self.token = token
         self.share = share
         self.has_come = False
-        self.table: Table | None = None
+        self.table: LiveMatch | None = None
         self.began = 0.0
         self.deadline: Timer | None = None
         self.unseen: Timer | None = None  # while nobody looks at it
@@ -72,13 +72,13 @@ class Booking:
                 timer.cancel()
 
 
-def has_time(player: Player, tables: int) -> bool:
+def has_time(player: BotSession, tables: int) -> bool:
     """Whether it is here, and can be dealt to at so many chairs more."""
     free = player.tables - len(player.chairs)
     return not (player.is_away or player.leaving) and free >= tables
 
 
-def is_needed(player: Player, competition: Competition) -> bool:
+def is_needed(player: BotSession, competition: Competition) -> bool:
     """Whether a competition that is on may deal to a bot at any time."""
     if competition.plan.form is Form.LADDER:
         is_barred = competition.arbiter.is_barred(player.name)

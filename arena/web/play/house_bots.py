@@ -18,12 +18,12 @@ from protocol.strategy import house_bots
 if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
 
-__all__ = ["Servants"]
+__all__ = ["HouseBots"]
 
 _IDLE_S = 60.0  # who plays again should not wait for a process once more
 
 
-class _Servant:
+class _HouseBotProcess:
     """One process."""
 
     def __init__(self, name: str) -> None:
@@ -34,7 +34,7 @@ class _Servant:
         self.idle: asyncio.TimerHandle | None = None
 
 
-class Servants:
+class HouseBots:
     """The house bots of a parlour.
 
     Args:
@@ -46,9 +46,9 @@ class Servants:
         self._host = host
         self._on_failed = on_failed
         self._known: dict[str, tuple[str, ...]] = {}
-        self._servants: dict[tuple[str, str], _Servant] = {}
+        self._bots: dict[tuple[str, str], _HouseBotProcess] = {}
         self._loop = asyncio.get_running_loop()
-        self.names: Mapping[str, _Servant] = {}
+        self.names: Mapping[str, _HouseBotProcess] = {}
         self.tables = host.limits.tables
 
     def known(self, game: str) -> Collection[str]:
@@ -59,89 +59,91 @@ class Servants:
 
     def free(self, game: str, bot: str) -> int:
         """How many tables more it can play at."""
-        servant = self._servants.get((game, bot))
-        return self.tables - (0 if servant is None else servant.users)
+        process = self._bots.get((game, bot))
+        return self.tables - (0 if process is None else process.users)
 
     def take(self, game: str, bot: str) -> str:
         """Somebody wants to play against it; what it is called at the table. It comes as soon as it is up."""
-        servant = self._servants.get((game, bot))
-        if servant is None or self._is_gone(servant):
-            servant = self._start(game, bot)
-        servant.users += 1
-        if servant.idle is not None:
-            servant.idle.cancel()
-            servant.idle = None
-        return servant.name
+        process = self._bots.get((game, bot))
+        if process is None or self._is_gone(process):
+            process = self._start(game, bot)
+        process.users += 1
+        if process.idle is not None:
+            process.idle.cancel()
+            process.idle = None
+        return process.name
 
     def leave(self, name: str) -> None:
         """Somebody does not play against it any more."""
-        for key, servant in self._servants.items():
-            if servant.name == name:
-                servant.users -= 1
-                if not servant.users:
-                    servant.idle = self._loop.call_later(_IDLE_S, self._stop, key)
+        for key, process in self._bots.items():
+            if process.name == name:
+                process.users -= 1
+                if not process.users:
+                    process.idle = self._loop.call_later(_IDLE_S, self._stop, key)
 
     def is_gone(self, name: str) -> bool:
         """Whether it was up and has ended, or cannot be started."""
-        servant = self.names.get(name)
-        return servant is None or self._is_gone(servant)
+        process = self.names.get(name)
+        return process is None or self._is_gone(process)
 
     def close(self) -> None:
         """The arena closes, and stops them."""
-        for servant in self._servants.values():
-            if servant.idle is not None:
-                servant.idle.cancel()
-            if servant.starting is not None:
-                servant.starting.cancel()
+        for process in self._bots.values():
+            if process.idle is not None:
+                process.idle.cancel()
+            if process.starting is not None:
+                process.starting.cancel()
 
     # --- within ---
 
-    def _is_gone(self, servant: _Servant) -> bool:
-        return servant.is_up and servant.name not in self._host.crew
+    def _is_gone(self, process: _HouseBotProcess) -> bool:
+        return process.is_up and process.name not in self._host.supervisor
 
-    def _start(self, game: str, bot: str) -> _Servant:
+    def _start(self, game: str, bot: str) -> _HouseBotProcess:
         taken = self._host.presence.taken
         name = f"house:{bot}"
         if self._host.presence.is_taken(
             name
         ):  # another game's, or the one before that is going
             name = unused(f"{name} ({game_named(game).vocabulary.alias})", taken)
-        servant = _Servant(name)
-        self._put((game, bot), servant)
-        servant.starting = self._loop.create_task(self._call(game, bot, servant))
-        servant.starting.add_done_callback(partial(self._started, (game, bot), servant))
-        return servant
+        process = _HouseBotProcess(name)
+        self._put((game, bot), process)
+        process.starting = self._loop.create_task(self._call(game, bot, process))
+        process.starting.add_done_callback(partial(self._started, (game, bot), process))
+        return process
 
-    async def _call(self, game: str, bot: str, servant: _Servant) -> None:
-        await self._host.crew.call_house(game, servant.name, bot, self.tables)
-        servant.is_up = True
+    async def _call(self, game: str, bot: str, process: _HouseBotProcess) -> None:
+        await self._host.supervisor.launch_house_bot(
+            game, process.name, bot, self.tables
+        )
+        process.is_up = True
 
     def _started(
-        self, key: tuple[str, str], servant: _Servant, task: asyncio.Task[None]
+        self, key: tuple[str, str], process: _HouseBotProcess, task: asyncio.Task[None]
     ) -> None:
-        servant.starting = None
+        process.starting = None
         if task.cancelled():
             return
         error = task.exception()
         if error is None:
             return
-        if self._servants.get(key) is servant:
+        if self._bots.get(key) is process:
             self._put(key, None)
         text = str(error) if isinstance(error, ArenaError) else "the arena failed"
-        self._on_failed(servant.name, text)
+        self._on_failed(process.name, text)
 
     def _stop(self, key: tuple[str, str]) -> None:
         """Nobody has wanted it for a while."""
-        servant = self._servants[key]
+        process = self._bots[key]
         self._put(key, None)
-        if servant.starting is not None:
-            servant.starting.cancel()
-        self._host.crew.dismiss(servant.name)
+        if process.starting is not None:
+            process.starting.cancel()
+        self._host.supervisor.dismiss(process.name)
 
-    def _put(self, key: tuple[str, str], servant: _Servant | None) -> None:
-        if servant is None:
+    def _put(self, key: tuple[str, str], process: _HouseBotProcess | None) -> None:
+        if process is None:
             with suppress(KeyError):
-                del self._servants[key]
+                del self._bots[key]
         else:
-            self._servants[key] = servant
-        self.names = {one.name: one for one in self._servants.values()}
+            self._bots[key] = process
+        self.names = {one.name: one for one in self._bots.values()}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from arena.engine.names import alike
-from arena.records.visibility import Kind, Viewer
+from arena.records.visibility import Viewer, ViewerKind
 from arena.server.admission import Unwelcome
-from arena.web.play.booking import Guest
+from arena.web.play.booking import PersonSocket
 
 __all__ = ["HOUSE", "name_for", "numbered", "person_of"]
 
@@ -22,7 +22,7 @@ def name_for(said: str, viewer: Viewer) -> str:
         Unwelcome: it is too long, or looks like a house bot's.
     """
     name = said
-    if viewer.kind is Kind.OWNER:
+    if viewer.kind is ViewerKind.OWNER:
         first, slash, below = said.partition("/")
         is_own = alike(first) == alike(viewer.name)
         rest = (below if slash else "person") if is_own else said
@@ -46,8 +46,8 @@ def numbered(name: str, people: Iterable[str], is_taken: Callable[[str], bool]) 
     return found
 
 
-def person_of(guest: Guest, viewer: Viewer) -> str:
+def person_of(socket: PersonSocket, viewer: Viewer) -> str:
     """Whose tables are counted together: those of a login, or without one of a browser."""
-    if viewer.kind is Kind.PUBLIC:
-        return guest.browser
+    if viewer.kind is ViewerKind.PUBLIC:
+        return socket.browser
     return f"{viewer.kind} {viewer.name}"

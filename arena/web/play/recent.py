@@ -9,13 +9,13 @@ import msgspec
 from arena.engine.match import Record
 from protocol.messages import Verdict
 
-__all__ = ["Kept", "SatDown"]
+__all__ = ["PersonalMatch", "RecentMatches"]
 
 _MOST = 200
 _MOST_ANSWERS = 1_000_000  # in all of them: some ten megabytes
 
 
-class SatDown(msgspec.Struct, frozen=True, kw_only=True):
+class PersonalMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A match that somebody has sat down to.
 
     Attributes:
@@ -35,26 +35,26 @@ class SatDown(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: float
 
 
-class Kept:
+class RecentMatches:
     """The latest of them: so many, or fewer if they are long."""
 
     def __init__(self) -> None:
-        self._matches: dict[str, SatDown] = {}
+        self._matches: dict[str, PersonalMatch] = {}
         self._answers = 0
 
     def __len__(self) -> int:
         """How many there are."""
         return len(self._matches)
 
-    def __iter__(self) -> Iterator[SatDown]:
+    def __iter__(self) -> Iterator[PersonalMatch]:
         """All of them, the oldest first."""
         return iter(self._matches.values())
 
-    def get(self, match: str) -> SatDown | None:
+    def get(self, match: str) -> PersonalMatch | None:
         """The match of that id."""
         return self._matches.get(match)
 
-    def add(self, sat: SatDown) -> None:
+    def add(self, sat: PersonalMatch) -> None:
         """One more; the oldest go where there is no room."""
         self._matches[sat.match] = sat
         self._answers += len(sat.record.answers)

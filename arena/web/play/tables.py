@@ -21,15 +21,15 @@ from arena.engine.rules import Game
 from arena.engine.verdict import Finding
 from arena.games import game_named
 from arena.records.visibility import Viewer
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.budget import Share
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.server.admission import GUEST
-from arena.web.play.booking import Booking, Guest, has_time, is_needed
-from arena.web.play.house_bots import Servants
+from arena.web.play.booking import Booking, PersonSocket, has_time, is_needed
+from arena.web.play.house_bots import HouseBots
 from arena.web.play.human_limits import limits_for, settings_for
 from arena.web.play.person_names import HOUSE, name_for, numbered, person_of
-from arena.web.play.recent import Kept, SatDown
+from arena.web.play.recent import PersonalMatch, RecentMatches
 from protocol.errors import UnknownBot, UsageError
 from protocol.messages import Ending, Mechanism, Refused, Verdict
 from protocol.watching import Seat, Sit, encode_to_viewer
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from arena.competitions.arena_host import Host
     from arena.competitions.competition import Competition
 
-__all__ = ["Parlour"]
+__all__ = ["PeopleTables"]
 
 _MOST = 256  # tables, those included that are laid
 _MOST_NEAR = 64  # of one address: a class may sit behind it
@@ -51,7 +51,7 @@ _SHARE_EACH, _SAVED_EACH_S = 0.02, 0.05
 _OVER = "the match is over"
 
 
-class Parlour:
+class PeopleTables:
     """The people who play in an arena.
 
     Args:
@@ -63,21 +63,23 @@ class Parlour:
         self._players = host.gateway.players
         self._admission = host.gateway.admission
         self._limits = limits_for(host.limits)
-        self._servants = Servants(host, self._failed)
+        self._house_bots = HouseBots(host, self._failed)
         self._bookings: dict[str, Booking] = {}
         # Who has to go: why, its token, and the person.
         self._parting: dict[str, tuple[str, str, str]] = {}
         self._share = Share(_SHARE, _SAVED_S)
-        self._kept = Kept()
+        self._recent = RecentMatches()
         self._loop = asyncio.get_running_loop()
 
     # --- what viewers want ---
 
-    def sit(self, guest: Guest, wanted: Sit, address: str, viewer: Viewer) -> Seat:
+    def sit(
+        self, socket: PersonSocket, wanted: Sit, address: str, viewer: Viewer
+    ) -> Seat:
         """Keep a chair for a person, who says `hello` with its name and token within a minute; the match begins when all are there.
 
         Args:
-            guest: the socket that it asks at.
+            socket: the socket that it asks at.
             wanted: what and against whom.
             address: where it comes from.
             viewer: who it is, by its token.
@@ -86,8 +88,8 @@ class Parlour:
             Unwelcome: it needs a token, or another name.
             UsageError: there is no such game, bot or setting, or no room.
         """
-        person = person_of(guest, viewer)
-        self._check_room(guest, address, person)
+        person = person_of(socket, viewer)
+        self._check_room(socket, address, person)
         game = game_named(wanted.game)
         settings = settings_for(game, wanted.settings or {})
         name = self._called(wanted.name, viewer, person)
@@ -96,7 +98,7 @@ class Parlour:
         token = GUEST + secrets.token_urlsafe(24)
         share = Share(_SHARE_EACH, _SAVED_EACH_S, within=self._share)
         names = (name, *against)
-        booking = Booking(guest, person, address, game, settings, names, token, share)
+        booking = Booking(socket, person, address, game, settings, names, token, share)
         self._admission.expect(name, token)
         self._bookings[name] = booking
         why = f"not all came within {_WAIT_S:.0f} s"
@@ -105,22 +107,22 @@ class Parlour:
         )
         return Seat(token, name)
 
-    def stand(self, guest: Guest) -> None:
+    def stand(self, socket: PersonSocket) -> None:
         """A person gives its match up; if it has begun the others have won."""
-        booking = self._of(guest)
+        booking = self._of(socket)
         if booking is None:
             return
-        booking.guest = None
+        booking.socket = None
         if booking.table is None:
             self._end(booking, "you stood up")
         else:
             self._dismiss(booking.name, "stood up in the middle of the match")
 
-    def left(self, guest: Guest) -> None:
+    def disconnected(self, socket: PersonSocket) -> None:
         """The socket is gone; whoever plays by now goes on without it."""
-        booking = self._of(guest)
+        booking = self._of(socket)
         if booking is not None:
-            booking.guest = None
+            booking.socket = None
             if not booking.has_come:
                 self._end(booking, "you left")
 
@@ -142,36 +144,36 @@ class Parlour:
     # --- what others ask ---
 
     @property
-    def tables(self) -> tuple[Table, ...]:
+    def tables(self) -> tuple[LiveMatch, ...]:
         """The matches that are being played."""
         found = (one.table for one in self._bookings.values())
         return tuple(table for table in found if table is not None)
 
     @property
-    def aside(self) -> Collection[str]:
+    def non_competing(self) -> Collection[str]:
         """The names of people, and of the house bots that are here for them: no competition takes these."""
-        return {*self._bookings, *self._parting, *self._servants.names}
+        return {*self._bookings, *self._parting, *self._house_bots.names}
 
-    def is_aside(self, name: str) -> bool:
+    def is_non_competing(self, name: str) -> bool:
         """Whether no competition takes who is called so."""
         return (
             name in self._bookings
             or name in self._parting
-            or name in self._servants.names
+            or name in self._house_bots.names
         )
 
-    def is_offered(self, player: Player, game: str, tables: int = 1) -> bool:
+    def is_offered(self, player: BotSession, game: str, tables: int = 1) -> bool:
         """Whether people can play against a bot now: it has time for them, and no competition needs it."""
         return (
             game in player.games
             and has_time(player, tables)
-            and not self.is_aside(player.name)
+            and not self.is_non_competing(player.name)
             and not any(is_needed(player, one) for one in self._host.competitions)
         )
 
-    def record(self, match: str) -> SatDown | None:
+    def record(self, match: str) -> PersonalMatch | None:
         """A match that was played here lately."""
-        return self._kept.get(match)
+        return self._recent.get(match)
 
     # --- what happens ---
 
@@ -183,7 +185,7 @@ class Parlour:
         if self._parting:
             self._loop.call_soon(self._part)
 
-    def needed(self, competition: Competition) -> None:
+    def competition_started(self, competition: Competition) -> None:
         """A competition begins: who has to play in it does not play here."""
         for booking in tuple(self._bookings.values()):
             name = next((n for n in booking.names if self._has(competition, n)), None)
@@ -193,18 +195,18 @@ class Parlour:
             if booking.table is None:
                 self._end(booking, text)
             else:
-                self._host.conduct.void(booking.table, text)
+                self._host.referee.void(booking.table, text)
 
     def close(self) -> None:
         """The arena closes."""
-        self._servants.close()
+        self._house_bots.close()
         for booking in self._bookings.values():
             booking.cancel()
 
     # --- to sit down ---
 
-    def _check_room(self, guest: Guest, address: str, person: str) -> None:
-        if self._of(guest) is not None:
+    def _check_room(self, socket: PersonSocket, address: str, person: str) -> None:
+        if self._of(socket) is not None:
             raise UsageError("expected to stand up first, you have a chair already")
         bookings = self._bookings.values()
         if sum(one.person == person for one in bookings) >= _MOST_EACH:
@@ -227,7 +229,7 @@ class Parlour:
     def _called(self, said: str, viewer: Viewer, person: str) -> str:
         """What a person is called: one on the roster by a name below its own, which no bot of its needs.
 
-        If somebody is called so already it gets a number: the second `Guest` is `Guest 2`.
+        If somebody is called so already it gets a number: the second `PersonSocket` is `PersonSocket 2`.
 
         Raises:
             Unwelcome: it cannot be called so.
@@ -251,14 +253,14 @@ class Parlour:
             )
         for one, tables in Counter(against).items():
             if one.startswith(HOUSE):
-                bot, known = one.removeprefix(HOUSE), self._servants.known(game.name)
+                bot, known = one.removeprefix(HOUSE), self._house_bots.known(game.name)
                 if bot not in known:
                     raise UnknownBot(
                         f"no house bot {one!r} for {game.name}; expected one of: {', '.join(HOUSE + other for other in known)}"
                     )
-                if tables > self._servants.free(game.name, bot):
+                if tables > self._house_bots.free(game.name, bot):
                     raise UsageError(
-                        f"expected a bot with a free table, {one} plays at all of its {self._servants.tables}; choose another, or come back later"
+                        f"expected a bot with a free table, {one} plays at all of its {self._house_bots.tables}; choose another, or come back later"
                     )
                 continue
             player = self._players.get(one)
@@ -272,7 +274,7 @@ class Parlour:
         """What it is called at the table; a house bot is on its way then."""
         if not one.startswith(HOUSE):
             return one
-        return self._servants.take(game.name, one.removeprefix(HOUSE))
+        return self._house_bots.take(game.name, one.removeprefix(HOUSE))
 
     def _begin(self, booking: Booking) -> None:
         """Open the match if everybody is there, or see that it never will be."""
@@ -297,17 +299,17 @@ class Parlour:
 
     def _is_coming(self, name: str) -> bool:
         """Whether somebody who is not here is a house bot that will be."""
-        return name in self._servants.names and not self._servants.is_gone(name)
+        return name in self._house_bots.names and not self._house_bots.is_gone(name)
 
     def _open(self, booking: Booking) -> None:
         if booking.deadline is not None:
             booking.deadline.cancel()
         booking.began = time.time()
         for name in booking.names:
-            if name in self._servants.names:
+            if name in self._house_bots.names:
                 self._players[name].share = self._share
         limits = self._host.limits
-        booking.table = self._host.conduct.open(
+        booking.table = self._host.referee.open(
             booking.game,
             booking.settings,
             [self._players[name] for name in booking.names],
@@ -321,13 +323,13 @@ class Parlour:
     def _over(
         self,
         booking: Booking,
-        table: Table,
+        table: LiveMatch,
         result: MatchResult,
         verdict: Verdict | None,
     ) -> None:
         """A match has ended, in whatever way."""
-        self._kept.add(
-            SatDown(
+        self._recent.add(
+            PersonalMatch(
                 match=table.id,
                 players=booking.names,
                 record=result.record,
@@ -348,9 +350,9 @@ class Parlour:
         del self._bookings[booking.name]
         booking.cancel()
         for name in booking.names[1:]:
-            self._servants.leave(name)
-        if booking.guest is not None and booking.table is None:
-            booking.guest.send(encode_to_viewer(Refused("sit", text)))
+            self._house_bots.leave(name)
+        if booking.socket is not None and booking.table is None:
+            booking.socket.send(encode_to_viewer(Refused("sit", text)))
         self._parting[booking.name] = text, booking.token, booking.person
         self._loop.call_soon(self._part)
 
@@ -385,12 +387,12 @@ class Parlour:
 
     # --- within ---
 
-    def _of(self, guest: Guest) -> Booking | None:
-        found = (one for one in self._bookings.values() if one.guest is guest)
+    def _of(self, socket: PersonSocket) -> Booking | None:
+        found = (one for one in self._bookings.values() if one.socket is socket)
         return next(found, None)
 
     def _has(self, competition: Competition, name: str) -> bool:
         player = self._players.get(name)
-        if player is None or self.is_aside(name):
+        if player is None or self.is_non_competing(name):
             return name in competition.plan.players
         return is_needed(player, competition)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from arena.cli import _addresses
-from arena.cli._addresses import Door, elsewhere, page_at
+from arena.cli._addresses import Endpoint, page_at, urls_for_others
 from protocol.errors import UsageError
 
 Called = Callable[..., None]
@@ -40,7 +40,7 @@ def test_on_all_interfaces_it_is_this_machines_name_and_address(
 ) -> None:
     called(v4="10.1.2.3", v6="fd00::7")
 
-    assert elsewhere(listens) == reached
+    assert urls_for_others(listens) == reached
 
 
 @pytest.mark.parametrize(
@@ -52,18 +52,18 @@ def test_on_one_interface_the_arenas_own_address_is_enough(
 ) -> None:
     called(v4="10.1.2.3")
 
-    assert elsewhere(url) == ()
+    assert urls_for_others(url) == ()
 
 
 def test_without_a_network_or_a_name_only_what_there_is(called: Called) -> None:
     called(v4="")
-    assert elsewhere("ws://0.0.0.0:1") == ("ws://desk:1",)
+    assert urls_for_others("ws://0.0.0.0:1") == ("ws://desk:1",)
 
     called("localhost.localdomain", v4="10.1.2.3")
-    assert elsewhere("ws://0.0.0.0:1") == ("ws://10.1.2.3:1",)
+    assert urls_for_others("ws://0.0.0.0:1") == ("ws://10.1.2.3:1",)
 
     called("localhost")
-    assert elsewhere("ws://0.0.0.0:1") == ()
+    assert urls_for_others("ws://0.0.0.0:1") == ()
 
 
 def test_the_address_that_leads_out_is_one_that_can_be_listened_on() -> None:
@@ -107,7 +107,7 @@ def test_a_browser_on_this_machine_finds_the_page(url: str, page: str) -> None:
 def test_a_token_is_needed_unless_all_come_from_this_machine(
     host: str, proxies: tuple[str, ...], is_open: bool, requires: bool
 ) -> None:
-    door = Door(host, 0, is_open, False, None, (), True, (), proxies)
+    door = Endpoint(host, 0, is_open, False, None, (), True, (), proxies)
 
     assert door.requires_token is requires
 
@@ -123,7 +123,7 @@ def test_a_token_is_needed_unless_all_come_from_this_machine(
 )
 def test_a_proxy_on_this_machine_is_named_as_it_connects(host: str, named: str) -> None:
     origins = ("https://arena.example.org",)
-    door = Door(host, 0, False, False, None, (), True, origins, ())
+    door = Endpoint(host, 0, False, False, None, (), True, origins, ())
 
     with pytest.raises(UsageError) as refused:
         door.check()

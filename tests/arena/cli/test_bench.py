@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.lab.bench import Bench, InProcess, Network
-from arena.lab.idle_connections import Idle
+from arena.lab.bench import Bench, InProcessRate, NetworkRate
+from arena.lab.idle_connections import IdleCost
 
 Run = Callable[..., Any]
 
 MEASURED = Bench(
-    in_process=(InProcess("blackjack", "simple", 12345.6, 7890.1),),
+    in_process=(InProcessRate("blackjack", "simple", 12345.6, 7890.1),),
     network=(
-        Network(
+        NetworkRate(
             tables=64,
             encoding="json",
             decisions_per_s=30_000.4,
@@ -25,7 +25,7 @@ MEASURED = Bench(
             server_us=12.34,
         ),
     ),
-    idle=Idle(connections=1500, kib_each=9.62, cpu_percent=2.06, join_ms=0.456),
+    idle=IdleCost(connections=1500, kib_each=9.62, cpu_percent=2.06, join_ms=0.456),
 )
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from arena.authoring.conformance import (
     HINTS,
-    Checked,
+    CheckReport,
     Hint,
-    Outcome,
-    Report,
-    Status,
+    ResourceUse,
     Step,
+    StepOutcome,
+    StepStatus,
 )
 from arena.cli.check import lines_of, program_of, summary_of, verdict_on
 from protocol.errors import UsageError
@@ -26,15 +26,18 @@ if TYPE_CHECKING:
     from tests.arena.cli.conftest import Run
 
 PYTHON = sys.executable
-OK = Outcome(number=1, step=Step.STARTS, status=Status.OK, about="at ws://here")
-SKIPPED = Outcome(
-    number=2, step=Step.BATCH, status=Status.SKIPPED, about="it does not say `batch`"
+OK = StepOutcome(number=1, step=Step.STARTS, status=StepStatus.OK, about="at ws://here")
+SKIPPED = StepOutcome(
+    number=2,
+    step=Step.BATCH,
+    status=StepStatus.SKIPPED,
+    about="it does not say `batch`",
 )
-BAD = Outcome(
+BAD = StepOutcome(
     number=3,
     step=Step.PLAY,
     game="blackjack",
-    status=Status.FAILED,
+    status=StepStatus.FAILED,
     sent='{"type":"ask"}',
     expected="an answer",
     came="nothing\nat all",
@@ -43,13 +46,13 @@ BAD = Outcome(
 )
 
 
-def checked(*steps: Outcome, report: Report | None = None) -> Checked:
-    return Checked(
-        passed=all(step.status is not Status.FAILED for step in steps),
+def checked(*steps: StepOutcome, report: ResourceUse | None = None) -> CheckReport:
+    return CheckReport(
+        passed=all(step.status is not StepStatus.FAILED for step in steps),
         name="ann",
         games=("blackjack",),
         steps=steps,
-        report=report or Report(),
+        report=report or ResourceUse(),
         limits=Limits(),
     )
 
@@ -184,7 +187,7 @@ def test_the_end_of_what_it_wrote_stands_below_line_by_line() -> None:
 
 
 def test_what_it_took_stands_beside_the_limits() -> None:
-    report = Report(
+    report = ResourceUse(
         decisions=1234,
         p50_ms=0.1,
         p99_ms=2.0,
@@ -208,11 +211,11 @@ def test_of_a_stranger_no_memory_is_known() -> None:
     assert summary_of(checked(OK)) == ["", "1 step: 1 ok, 0 failed, 0 skipped"]
 
 
-SHORT = Outcome(
+SHORT = StepOutcome(
     number=4,
     step=Step.PLAY,
     game="blackjack",
-    status=Status.INCOMPLETE,
+    status=StepStatus.INCOMPLETE,
     about="3 of 200 rounds",
     rounds=3,
 )
@@ -231,7 +234,9 @@ def test_what_is_not_complete_is_no_failure_and_not_enough() -> None:
 
 
 def test_the_seed_is_told() -> None:
-    seeded = msgspec.structs.replace(checked(OK, report=Report(decisions=1)), seed=7)
+    seeded = msgspec.structs.replace(
+        checked(OK, report=ResourceUse(decisions=1)), seed=7
+    )
     report = msgspec.structs.replace(seeded.report, p50_ms=1.0, p99_ms=1.0, max_ms=1.0)
     lines = summary_of(msgspec.structs.replace(seeded, report=report))
 

@@ -27,7 +27,7 @@ CUP = Progress(
 LADDER = Progress("gin-2", "", "gin_rummy", "ladder", "paused", 7, 0, None)
 
 
-class Arena:
+class FakeInstructSocket:
     """What is asked of it, and what it answers."""
 
     def __init__(self) -> None:
@@ -42,8 +42,8 @@ class Arena:
 
 
 @pytest.fixture
-def arena(monkeypatch: pytest.MonkeyPatch) -> Arena:
-    here = Arena()
+def arena(monkeypatch: pytest.MonkeyPatch) -> FakeInstructSocket:
+    here = FakeInstructSocket()
     monkeypatch.setattr(instruct, "_ask", here)
     monkeypatch.setenv("ARENA_INSTRUCTOR", "secret")
     monkeypatch.delenv("ARENA_URL", raising=False)
@@ -80,7 +80,11 @@ def arena(monkeypatch: pytest.MonkeyPatch) -> Arena:
     ],
 )
 def test_every_command_is_one_word_to_the_arena(
-    run: Run, arena: Arena, words: str, action: Action, about: dict[str, Any]
+    run: Run,
+    arena: FakeInstructSocket,
+    words: str,
+    action: Action,
+    about: dict[str, Any],
 ) -> None:
     ran = run(*words.split())
 
@@ -93,7 +97,7 @@ def test_every_command_is_one_word_to_the_arena(
 
 
 def test_options_win_over_the_environment(
-    run: Run, arena: Arena, monkeypatch: pytest.MonkeyPatch
+    run: Run, arena: FakeInstructSocket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARENA_URL", "ws://one:1")
     run("stop")
@@ -105,7 +109,7 @@ def test_options_win_over_the_environment(
     ]
 
 
-def test_status_is_a_table(run: Run, arena: Arena) -> None:
+def test_status_is_a_table(run: Run, arena: FakeInstructSocket) -> None:
     out = run("status").out
 
     assert "1,250 of 2,000" in out
@@ -119,7 +123,7 @@ def test_status_is_a_table(run: Run, arena: Arena) -> None:
     assert " of " not in ladder
 
 
-def test_the_log_is_its_lines(run: Run, arena: Arena) -> None:
+def test_the_log_is_its_lines(run: Run, arena: FakeInstructSocket) -> None:
     arena.answer = Done("2 lines", (CUP,), lines=("one", "two"))
 
     assert run("log").out == "one\ntwo\n"
@@ -128,19 +132,19 @@ def test_the_log_is_its_lines(run: Run, arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("words", ["start", "start a b", "start akq --form knockout"])
-def test_start_called_wrong(run: Run, arena: Arena, words: str) -> None:
+def test_start_called_wrong(run: Run, arena: FakeInstructSocket, words: str) -> None:
     assert run(*words.split()).status == 2
     assert arena.heard == []
 
 
-def test_status_of_nothing(run: Run, arena: Arena) -> None:
+def test_status_of_nothing(run: Run, arena: FakeInstructSocket) -> None:
     arena.answer = Done("0 on")
 
     assert run("status").out == "no competition is on\n"
 
 
 @pytest.mark.parametrize("words", ["status", "pause", "void m", "remove ann"])
-def test_as_a_json_document(run: Run, arena: Arena, words: str) -> None:
+def test_as_a_json_document(run: Run, arena: FakeInstructSocket, words: str) -> None:
     document = run(*words.split(), "--json").document
 
     assert document["text"] == "done"
@@ -158,7 +162,7 @@ def test_as_a_json_document(run: Run, arena: Arena, words: str) -> None:
     ],
 )
 def test_a_refusal_is_one_line(
-    run: Run, arena: Arena, error: ArenaError, status: int
+    run: Run, arena: FakeInstructSocket, error: ArenaError, status: int
 ) -> None:
     arena.answer = error
 
@@ -173,7 +177,9 @@ def test_a_refusal_is_one_line(
         ("pause one two", "unexpected extra argument"),
     ],
 )
-def test_what_is_called_wrong(run: Run, arena: Arena, words: str, said: str) -> None:
+def test_what_is_called_wrong(
+    run: Run, arena: FakeInstructSocket, words: str, said: str
+) -> None:
     assert said in run(*words.split()).refusal()
     assert arena.heard == []
 

@@ -75,9 +75,9 @@ def test_commands_come_after_the_bots_that_are_named(
     guests = lab_runs.guests(AKQ, ["nash", mine, "nash"], entries)
 
     # The default of the last would be the name of a file that plays, too.
-    names = [guest.name for guest in guests]
+    names = [bot.name for bot in guests]
     assert names == ["nash", mine, "nash", "sh", "ann", "mine-2"]
-    assert [guest.program is None for guest in guests] == [True] * 3 + [False] * 3
+    assert [bot.program is None for bot in guests] == [True] * 3 + [False] * 3
 
 
 def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
@@ -91,7 +91,7 @@ def test_a_file_that_cannot_play_is_found_out_before_anything_is_launched(
 
 @pytest.mark.parametrize("how", [KeyboardInterrupt, "cancelled"])
 def test_ctrl_c_says_how_far_it_came(how: Any) -> None:
-    def playing(progress: output.Progress) -> Coroutine[Any, Any, None]:
+    def playing(progress: output.ProgressCount) -> Coroutine[Any, Any, None]:
         async def play() -> None:
             progress.tick()
             progress.tick()

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from arena.cli._limit_options import Command, described, limits_options
+from arena.cli._limit_options import LimitsCommand, described, limits_options
 from protocol.messages import Limits
 
 
-@click.command(cls=Command)
+@click.command(cls=LimitsCommand)
 @click.option("--other", help="Something else.")
 @limits_options
 def command(other: str | None, limits: Limits) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import arena
 from arena.cli import replay
-from arena.records.document import Sheet
+from arena.records.document import MatchDocument
 from bots.ace_king_queen import Honest
 from tests.support.sample_database import play, write
 
@@ -80,7 +80,7 @@ def test_a_match_that_is_handed_on(run: Run, file: str, tmp_path: Path) -> None:
     sheet = run("replay", "gin_rummy-1", "--db", file, "--json").out
     (tmp_path / "match.json").write_text(sheet, encoding="utf-8")
 
-    assert Sheet.from_json(sheet.encode()).match == "gin_rummy-1"
+    assert MatchDocument.from_json(sheet.encode()).match == "gin_rummy-1"
     assert run("verify", str(tmp_path / "match.json")).status == 0
     assert (
         run("replay", str(tmp_path / "match.json")).out

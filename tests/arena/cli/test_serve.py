@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from arena.cli import serve
-from arena.cli._launched_bots import Teller
+from arena.cli._launched_bots import BotNotices
 from arena.storage.store import Store
 from protocol.messages import Ending, Limits, Verdict
 
@@ -281,10 +281,10 @@ def verdict(bot: str, kind: Ending, text: str) -> Verdict:
 
 
 def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    teller = Teller()
+    notices = BotNotices()
     text = "memory 312 MiB > 256 MiB (sampled)"
-    teller.ruled(verdict("mallory", Ending.MEMORY, text))
-    teller.ruled(verdict("carol", Ending.CRASH, "crashed: exit\n\x1b[2Jstatus 1"))
+    notices.ruled(verdict("mallory", Ending.MEMORY, text))
+    notices.ruled(verdict("carol", Ending.CRASH, "crashed: exit\n\x1b[2Jstatus 1"))
 
     assert capsys.readouterr() == (
         "",
@@ -296,13 +296,13 @@ def test_an_elimination_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_a_verdict_has_said_is_not_said_again(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    teller = Teller()
-    teller.ruled(verdict("ann", Ending.ILLEGAL, "answered 4"))
-    teller.ruled(verdict("ben", Ending.CRASH, "crashed: exit status 1"))
+    notices = BotNotices()
+    notices.ruled(verdict("ann", Ending.ILLEGAL, "answered 4"))
+    notices.ruled(verdict("ben", Ending.CRASH, "crashed: exit status 1"))
     capsys.readouterr()
     for _ in range(2):
         for name in ("ann", "ben", "carol"):
-            teller.ended(name, "crashed: exit status 1; it said: no")
+            notices.ended(name, "crashed: exit status 1; it said: no")
 
     assert capsys.readouterr().err == (
         "ann has ended: crashed: exit status 1; it said: no\n"
@@ -320,7 +320,7 @@ def test_matches_go_on_when_nobody_reads_what_is_told(
         raise BrokenPipeError
 
     monkeypatch.setattr("click.echo", closed)
-    Teller().say("ann has ended")
+    BotNotices().say("ann has ended")
 
     assert told == [("ann has ended",)]
 
@@ -329,14 +329,14 @@ def test_what_was_told_lately_is_kept_with_the_latest_matches(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     logged: list[str] = []
-    teller = Teller()
-    log = teller.noting(logged.append)
-    teller.say("ann has ended")
+    notices = BotNotices()
+    log = notices.noting(logged.append)
+    notices.say("ann has ended")
     for number in range(1_000):
         log(f"match {number}")
-    teller.say("ben has\nended")
+    notices.say("ben has\nended")
 
-    first, *matches, last = teller.lines()
+    first, *matches, last = notices.lines()
     assert first.endswith(" ann has ended"), "a thousand matches do not push it out"
     assert last.endswith(" ben has\ufffdended")
     assert matches == [f"match {number}" for number in range(750, 1_000)]
@@ -345,13 +345,13 @@ def test_what_was_told_lately_is_kept_with_the_latest_matches(
 
 
 def test_no_more_is_kept_than_fits_into_a_frame() -> None:
-    teller = Teller()
-    note = teller.noting(lambda line: None)
+    notices = BotNotices()
+    note = notices.noting(lambda line: None)
     for number in range(600):
-        teller.say(f"{number:03} " + "x" * 490)
+        notices.say(f"{number:03} " + "x" * 490)
         note("y" * 500)
 
-    lines = teller.lines()
+    lines = notices.lines()
     assert sum(map(len, lines)) <= 200_000
     assert lines[-2][20:].startswith("599 ")
 

@@ -10,7 +10,7 @@ import pytest
 from arena.cli import standings
 from arena.formats.formats import schedule_of
 from arena.formats.spec import Form
-from arena.storage.live_results import Results
+from arena.storage.live_results import LiveResults
 from arena.storage.store import Store
 from protocol.messages import Ending
 from tests.support.written_competition import WrittenCompetition, names, offence, plan
@@ -148,7 +148,7 @@ def test_every_form_has_a_table(run: Run, store: Store, db: str) -> None:
     final = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)), "high-low-2")
     (table,) = next(schedule_of(final.plan))
     final.plays(1, table.players, (4, 3, 2, -9))
-    final.ends(ranking=Results(store, final.id).ranking)
+    final.ends(ranking=LiveResults(store, final.id).ranking)
 
     def shown(id_: str) -> str:
         status, out, err = run("standings", id_, "--db", db)
@@ -191,7 +191,7 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     )
     (table,) = next(schedule_of(final.plan))
     final.plays(1, table.players, (4, 3, 2, -9))
-    final.ends(ranking=Results(store, final.id).ranking)
+    final.ends(ranking=LiveResults(store, final.id).ranking)
 
     def rows(id_: str) -> dict[str, list[str]]:
         lines = run("standings", id_, "--db", db).out.splitlines()

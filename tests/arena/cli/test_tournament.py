@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from arena.cli import tournament
-from arena.competitions.ledger import Report
-from arena.formats.schedule import Placed
+from arena.competitions.ledger import CompetitionReport
+from arena.formats.schedule import RankingPlace
 from arena.formats.spec import Form, Plan
 from arena.formats.standings import Row
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from protocol.messages import Ending, Limits, Verdict
 
 Run = Callable[..., Any]
@@ -37,19 +37,21 @@ class Called:
         self.verdicts: tuple[Verdict, ...] = ()
         self.error: BaseException | None = None
 
-    async def play(self, store: Store, plan: Plan, log_file: str | None) -> Report:
+    async def play(
+        self, store: Store, plan: Plan, log_file: str | None
+    ) -> CompetitionReport:
         self.plans.append(plan)
         self.files.append(store.file)
         if self.error is not None:
             raise self.error
         first = plan.players[0]
-        return Report(
+        return CompetitionReport(
             competition="akq-1",
             run=plan.run,
             game=plan.game,
             form=plan.form,
             players=plan.players,
-            state=State.FINISHED,
+            state=CompetitionState.FINISHED,
             standings=(
                 (Row(rank=1, name=first, wins=3, score=7),)
                 if plan.form is Form.ROUND_ROBIN
@@ -57,7 +59,7 @@ class Called:
             ),
             cross_table={},
             ranking=(
-                (Placed(rank=1, names=plan.players, stage=1),)
+                (RankingPlace(rank=1, names=plan.players, stage=1),)
                 if plan.form is Form.ELIMINATION
                 else ()
             ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.storage.reader import sheet_of
+from arena.storage.reader import document_of
 from arena.storage.store import Store
 from tests.support.sample_database import play, write
 
@@ -33,7 +33,7 @@ def change(file: Path, statement: str, *values: Any) -> None:
 
 def sheets(file: Path) -> list[bytes]:
     with Store(file, create=False) as store:
-        return [sheet_of(*stored).to_json() for stored in store.sealed_matches()]
+        return [document_of(*stored).to_json() for stored in store.sealed_matches()]
 
 
 def test_a_database_that_fits(run: Run, file: Path) -> None:

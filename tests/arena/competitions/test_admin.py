@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from arena.competitions.admin import Instructor
+from arena.competitions.admin import AdminCommands
 from arena.competitions.arena_host import Host
 from arena.competitions.ledger import Ledger
-from arena.competitions.scheduler import Course as Scheduler
+from arena.competitions.scheduler import Scheduler
 from arena.formats.spec import Form
 from arena.referee.referee import FAULT, MOST_VOIDS
-from arena.storage.live_results import Results
+from arena.storage.live_results import LiveResults
 from arena.storage.roster import Imported, Issued, Roster
 from arena.storage.roster_csv import Student
-from arena.storage.store import Competition as Written
-from arena.storage.store import Played, State, Store
+from arena.storage.store import CompetitionRow, CompetitionState, MatchRow, Store
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Ending, Instruct, Limits
 from tests.support.fake_host import FakeHost, first_legal, in_time, silent, turns
@@ -31,12 +30,12 @@ if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena
 
 
-class Arena:
+class AdminArena:
     """A host with the competitions of a fake one, and its store."""
 
     def __init__(self, host: FakeHost) -> None:
         self.host = host
-        self.written: dict[str, Written] = {}
+        self.written: dict[str, CompetitionRow] = {}
         self.restored: list[str] = []
         self.reopened: list[Competition] = []
         self.told: list[str] = []
@@ -44,7 +43,7 @@ class Arena:
         self.waiting: tuple[str, ...] = ()
         self.imports: list[tuple[Student, ...]] = []
         self.threads: set[int] = set()
-        self.instructor = Instructor(
+        self.instructor = AdminCommands(
             cast(Host, self),
             cast(Store, self),
             self.reopened.append,
@@ -55,7 +54,7 @@ class Arena:
         )
 
     @property
-    def presence(self) -> Arena:
+    def presence(self) -> AdminArena:
         return self
 
     def spelled(self, name: str) -> str:
@@ -125,7 +124,7 @@ class Arena:
     def restore(self, competition: Competition) -> None:
         self.restored.append(competition.id)
 
-    def ledger_of(self, written: Written) -> Ledger:
+    def ledger_of(self, written: CompetitionRow) -> Ledger:
         book = self.host.book
         return Ledger(
             written.id,
@@ -151,7 +150,7 @@ class Arena:
 
     def flush(self, within_s: float | None = None) -> None:
         for one in self.host.competitions:
-            self.written[one.id] = Written(
+            self.written[one.id] = CompetitionRow(
                 id=one.id,
                 plan=one.plan,
                 state=one.state,
@@ -161,17 +160,17 @@ class Arena:
                 ranking=(),
             )
 
-    def find(self, text: str) -> Written:
+    def find(self, text: str) -> CompetitionRow:
         raise UsageError(f"expected the id of a competition, got {text!r}")
 
-    def played(self, match: str) -> Played:
+    def played(self, match: str) -> MatchRow:
         for row in self.host.book.rows:
             if row.id == match:
                 return row
         raise UsageError(f"expected the id of a match in x.db, got {match!r}")
 
 
-async def two(host: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
+async def two(host: FakeHost) -> tuple[AdminArena, list[asyncio.Task[Any]]]:
     """Two competitions that are on: `cup-1`, a run called cup, and `two`."""
     host.come("ann", "ben", plays=silent, tables=2)
     tasks = []
@@ -184,14 +183,14 @@ async def two(host: FakeHost) -> tuple[Arena, list[asyncio.Task[Any]]]:
             is_attended=True,
         )
         tasks.append(task)
-    return Arena(host), tasks
+    return AdminArena(host), tasks
 
 
-def states(arena: Arena) -> list[State]:
+def states(arena: AdminArena) -> list[CompetitionState]:
     return [one.state for one in arena.host.competitions]
 
 
-async def end(arena: Arena, tasks: list[asyncio.Task[Any]]) -> None:
+async def end(arena: AdminArena, tasks: list[asyncio.Task[Any]]) -> None:
     for one in arena.competitions:
         one.stop(arena.instructor._act(Instruct(VERSION, "", Action.STOP), "", "", ""))
     for task in tasks:
@@ -223,11 +222,11 @@ async def test_one_is_meant_by_its_id_or_the_name_of_its_run(
 
     assert done.text == "paused: cup-1"
     assert [one.state for one in done.competitions] == ["paused", "running"]
-    assert states(arena) == [State.PAUSED, State.RUNNING]
+    assert states(arena) == [CompetitionState.PAUSED, CompetitionState.RUNNING]
 
     done = arena.says(Action.RESUME, competition=meant)
     assert done.text == "resumed: cup-1"
-    assert states(arena) == [State.RUNNING, State.RUNNING]
+    assert states(arena) == [CompetitionState.RUNNING, CompetitionState.RUNNING]
     assert [
         (one.competition, one.who, one.what, one.at, one.text)
         for one in arena.host.book.acts
@@ -250,7 +249,7 @@ async def test_without_a_name_all_are_meant(house: FakeArena) -> None:
     assert arena.says(Action.RESUME).text == "resumed: cup-1", "the other one is"
     assert arena.says(Action.STOP).text == "stopped: cup-1, two"
     for task in tasks:
-        assert (await in_time(task)).state is State.STOPPED
+        assert (await in_time(task)).state is CompetitionState.STOPPED
     stops = [one for one in arena.host.book.acts if one.what == "stop"]
     assert [one.competition for one in stops] == ["cup-1", "two"]
     for action, done in (
@@ -293,8 +292,8 @@ async def test_what_goes_on_and_has_nothing_that_waits_is_not_resumed(
 
     stuck, _ = arena.competitions
     for _ in range(MOST_VOIDS):  # of an arena that fails
-        [table] = [one for one in house.conduct.tables if stuck.table(one.id)]
-        house.conduct.void(table, FAULT)
+        [table] = [one for one in house.referee.tables if stuck.table(one.id)]
+        house.referee.void(table, FAULT)
         await turns()
     assert not stuck.is_paused
     assert arena.says(Action.RESUME).text == f"resumed: {stuck.id}"
@@ -306,7 +305,7 @@ async def test_a_match_that_is_played_is_void_and_its_bots_are_started_again(
     house: FakeArena,
 ) -> None:
     arena, tasks = await two(FakeHost(house))
-    table = house.conduct.tables[1]
+    table = house.referee.tables[1]
     done = arena.says(Action.VOID, match=table.id)
 
     assert done.text == f"{table.id} is void and played again in two"
@@ -350,7 +349,7 @@ async def test_a_match_of_a_stopped_competition_stays(host: FakeHost) -> None:
     host.come("ann", "ben", tables=2)
     host.comes("cem", silent)
     _, task = await host.begin("ann", "ben", "cem")
-    arena = Arena(host)
+    arena = AdminArena(host)
     [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
     arena.says(Action.STOP)
     await in_time(task)
@@ -406,7 +405,7 @@ async def test_who_cannot_be_removed(house: FakeArena) -> None:
     await end(arena, tasks)
 
 
-class Office:
+class AdminWithDatabase:
     """An instructor of an arena in which nothing is on, with a real database."""
 
     def __init__(self, store: Store) -> None:
@@ -415,7 +414,7 @@ class Office:
         self.named: dict[str, str] = {}
         self.competitions = ()
         self.roster = Roster(store.engine, lambda: 1234.5)
-        self.instructor = Instructor(
+        self.instructor = AdminCommands(
             cast(Host, self),
             store,
             lambda competition: None,
@@ -426,7 +425,7 @@ class Office:
         )
 
     @property
-    def presence(self) -> Office:
+    def presence(self) -> AdminWithDatabase:
         return self
 
     def spelled(self, name: str) -> str:
@@ -454,14 +453,14 @@ class Office:
 
 
 @pytest.fixture
-def office(database: str) -> Iterator[Office]:
+def office(database: str) -> Iterator[AdminWithDatabase]:
     with Store(database) as store:
-        yield Office(store)
+        yield AdminWithDatabase(store)
 
 
-@pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
+@pytest.mark.parametrize("state", [CompetitionState.FINISHED, CompetitionState.STOPPED])
 async def test_a_bot_is_removed_from_a_competition_that_is_over(
-    office: Office, state: State
+    office: AdminWithDatabase, state: CompetitionState
 ) -> None:
     course = WrittenCompetition(
         office.store, plan(Form.ROUND_ROBIN, ("ann", "ben"), run="cup")
@@ -475,27 +474,29 @@ async def test_a_bot_is_removed_from_a_competition_that_is_over(
     office.store.flush()
     [act] = office.store.actions(course.id)
     assert (act.who, act.what, act.bot, act.at) == ("Eva", "remove", "ann", 5000.0)
-    assert Results(office.store, course.id).standings[-1].name == "ann"
+    assert LiveResults(office.store, course.id).standings[-1].name == "ann"
     assert await office.refuses(Action.REMOVE, bot="ann", competition="cup") == (
         f"expected a bot that is in {course.id}, got 'ann', which is out by removed"
     )
 
 
 async def test_a_bot_that_has_climbed_a_ladder_is_removed_from_it_after_its_end(
-    office: Office,
+    office: AdminWithDatabase,
 ) -> None:
     course = WrittenCompetition(office.store, plan(Form.LADDER, ()))
     course.plays(1, ("ann/gin", "ben"), (1, 0))
-    course.ends(State.STOPPED)
+    course.ends(CompetitionState.STOPPED)
     await office.says(Action.REMOVE, bot="ann/gin", competition=course.id)
     office.store.flush()
 
-    ben, ann = Results(office.store, course.id).standings
+    ben, ann = LiveResults(office.store, course.id).standings
     assert (ben.name, ben.rank, ben.played) == ("ben", None, 0)
     assert (ann.name, ann.rank) == ("ann/gin", None)
 
 
-async def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
+async def test_who_cannot_be_removed_from_what_is_over(
+    office: AdminWithDatabase,
+) -> None:
     course = WrittenCompetition(office.store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.ends()
@@ -516,7 +517,7 @@ async def test_who_cannot_be_removed_from_what_is_over(office: Office) -> None:
 
 
 async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
-    office: Office,
+    office: AdminWithDatabase,
 ) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
 
@@ -532,7 +533,7 @@ async def test_somebody_gets_another_name_or_is_taken_off_the_roster(
     ] == [("Eva", "rename", "ann", "anna"), ("Eva", "unlist", "ben", "")]
 
 
-async def test_whose_name_is_in_use_keeps_it(office: Office) -> None:
+async def test_whose_name_is_in_use_keeps_it(office: AdminWithDatabase) -> None:
     office.roster.take([Student(name="ann"), Student(name="ben")])
     office.here["ann"] = "ann/gin is connected"
     office.named["ben"] = "cup"
@@ -574,7 +575,7 @@ async def test_a_competition_is_started_and_that_is_written_down(
 
 
 async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
-    arena = Arena(FakeHost(house))
+    arena = AdminArena(FakeHost(house))
 
     assert arena.refuses(Action.START) == (
         "expected the name of a run or of a game, got none"
@@ -585,7 +586,7 @@ async def test_what_cannot_be_started_changes_nothing(house: FakeArena) -> None:
 
 
 async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> None:
-    arena = Arena(FakeHost(house))
+    arena = AdminArena(FakeHost(house))
     done = await arena.has(
         Action.IMPORT, text="\ufeffname;team\nAnn;red\nBen;\nCem;blue\n"
     )
@@ -615,7 +616,7 @@ async def test_a_class_is_imported_beside_the_event_loop(house: FakeArena) -> No
 async def test_a_line_of_a_class_that_is_wrong_is_named(
     house: FakeArena, text: str, said: str
 ) -> None:
-    arena = Arena(FakeHost(house))
+    arena = AdminArena(FakeHost(house))
     with pytest.raises(UsageError) as caught:
         await arena.has(Action.IMPORT, text=text)
 
@@ -624,13 +625,13 @@ async def test_a_line_of_a_class_that_is_wrong_is_named(
 
 
 async def test_an_import_needs_a_text(house: FakeArena) -> None:
-    arena = Arena(FakeHost(house))
+    arena = AdminArena(FakeHost(house))
 
     assert arena.refuses(Action.IMPORT) == ("expected the text of a roster, got none")
 
 
 async def test_the_log_is_what_was_told_lately(house: FakeArena) -> None:
-    arena = Arena(FakeHost(house))
+    arena = AdminArena(FakeHost(house))
     arena.told += ["one", "two"]
 
     done = arena.says(Action.LOG)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from arena.competitions.attendance import Wait, attendance
-from arena.competitions.planned_run import Run, Who
+from arena.competitions.planned_run import Participants, PlannedRun
 from arena.formats.spec import Form
 from arena.formats.timetable import parse
 
@@ -18,40 +18,53 @@ CLASS = tuple("abcdefg")
 
 
 def a_run(
-    who: Who, game: str = "gin_rummy", form: Form = Form.ROUND_ROBIN, **more: Any
-) -> Run:
-    return Run(name="cup", game=game, form=form, who=who, **more)
+    who: Participants,
+    game: str = "gin_rummy",
+    form: Form = Form.ROUND_ROBIN,
+    **more: Any,
+) -> PlannedRun:
+    return PlannedRun(name="cup", game=game, form=form, who=who, **more)
 
 
 @pytest.mark.parametrize(
     ("run", "least"),
     [
-        (a_run(Who.CONNECTED), 2),
-        (a_run(Who.CONNECTED, "high_low", Form.ELIMINATION), 4),
-        (a_run(Who.CONNECTED, least=5), 5),
-        (a_run(Who.CONNECTED, least=3, house=("simple", "expert")), 1),
-        (a_run(Who.CONNECTED, house=("simple", "expert", "patient")), 0),
-        (a_run(Who.ROSTER), 7),
-        (a_run(Who.ROSTER, house=("simple",)), 7),
-        (a_run(Who.ROSTER, least=3), 3),
-        (a_run(Who.ROSTER, at=SIX), 2),
-        (a_run(Who.ROSTER, "high_low", Form.ELIMINATION, at=SIX), 4),
-        (a_run(Who.ROSTER, at=SIX, least=6, house=("simple",)), 5),
-        (a_run(Who.ROSTER, at=SIX, house=("simple", "expert")), 1),
-        (a_run(Who.ROSTER, "blackjack", Form.LEAGUE, at=SIX), 1),
-        (a_run(Who.ROSTER, form=Form.LADDER, at=SIX), 2),
-        (a_run(Who.ROSTER, form=Form.LADDER), 2),
-        (a_run(Who.ROSTER, form=Form.LADDER, house=("simple",)), 1),
-        (a_run(Who.NAMED, players=CLASS), 1),
-        (a_run(Who.NAMED, players=CLASS, at=SIX), 2),
-        (a_run(Who.NAMED, "high_low", players=CLASS, at=SIX), 4),
-        (a_run(Who.NAMED, "high_low", players=CLASS[:3], at=SIX), 3),
-        (a_run(Who.NAMED, players=CLASS, at=SIX, house=("simple", "expert")), 1),
-        (a_run(Who.NAMED, players=CLASS, least=4), 4),
-        (a_run(Who.NAMED, players=CLASS, least=2, house=("simple", "expert")), 1),
+        (a_run(Participants.CONNECTED), 2),
+        (a_run(Participants.CONNECTED, "high_low", Form.ELIMINATION), 4),
+        (a_run(Participants.CONNECTED, least=5), 5),
+        (a_run(Participants.CONNECTED, least=3, house=("simple", "expert")), 1),
+        (a_run(Participants.CONNECTED, house=("simple", "expert", "patient")), 0),
+        (a_run(Participants.ROSTER), 7),
+        (a_run(Participants.ROSTER, house=("simple",)), 7),
+        (a_run(Participants.ROSTER, least=3), 3),
+        (a_run(Participants.ROSTER, at=SIX), 2),
+        (a_run(Participants.ROSTER, "high_low", Form.ELIMINATION, at=SIX), 4),
+        (a_run(Participants.ROSTER, at=SIX, least=6, house=("simple",)), 5),
+        (a_run(Participants.ROSTER, at=SIX, house=("simple", "expert")), 1),
+        (a_run(Participants.ROSTER, "blackjack", Form.LEAGUE, at=SIX), 1),
+        (a_run(Participants.ROSTER, form=Form.LADDER, at=SIX), 2),
+        (a_run(Participants.ROSTER, form=Form.LADDER), 2),
+        (a_run(Participants.ROSTER, form=Form.LADDER, house=("simple",)), 1),
+        (a_run(Participants.NAMED, players=CLASS), 1),
+        (a_run(Participants.NAMED, players=CLASS, at=SIX), 2),
+        (a_run(Participants.NAMED, "high_low", players=CLASS, at=SIX), 4),
+        (a_run(Participants.NAMED, "high_low", players=CLASS[:3], at=SIX), 3),
+        (
+            a_run(
+                Participants.NAMED, players=CLASS, at=SIX, house=("simple", "expert")
+            ),
+            1,
+        ),
+        (a_run(Participants.NAMED, players=CLASS, least=4), 4),
+        (
+            a_run(
+                Participants.NAMED, players=CLASS, least=2, house=("simple", "expert")
+            ),
+            1,
+        ),
     ],
 )
-def test_K5_how_many_must_be_there(run: Run, least: int) -> None:
+def test_K5_how_many_must_be_there(run: PlannedRun, least: int) -> None:
     assert attendance(run, (), CLASS).least == least
     assert not least or not attendance(run, CLASS[: least - 1], CLASS).is_enough
     assert attendance(run, CLASS[:least], CLASS).is_enough
@@ -59,32 +72,36 @@ def test_K5_how_many_must_be_there(run: Run, least: int) -> None:
 
 def test_K5_with_an_empty_roster_it_does_not_start() -> None:
     for form in (Form.ROUND_ROBIN, Form.LADDER):
-        assert not attendance(a_run(Who.ROSTER, form=form), ("zoe",), ()).is_enough
+        assert not attendance(
+            a_run(Participants.ROSTER, form=form), ("zoe",), ()
+        ).is_enough
 
 
 @pytest.mark.parametrize(
     ("run", "fewest"),
     [
-        (a_run(Who.ROSTER), 2),
-        (a_run(Who.ROSTER, with_itself=True), 2),
-        (a_run(Who.ROSTER, least=1, with_itself=True), 1),
-        (a_run(Who.ROSTER, least=6, house=("simple",)), 1),
-        (a_run(Who.ROSTER, "blackjack", Form.LEAGUE), 1),
-        (a_run(Who.ROSTER, "high_low", Form.ELIMINATION), 2),
-        (a_run(Who.ROSTER, form=Form.LADDER), 0),
-        (a_run(Who.NAMED, players=CLASS), 0),
-        (a_run(Who.CONNECTED, least=6), 2),
-        (a_run(Who.CONNECTED, least=6, house=("simple",)), 1),
-        (a_run(Who.CONNECTED, "blackjack", Form.LEAGUE, least=6), 1),
-        (a_run(Who.CONNECTED, form=Form.LADDER, least=6), 0),
+        (a_run(Participants.ROSTER), 2),
+        (a_run(Participants.ROSTER, with_itself=True), 2),
+        (a_run(Participants.ROSTER, least=1, with_itself=True), 1),
+        (a_run(Participants.ROSTER, least=6, house=("simple",)), 1),
+        (a_run(Participants.ROSTER, "blackjack", Form.LEAGUE), 1),
+        (a_run(Participants.ROSTER, "high_low", Form.ELIMINATION), 2),
+        (a_run(Participants.ROSTER, form=Form.LADDER), 0),
+        (a_run(Participants.NAMED, players=CLASS), 0),
+        (a_run(Participants.CONNECTED, least=6), 2),
+        (a_run(Participants.CONNECTED, least=6, house=("simple",)), 1),
+        (a_run(Participants.CONNECTED, "blackjack", Form.LEAGUE, least=6), 1),
+        (a_run(Participants.CONNECTED, form=Form.LADDER, least=6), 0),
     ],
 )
-def test_how_many_the_instructor_needs(run: Run, fewest: int) -> None:
+def test_how_many_the_instructor_needs(run: PlannedRun, fewest: int) -> None:
     assert attendance(run, (), CLASS).fewest == fewest
 
 
-@pytest.mark.parametrize("who", [Who.ROSTER, Who.NAMED])
-def test_they_are_known_by_their_own_name_or_the_first_below_it(who: Who) -> None:
+@pytest.mark.parametrize("who", [Participants.ROSTER, Participants.NAMED])
+def test_they_are_known_by_their_own_name_or_the_first_below_it(
+    who: Participants,
+) -> None:
     names = ("ann", "ben", "cem", "dan/gin")
     here = ("ben/x", "annabel", "ben/y", "ann/z", "ann", "stranger", "dan")
     came = attendance(a_run(who, players=names), here, names)
@@ -95,10 +112,10 @@ def test_they_are_known_by_their_own_name_or_the_first_below_it(who: Who) -> Non
         "ann",
         "ben/x",
     ]
-    assert len(came.players) == (4 if who is Who.NAMED else 2)
+    assert len(came.players) == (4 if who is Participants.NAMED else 2)
 
 
-@pytest.mark.parametrize("who", [Who.ROSTER, Who.NAMED])
+@pytest.mark.parametrize("who", [Participants.ROSTER, Participants.NAMED])
 @pytest.mark.parametrize(
     ("names", "here", "came"),
     [
@@ -116,20 +133,23 @@ def test_they_are_known_by_their_own_name_or_the_first_below_it(who: Who) -> Non
     ],
 )
 def test_a_bot_stands_for_one_name_and_first_for_its_own(
-    who: Who, names: tuple[str, ...], here: tuple[str, ...], came: dict[str, str]
+    who: Participants,
+    names: tuple[str, ...],
+    here: tuple[str, ...],
+    came: dict[str, str],
 ) -> None:
     found = attendance(a_run(who, players=names), here, names)
 
     assert found.missing == tuple(name for name in names if name not in came)
     expected = [came.get(name, name) for name in names]
-    if who is Who.ROSTER:
+    if who is Participants.ROSTER:
         expected = [came[name] for name in names if name in came]
     assert found.players == tuple(expected)
 
 
 def test_until_when_it_waits_is_said_by_the_clock_of_then() -> None:
     at = parse("2:30", ZoneInfo("Europe/Berlin"))
-    run = a_run(Who.CONNECTED, at=at)
+    run = a_run(Participants.CONNECTED, at=at)
     before_it_is_set_back = datetime.fromisoformat("2026-10-25T02:30+02:00")
 
     text = Wait(run, before_it_is_set_back).text

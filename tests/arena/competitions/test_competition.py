@@ -193,7 +193,7 @@ async def test_J3_an_offender_is_out_and_nobody_else_is_harmed(
     assert report.standings[-1].name == "rogue"
     assert report.standings[-1].eliminated.kind is Ending.ILLEGAL
     assert all(row.played == 8 for row in report.standings[:-1])
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
 
 
 async def test_J3_what_an_offender_was_still_playing_is_void(host: FakeHost) -> None:
@@ -373,7 +373,7 @@ async def test_J3_who_offends_between_two_stages_is_out_in_the_next(
     while not host.book.matches:
         await asyncio.sleep(0)
         if not slow:  # one of the two tables is, so that the other one's players wait
-            for table in house.conduct.tables[1:]:
+            for table in house.referee.tables[1:]:
                 player = table.chairs[0].player
                 bot, _ = host._plays[player]
                 host._plays[player] = (bot, held.append)
@@ -493,7 +493,7 @@ async def test_a_store_that_fails_ends_the_competition_and_stops_its_matches(
 
     with pytest.raises(StoreFailed, match="the disk is full"):
         await host.play("ann", "ben", "cem", matches=9)
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
 
 
 async def test_a_store_that_fails_at_an_absence_ends_the_competition(
@@ -519,7 +519,7 @@ async def test_stopping_a_competition_voids_what_is_being_played(
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
     [(_, result)] = host.book.matches
     assert result.termination.kind is Ending.VOID
 
@@ -588,7 +588,7 @@ async def test_J5_what_an_elimination_or_the_instructor_stopped_was_no_fault(
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
     for _ in range(5):
-        [table] = house.conduct.tables
+        [table] = house.referee.tables
         competition.void(table.id, act("void", match=table.id))
         await turns()
     host.plays("ann", first_legal)
@@ -629,7 +629,7 @@ async def test_K2_an_offence_that_saves_a_team_mate_is_flagged_and_told_once(
     def plays(ask: Ask) -> object:
         [match] = [
             table.match
-            for table in house.conduct.tables
+            for table in house.referee.tables
             if ask.match in [chair.id for chair in table.chairs]
         ]
         assert match is not None
@@ -834,7 +834,7 @@ async def test_J3_who_offends_while_it_has_a_bye_is_out_also_after_a_power_cut(
     host.come(*six, plays=lambda ask: None)
     _, task = await host.begin(*six, game="high_low")
     seated = {
-        chair.player.name for table in house.conduct.tables for chair in table.chairs
+        chair.player.name for table in house.referee.tables for chair in table.chairs
     }
     rests = next(name for name in six if name not in seated)
     host.offends(rests, MEMORY)

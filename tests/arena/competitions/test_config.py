@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from arena.competitions import config
-from arena.competitions.config import Config, Serve, example, read_config
-from arena.competitions.planned_run import PAUSE_S, Run, Who, plan_for
+from arena.competitions.config import Config, ServeSection, example, read_config
+from arena.competitions.planned_run import PAUSE_S, Participants, PlannedRun, plan_for
 from arena.competitions.start import plan_by_hand
 from arena.formats.formats import schedule_of, standings_of
 from arena.formats.spec import WAIT_S, Form, Plan
@@ -55,7 +55,7 @@ def test_an_empty_file_changes_nothing(read: Read) -> None:
 
     assert found == Config(files=found.files)
     assert [file.name for file in found.files] == ["class.toml"]
-    assert (found.serve, found.limits) == (Serve(), Limits())
+    assert (found.serve, found.limits) == (ServeSection(), Limits())
 
 
 def test_everything(read: Read, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_everything(read: Read, tmp_path: Path) -> None:
         command = "sh -c true"
     """)
 
-    assert found.serve == Serve(
+    assert found.serve == ServeSection(
         host="0.0.0.0",
         port=0,
         db=str(tmp_path / "class.db"),
@@ -125,19 +125,21 @@ def test_the_file_of_the_manual(read: Read) -> None:
     assert set(tomllib.loads(text)) == {"serve", "limits", "games", "bot"}
     assert ours.limits == Limits(decision_ms=500, memory_mib=256)
     assert [entry.name for entry in ours.bots] == ["ann", None]
-    for field in (*Serve.__struct_fields__, "command", "name", "game"):
+    for field in (*ServeSection.__struct_fields__, "command", "name", "game"):
         assert f"`{field}`" in manual
 
 
 @pytest.mark.parametrize("db", ["/var/class.db", "postgresql+psycopg://arena@db/class"])
 def test_a_whole_path_or_address_stays_what_it_is(read: Read, db: str) -> None:
-    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == Serve(db=db, log="-")
+    assert read(f'[serve]\ndb = "{db}"\nlog = "-"').serve == ServeSection(
+        db=db, log="-"
+    )
 
 
 # ---- Runs
 
 
-def the_run(config: Config) -> Run:
+def the_run(config: Config) -> PlannedRun:
     [run] = config.runs
     return run
 
@@ -156,7 +158,7 @@ def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
         game = "blackjack"
     """).runs
 
-    assert akq == Run(
+    assert akq == PlannedRun(
         name="ace_king_queen",
         game="ace_king_queen",
         form=Form.ROUND_ROBIN,
@@ -169,7 +171,7 @@ def test_a_run_of_which_only_the_game_is_said(read: Read) -> None:
     assert (blackjack.name, blackjack.form) == ("blackjack", Form.LEAGUE)
     assert (gin.at, gin.who, gin.wait_s, gin.pause_s) == (
         None,
-        Who.CONNECTED,
+        Participants.CONNECTED,
         WAIT_S,
         PAUSE_S,
     )
@@ -208,7 +210,7 @@ def test_a_run_of_which_everything_is_said(read: Read) -> None:
     assert run.at == parse(
         ["Mon 18:00", datetime.fromisoformat("2026-11-23T18:00:00+01:00")]
     )
-    assert (run.who, run.players) == (Who.NAMED, ("ann", "ben", "cem"))
+    assert (run.who, run.players) == (Participants.NAMED, ("ann", "ben", "cem"))
     assert run.house == ("expert", "expert")
     assert plan == Plan(
         game="gin_rummy",
@@ -243,7 +245,7 @@ def test_a_ladder(read: Read) -> None:
     """)
     run = the_run(found)
 
-    assert (run.form, run.who, run.players) == (Form.LADDER, Who.ROSTER, ())
+    assert (run.form, run.who, run.players) == (Form.LADDER, Participants.ROSTER, ())
     assert run.until == parse("Fri 18:00")
     assert plan_for(run, found.limits, found.games, ()).pause_s == 1.5
 
@@ -516,7 +518,7 @@ def test_the_example_names_all_that_a_run_can_say() -> None:
     [listed] = re.findall(r"What is played\n(.*?)\n\n", example(), re.DOTALL)
     ladder = example().rpartition("[[run]]")[2]
 
-    for field in config._Run.__struct_fields__:
+    for field in config._RunSection.__struct_fields__:
         assert re.search(rf"\b{field}\b", listed + ladder), field
 
 

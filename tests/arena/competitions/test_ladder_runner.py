@@ -14,7 +14,7 @@ from arena.competitions.arbiter import Arbiter
 from arena.competitions.competition import Competition
 from arena.formats.ladder import Ladder
 from arena.formats.spec import Form
-from arena.storage.store import State
+from arena.storage.store import CompetitionState
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Limits
 from tests.support.fake_host import (
@@ -29,14 +29,14 @@ from tests.support.fake_host import (
 )
 
 if TYPE_CHECKING:
-    from arena.competitions.ledger import Report
-    from arena.storage.models import Played
+    from arena.competitions.ledger import CompetitionReport
+    from arena.storage.models import MatchRow
     from tests.support.fake_bots import FakeArena
 
 LADDER: dict[str, Any] = {"form": Form.LADDER}
 
 
-class Clock:
+class FakeLoopTimers:
     """Rests and waits end when a test says so: stands in for the loop's timers."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +67,11 @@ class Clock:
                 call()
 
 
-async def closed(competition: Competition, task: asyncio.Task[Report]) -> Report:
+async def closed(
+    competition: Competition, task: asyncio.Task[CompetitionReport]
+) -> CompetitionReport:
     competition.close()
-    report: Report = await in_time(task)
+    report: CompetitionReport = await in_time(task)
     return report
 
 
@@ -88,13 +90,13 @@ async def test_K4_whoever_is_there_plays_on_and_on_until_it_is_closed(
     assert competition.progress.scheduled == 0
     report = await closed(competition, task)
 
-    assert report.state is State.FINISHED
+    assert report.state is CompetitionState.FINISHED
     assert {row.name for row in report.standings} == {"ann", "ben"}
     assert report.played == len(host.book.results())
     assert [row.pairing for row in host.book.rows] == sorted(
         row.pairing for row in host.book.rows
     )
-    assert not house.conduct.tables
+    assert not house.referee.tables
 
 
 async def test_K4_who_comes_later_is_on_it_too(host: FakeHost) -> None:
@@ -111,7 +113,7 @@ async def test_K4_who_comes_later_is_on_it_too(host: FakeHost) -> None:
 async def test_K4_high_low_is_played_by_four(house: FakeArena, host: FakeHost) -> None:
     host.come("ann", "ben", "cem")
     competition, task = await host.begin("ann", game="high_low", **LADDER)
-    assert not house.conduct.tables
+    assert not house.referee.tables
     host.comes("dora")
     await until(host, 2)
     report = await closed(competition, task)
@@ -123,7 +125,7 @@ async def test_K4_high_low_is_played_by_four(house: FakeArena, host: FakeHost) -
 async def test_a_bot_rests_between_two_matches(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.come("ann", "ben", tables=4)
     competition, task = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
 
@@ -148,7 +150,7 @@ async def test_those_who_have_just_met_wait_for_somebody_else_but_not_for_ever(
 ) -> None:
     """A third one is there, but busy: until it is free the others wait, and then a while is over."""
 
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.comes("ann", silent)
     host.comes("slow", silent)
     competition, task = await host.begin("ann", **LADDER)
@@ -185,7 +187,7 @@ async def test_what_happens_among_many_free_bots_is_looked_at_together(
     monkeypatch.setattr(competition.arbiter, "plays", counted)
     host.come(*(f"late {number}" for number in range(50)), plays=silent)
     assert looks == 0
-    while len(house.conduct.tables) < 125:
+    while len(house.referee.tables) < 125:
         await asyncio.sleep(0.01)
     assert looks < 20, "and everybody plays in the end"
 
@@ -211,7 +213,7 @@ async def test_who_leaves_or_plays_something_else_changes_nothing(
 async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_pauses(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.comes("ann")
     host.comes("rogue", illegal)
     competition, task = await host.begin("ann", **LADDER)
@@ -234,22 +236,22 @@ async def test_J3_an_offence_is_a_lost_match_and_the_bot_plays_on_after_longer_p
 async def test_J3_a_pause_is_that_of_all_names_of_its_owner_and_of_nobody_else(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.comes("eve/1", illegal)
     host.comes("ann", silent)
     competition, task = await host.begin("ann", **LADDER)
     assert host.book.kinds() == {Ending.ILLEGAL: 1}
 
     host.comes("eve/2", silent)
-    assert not house.conduct.tables
+    assert not house.referee.tables
     host.comes("ben", silent)
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     assert {chair.player.name for chair in table.chairs} == {"ann", "ben"}
 
     host.comes("cem", silent)
     host.wall_s += 10.0
     clock.ring(10.0)
-    assert len(house.conduct.tables) == 2
+    assert len(house.referee.tables) == 2
     await closed(competition, task)
 
 
@@ -262,7 +264,7 @@ async def test_J3_pauses_outlive_a_restart(
     competition, task = await first.begin("ann", **LADDER)
     await closed(competition, task)
 
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.wall_s = 4.0
     host.comes("ann")
     host.comes("rogue", illegal)
@@ -280,17 +282,17 @@ async def test_J3_pauses_outlive_a_restart(
 async def test_J3_an_offence_that_is_taken_back_has_no_pause(
     house: FakeArena, host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Clock(monkeypatch)
+    FakeLoopTimers(monkeypatch)
     host.comes("rogue", illegal)
     host.comes("ann", silent)
     competition, task = await host.begin("ann", **LADDER)
     [offence] = host.book.results()
     host.plays("rogue", silent)
-    assert not house.conduct.tables
+    assert not house.referee.tables
     competition.void(offence.id, act("void", match=offence.id))
     await competition.ledger.rated()
 
-    assert len(house.conduct.tables) == 1
+    assert len(house.referee.tables) == 1
     await closed(competition, task)
 
 
@@ -301,21 +303,21 @@ async def test_who_has_left_a_match_has_no_other_name_of_its_owner_seated_until_
     eve = host.comes("eve/1", silent)
     host.comes("ann", silent)
     competition, task = await host.begin("ann", **LADDER)
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     eve.goes()
     host.come("eve/2", "ben", plays=silent)
-    assert house.conduct.tables == (table,)
+    assert house.referee.tables == (table,)
 
     eve.comes_back()
     host.changed()
-    assert house.conduct.tables == (table,), "it may leave again"
+    assert house.referee.tables == (table,), "it may leave again"
 
     host.comes("cem", silent)
-    assert len(house.conduct.tables) == 2, "others play"
+    assert len(house.referee.tables) == 2, "others play"
     host.comes("dora", silent)
     competition.void(table.id, act("void", match=table.id))
     await turns()
-    seated = {one.player.name for t in house.conduct.tables for one in t.chairs}
+    seated = {one.player.name for t in house.referee.tables for one in t.chairs}
     assert "eve/2" in seated
     await closed(competition, task)
 
@@ -327,20 +329,20 @@ async def test_who_was_away_between_two_looks_has_left_its_match_all_the_same(
     eve = host.comes("eve/1", silent)
     host.comes("ann", silent)
     competition, task = await host.begin("ann", **LADDER)
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     eve.goes()
     house.now += 0.01
     eve.comes_back()
     eve.reads()
     assert not eve.player.is_away
     host.come("eve/2", "ben", plays=silent)
-    assert house.conduct.tables == (table,)
+    assert house.referee.tables == (table,)
 
     host.comes("cem", silent)
     host.comes("dora", silent)
     competition.void(table.id, act("void", match=table.id))
     await turns()
-    seated = {one.player.name for t in house.conduct.tables for one in t.chairs}
+    seated = {one.player.name for t in house.referee.tables for one in t.chairs}
     assert "eve/2" in seated
     await closed(competition, task)
 
@@ -354,12 +356,12 @@ async def test_who_has_left_a_match_and_come_back_may_play_another_itself(
     competition, task = await host.begin("ann", **LADDER)
     eve.goes()
     host.comes("ben", silent)
-    before = len(house.conduct.tables)
+    before = len(house.referee.tables)
     eve.comes_back()
     eve.reads()
     host.changed()
 
-    assert len(house.conduct.tables) == before + 1
+    assert len(house.referee.tables) == before + 1
     await closed(competition, task)
 
 
@@ -383,7 +385,7 @@ async def test_a_verdict_costs_no_look_at_all_who_are_on_the_ladder(
 async def test_in_a_pause_nobody_is_paired(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock(monkeypatch)
+    clock = FakeLoopTimers(monkeypatch)
     host.come("ann", "ben")
     competition, task = await host.begin("ann", "ben", pause_s=5.0, **LADDER)
     competition.pause(act("pause"))
@@ -405,7 +407,7 @@ async def test_when_it_is_stopped_what_runs_is_void(host: FakeHost) -> None:
     competition.stop(act("stop"))
     report = await in_time(task)
 
-    assert report.state is State.STOPPED
+    assert report.state is CompetitionState.STOPPED
     assert host.book.kinds() == {Ending.VOID: 1}
     assert report.played == 0
 
@@ -418,7 +420,7 @@ async def test_a_ladder_whose_time_is_over_before_it_has_begun(
     competition.close()
     report = await in_time(competition.run())
 
-    assert report.state is State.FINISHED
+    assert report.state is CompetitionState.FINISHED
     assert host.book.matches == []
 
 
@@ -428,10 +430,10 @@ async def test_a_void_match_does_not_count_and_the_next_one_comes(
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben", **LADDER)
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     competition.void(table.id, act("void", match=table.id))
     await turns()
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
 
     host.plays("ann", first_legal)
     host.plays("ben", first_legal)
@@ -460,7 +462,7 @@ async def test_a_removed_bot_loses_what_it_plays_and_is_not_paired_again(
     await turns()
 
     assert host.book.kinds() == {Ending.REMOVED: 1}
-    assert not house.conduct.tables
+    assert not house.referee.tables
     with pytest.raises(UsageError, match="expected a bot that is in c"):
         competition.remove("ben", act("remove", bot="ben"))
 
@@ -507,7 +509,7 @@ async def test_a_ladder_is_rated_anew_off_the_loop_and_what_ends_meanwhile_count
     await until(host, 12)
     go, results, read = threading.Event(), host.book.results, list[bool]()
 
-    def held(*which: str) -> list[Played]:
+    def held(*which: str) -> list[MatchRow]:
         found = results(*which)
         if threading.current_thread() is not threading.main_thread():
             read.append(go.wait(TIMEOUT_S))
@@ -534,11 +536,11 @@ async def test_a_bot_that_came_later_can_be_removed_too(
 ) -> None:
     host.come("ann", "late", plays=silent)
     competition, task = await host.begin("ann", **LADDER)
-    assert len(house.conduct.tables) == 1
+    assert len(house.referee.tables) == 1
     competition.remove("late", act("remove", bot="late"))
     await turns()
 
-    assert not house.conduct.tables
+    assert not house.referee.tables
     await closed(competition, task)
 
 
@@ -552,12 +554,12 @@ async def test_the_house_bots_of_other_competitions_are_not_paired_but_its_own_a
     competition.arbiter.guests.add("ours")
     task = asyncio.create_task(competition.run())
     await turns()
-    assert not house.conduct.tables
+    assert not house.referee.tables
     assert not competition.is_in("theirs")
 
     host.comes("ours", silent)
     await turns()
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     assert {chair.player.name for chair in table.chairs} == {"ann", "ours"}
     await closed(competition, task)
 
@@ -567,7 +569,7 @@ async def test_people_are_not_paired(house: FakeArena, host: FakeHost) -> None:
     host.come("ann", "Pat", plays=silent)
     competition, task = await host.begin("ann", **LADDER)
 
-    assert not house.conduct.tables
+    assert not house.referee.tables
     assert not competition.is_in("Pat")
     await closed(competition, task)
 
@@ -641,4 +643,4 @@ async def test_a_store_that_fails_ends_it(house: FakeArena, host: FakeHost) -> N
     with pytest.raises(StoreFailed, match="the disk is full"):
         await host.play("ann", "ben", **LADDER)
 
-    assert not house.conduct.tables
+    assert not house.referee.tables

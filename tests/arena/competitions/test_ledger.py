@@ -14,7 +14,7 @@ from arena.competitions.ledger import Ledger
 from arena.engine.match import Result
 from arena.formats.scorebook import ScheduleRun
 from arena.formats.spec import Form, Plan
-from arena.storage.store import Played, State, Store
+from arena.storage.store import CompetitionState, MatchRow, Store
 from bots.strategy import choose
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ask, Ending, Limits, Termination, Verdict
@@ -70,7 +70,7 @@ def as_of(host: FakeHost, count: int) -> dict[str, Any]:
     return {"earlier": [row for row in rows if row.counts], "verdicts": verdicts}
 
 
-def beyond(plan: Plan, counted: Mapping[int, Played]) -> set[int]:
+def beyond(plan: Plan, counted: Mapping[int, MatchRow]) -> set[int]:
     """The results that the schedule does not ask for yet, or at all."""
     run = ScheduleRun(plan)
     run.run({number: row.result for number, row in counted.items()})
@@ -237,9 +237,9 @@ async def test_time_that_is_left_goes_by_the_matches_since_the_restart(
 
 def played_row(
     pairing: int, *players: str, scores: tuple[int, ...] = (3, -3), ended: Any = None
-) -> Played:
+) -> MatchRow:
     termination = ended or Termination(Ending.COMPLETED)
-    return Played(
+    return MatchRow(
         number=pairing,
         id=f"m{pairing}",
         competition="c",
@@ -254,7 +254,7 @@ def played_row(
     )
 
 
-def ledger(house: FakeArena, *rows: Played, **state: Any) -> Ledger:
+def ledger(house: FakeArena, *rows: MatchRow, **state: Any) -> Ledger:
     plan = FakeHost(house).plan("ann", "ben", "cem", **state.pop("plan", {}))
     store = cast(Store, state.pop("store", FakeStore()))
     return Ledger("c", plan, store, rows, **state)
@@ -375,11 +375,11 @@ async def test_what_a_later_stage_has_drawn_upon_is_beyond_an_incomplete_one(
 def test_its_state_is_written_with_who_wanted_it(house: FakeArena) -> None:
     store = FakeStore()
     written = ledger(house, store=store)
-    written.state_changed(State.PAUSED, act("pause"))
+    written.state_changed(CompetitionState.PAUSED, act("pause"))
     written.acted(act("flag"))
     assert written.flag(act("flag", match="m1"))
     assert not written.flag(act("flag", match="m1")), "not twice"
-    written.finished(7.0, (), State.STOPPED, act("stop"))
+    written.finished(7.0, (), CompetitionState.STOPPED, act("stop"))
 
     assert [one.what for one in store.acts] == ["pause", "flag", "flag", "stop"]
-    assert store.finished == [("c", 7.0, (), State.STOPPED)]
+    assert store.finished == [("c", 7.0, (), CompetitionState.STOPPED)]

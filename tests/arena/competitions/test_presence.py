@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from arena.competitions.bot_supervisor import Crew
+from arena.competitions.bot_supervisor import BotSupervisor
 from arena.competitions.competition import Competition
 from arena.competitions.presence import Presence
-from arena.referee.sessions import Players
+from arena.referee.sessions import BotSessions
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_what_somebodys_bots_do_here(name: str, use: str | None) -> None:
         ledger=SimpleNamespace(book=SimpleNamespace(removed={"dan": "removed by Eva"})),
     )
     presence = Presence(
-        cast(Players, players),
-        cast(Crew, ["ours"]),
+        cast(BotSessions, players),
+        cast(BotSupervisor, ["ours"]),
         [cast(Competition, cup)],
         lambda: {"pat"},
     )

@@ -15,13 +15,12 @@ from arena.competitions import gathering, scheduler
 from arena.competitions.arena_host import Host
 from arena.competitions.attendance import Upcoming, attendance
 from arena.competitions.config import Config
-from arena.competitions.planned_run import Run, Who, teams_of
-from arena.competitions.scheduler import Course, Open
+from arena.competitions.planned_run import Participants, PlannedRun, teams_of
+from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, Plan, plan_of
 from arena.formats.timetable import Times, parse
 from arena.games import GAMES
-from arena.storage.store import Competition as Written
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionRow, CompetitionState, Store
 from protocol.errors import ArenaError, StoreFailed, UsageError
 from protocol.messages import Ending, Limits, Termination
 from tests.support.fake_host import turns
@@ -38,7 +37,7 @@ def sets(monkeypatch: pytest.MonkeyPatch, name: str, value: object) -> None:
             monkeypatch.setattr(module, name, value)
 
 
-class Played:
+class FakeCompetition:
     """Stands in for a competition: it is over when a test says so."""
 
     def __init__(self, name: str, plan: Plan, is_paused: bool = False) -> None:
@@ -67,14 +66,14 @@ class Played:
             self.end()
 
 
-class Stand:
+class FakeSchedulerHost:
     """Stands in for the host and its store: keeps what is to be played."""
 
     def __init__(self) -> None:
         self.here: dict[str, object] = {}  # who is connected, and its session
-        self.started: list[Played] = []
-        self.playing: list[Played] = []
-        self.written: list[Written] = []
+        self.started: list[FakeCompetition] = []
+        self.playing: list[FakeCompetition] = []
+        self.written: list[CompetitionRow] = []
         self.seen: set[object] = set()  # who took part in the last
         self.endings: dict[str, list[Ending]] = {}  # of matches, by competition
         self.is_waiting_for_somebody = False
@@ -98,7 +97,7 @@ class Stand:
     # --- as a host ---
 
     @property
-    def presence(self) -> Stand:
+    def presence(self) -> FakeSchedulerHost:
         return self
 
     def names(self, game: str) -> tuple[str, ...]:
@@ -124,39 +123,45 @@ class Stand:
         self._changed.clear()
         await self._changed.wait()
 
-    def unfinished(self) -> tuple[Written, ...]:
+    def unfinished(self) -> tuple[CompetitionRow, ...]:
         return tuple(
-            one for one in self.written if one.state in (State.RUNNING, State.PAUSED)
+            one
+            for one in self.written
+            if one.state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
         )
 
-    def resume(self, written: Written) -> Played:
-        one = Played(written.id, written.plan, written.state is State.PAUSED)
+    def resume(self, written: CompetitionRow) -> FakeCompetition:
+        one = FakeCompetition(
+            written.id, written.plan, written.state is CompetitionState.PAUSED
+        )
         self.started.append(one)
         return one
 
-    def compete(self, plan: Plan) -> Played:
+    def compete(self, plan: Plan) -> FakeCompetition:
         if self.refuses is not None:
             raise UsageError(self.refuses)
-        one = Played(f"c{len(self.started)}", plan)
+        one = FakeCompetition(f"c{len(self.started)}", plan)
         self.started.append(one)
         self.note(one)
         return one
 
-    async def play(self, one: Played) -> str:
+    async def play(self, one: FakeCompetition) -> str:
         self.playing.append(one)
         try:
             return await one.ends
         finally:
             self.playing.remove(one)
-            self.note(one, State.FINISHED)
+            self.note(one, CompetitionState.FINISHED)
 
     # --- as a store ---
 
-    def note(self, one: Played, state: State = State.RUNNING) -> None:
+    def note(
+        self, one: FakeCompetition, state: CompetitionState = CompetitionState.RUNNING
+    ) -> None:
         self.written = [other for other in self.written if other.id != one.id]
         self.written.append(written(one.id, one.plan, state))
 
-    def competitions(self) -> tuple[Written, ...]:
+    def competitions(self) -> tuple[CompetitionRow, ...]:
         return tuple(self.written)
 
     def results(self, competition: str) -> Sequence[Any]:
@@ -166,19 +171,23 @@ class Stand:
         ]
 
 
-def written(name: str, plan: Plan, state: State = State.RUNNING) -> Written:
-    return Written(
+def written(
+    name: str, plan: Plan, state: CompetitionState = CompetitionState.RUNNING
+) -> CompetitionRow:
+    return CompetitionRow(
         id=name,
         plan=plan,
         state=state,
         revision=0,
         started_at=MONDAY.timestamp(),
-        finished_at=None if state in (State.RUNNING, State.PAUSED) else 1.0,
+        finished_at=None
+        if state in (CompetitionState.RUNNING, CompetitionState.PAUSED)
+        else 1.0,
         ranking=(),
     )
 
 
-class Evening:
+class RunningScheduler:
     """A course under way, what it has told, and its clock."""
 
     def __init__(
@@ -187,7 +196,7 @@ class Evening:
         *,
         once: bool = False,
         roster: Sequence[str] = (),
-        stand: Stand | None = None,
+        stand: FakeSchedulerHost | None = None,
         teams: Mapping[str, str] | None = None,
     ) -> None:
         self.now = MONDAY
@@ -195,16 +204,16 @@ class Evening:
         sets(monkeypatch, "LOOK_S", 0)
         for pause in ("GATHER_S", "_REJOIN_S", "_CALM_S"):
             sets(monkeypatch, pause, 0)
-        self.stand = stand or Stand()
+        self.stand = stand or FakeSchedulerHost()
         self.roster = list(roster)
         self.lines: list[str] = []
         self.reports: list[object] = []
         self.teams, self.once = teams or {}, once
-        self.course = self.a_course()
+        self.scheduler = self.a_course()
 
-    def a_course(self) -> Course:
+    def a_course(self) -> Scheduler:
         """One whose arena is started now."""
-        return Course(
+        return Scheduler(
             cast(Host, self.stand),
             cast(Store, self.stand),
             Config(limits=Limits(bank_ms=1, tables=8)),
@@ -216,14 +225,16 @@ class Evening:
             once=self.once,
         )
 
-    def begins(self, *runs: Run, games: Sequence[Open] = ()) -> asyncio.Task[None]:
-        return asyncio.create_task(self.course.run(runs, games))
+    def begins(
+        self, *runs: PlannedRun, games: Sequence[OpenGame] = ()
+    ) -> asyncio.Task[None]:
+        return asyncio.create_task(self.scheduler.run(runs, games))
 
     async def until(self, holds: Callable[[], Any]) -> None:
         while not holds():
             await asyncio.sleep(0)
 
-    async def starts(self, count: int) -> Played:
+    async def starts(self, count: int) -> FakeCompetition:
         """The competition that starts as number `count`, from 1."""
         await self.until(lambda: len(self.stand.started) >= count)
         await self.until(lambda: self.stand.started[count - 1] in self.stand.playing)
@@ -238,13 +249,13 @@ class Evening:
 
 
 @pytest.fixture
-async def evening(monkeypatch: pytest.MonkeyPatch) -> Evening:
-    return Evening(monkeypatch)
+async def evening(monkeypatch: pytest.MonkeyPatch) -> RunningScheduler:
+    return RunningScheduler(monkeypatch)
 
 
-def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> Run:
+def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> PlannedRun:
     times = None if at is None else parse(at, UTC)
-    return Run(
+    return PlannedRun(
         name=name,
         game=fields.pop("game", "ace_king_queen"),
         form=fields.pop("form", Form.ROUND_ROBIN),
@@ -254,10 +265,10 @@ def a_run(name: str = "cup", at: str | None = None, **fields: Any) -> Run:
     )
 
 
-def a_game(name: str = "ace_king_queen", least: int = 2) -> Open:
+def a_game(name: str = "ace_king_queen", least: int = 2) -> OpenGame:
     game = GAMES[name]
     settings = game.vocabulary.read_settings({})
-    return Open(plan_of(game, settings, ()), least)
+    return OpenGame(plan_of(game, settings, ()), least)
 
 
 # --- runs without a time ---
@@ -266,7 +277,7 @@ def a_game(name: str = "ace_king_queen", least: int = 2) -> Open:
 async def test_a_run_without_a_time_starts_when_enough_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     task = evening.begins(a_run(least=3))
     evening.stand.comes("ann", "ben")
     await evening.until(lambda: evening.lines)
@@ -282,20 +293,20 @@ async def test_a_run_without_a_time_starts_when_enough_are_there(
     cup.end()
     await task
     assert evening.reports == ["report of c0"]
-    assert not evening.course.has_failed
+    assert not evening.scheduler.has_failed
     assert evening.lines == ["cup waits: 2 here, it starts with 3"]
 
 
 async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     names = ("Ann/gin", "ben")
-    later = a_run("later", "Mon 19:00", who=Who.NAMED, players=("dan",))
-    cup = a_run("cup", who=Who.NAMED, players=names)
+    later = a_run("later", "Mon 19:00", who=Participants.NAMED, players=("dan",))
+    cup = a_run("cup", who=Participants.NAMED, players=names)
     arena = evening.begins(cup, later)
     await turns()
 
-    awaiting = evening.course.awaiting
+    awaiting = evening.scheduler.awaiting
     assert (awaiting("ANN"), awaiting("dan"), awaiting("cem")) == (
         *("cup", "later"),
         None,
@@ -311,7 +322,7 @@ async def test_a_run_that_is_still_to_be_played_keeps_the_names_of_its_players(
 async def test_it_does_not_start_when_one_of_them_goes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     gathered = asyncio.Event()
 
     async def sleep(delay_s: float) -> None:
@@ -342,9 +353,9 @@ async def test_it_does_not_start_when_one_of_them_goes_again(
 async def test_a_run_without_a_time_is_played_once_in_a_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
     evening.stand.comes("ann", "ben")
     await evening.begins(a_run())
 
@@ -356,7 +367,7 @@ async def test_a_run_without_a_time_is_played_once_in_a_database(
 async def test_a_run_that_goes_on_is_not_told_to_be_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan))
     task = evening.begins(a_run())
@@ -371,7 +382,7 @@ async def test_a_run_that_goes_on_is_not_told_to_be_over(
 
 
 async def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
     task = evening.begins(a_run(at="Mon 18:00"))
@@ -399,7 +410,7 @@ async def test_K5_a_run_starts_at_its_time_and_again_a_week_later(
 
 
 async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
     task = evening.begins(one)
@@ -411,7 +422,7 @@ async def test_a_run_at_one_date_ends_with_it(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_within_the_hour_it_is_made_up_for(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(minutes=59)
@@ -424,7 +435,7 @@ async def test_within_the_hour_it_is_made_up_for(
 async def test_later_than_that_it_is_skipped_and_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(hours=2)
     one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
@@ -437,7 +448,7 @@ async def test_later_than_that_it_is_skipped_and_told(
 async def test_the_year_is_told_if_it_is_not_this_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     evening.now = SIX
     past = SIX.replace(year=SIX.year - 1)
@@ -447,11 +458,11 @@ async def test_the_year_is_told_if_it_is_not_this_one(
     assert evening.lines == [f"cup was not played at Sun 23 Nov {past.year} 18:00"]
 
 
-async def test_what_was_skipped_is_told_once(evening: Evening) -> None:
+async def test_what_was_skipped_is_told_once(evening: RunningScheduler) -> None:
     evening.stand.comes("ann", "ben")
     friday = (SIX - timedelta(days=3)).timestamp()
     plan = msgspec.structs.replace(a_game().plan, run="cup", due_at=friday)
-    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
     evening.now = SIX + timedelta(hours=2)
     task = evening.begins(a_run(at="18:00"))
     await evening.until(lambda: len(evening.lines) >= 4)
@@ -477,7 +488,7 @@ async def test_what_was_skipped_is_told_once(evening: Evening) -> None:
 
 
 async def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_again(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
     evening.now = SIX + timedelta(minutes=5)
@@ -493,7 +504,7 @@ async def test_a_run_that_was_played_before_the_arena_was_killed_is_not_played_a
 async def test_who_does_not_come_within_the_hour_does_not_play(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann")
     evening.now = SIX
     one = msgspec.structs.replace(a_run(), at=Times(once=(SIX,), zone=UTC))
@@ -510,7 +521,7 @@ async def test_who_does_not_come_within_the_hour_does_not_play(
 
 
 async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.now = SIX
     evening.stand.refuses = "expected bots, at least 2 of them, got 0"
@@ -527,12 +538,12 @@ async def test_what_cannot_be_played_is_told_once_and_the_others_go_on(
         "cup is not played: expected bots, at least 2 of them, got 0",
         "cup starts Mon 30 Nov 18:00",
     ]
-    assert evening.course.has_failed
+    assert evening.scheduler.has_failed
     await evening.ends(task)
 
 
 async def test_K5_what_can_be_played_within_the_hour_is_played(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.now = SIX
     evening.stand.refuses = "expected every bot once, got 'ann' twice"
@@ -554,14 +565,16 @@ async def test_K5_what_can_be_played_within_the_hour_is_played(
 CLASS = ("ann", "ben", "cem", "dan")
 
 
-def a_class_run(at: str | None = None, **fields: Any) -> Run:
-    return a_run(at=at, who=Who.ROSTER, least=fields.pop("least", None), **fields)
+def a_class_run(at: str | None = None, **fields: Any) -> PlannedRun:
+    return a_run(
+        at=at, who=Participants.ROSTER, least=fields.pop("least", None), **fields
+    )
 
 
 async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
     for name in CLASS[:3]:
@@ -578,7 +591,7 @@ async def test_K5_a_run_of_the_roster_without_a_time_starts_when_everybody_is_th
 async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
+    evening = RunningScheduler(monkeypatch, roster=[f"bot-{n}" for n in range(10)])
     task = evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
     await turns(300)
@@ -607,7 +620,7 @@ async def test_K5_it_says_who_is_missing_when_it_begins_to_wait_and_when_that_ch
 async def test_K5_who_has_not_come_by_then_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run(least=2))
     await turns()
     evening.stand.comes("cem")
@@ -628,7 +641,7 @@ async def test_K5_who_has_not_come_by_then_is_not_there(
 async def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_case(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run(least=2, house=("nash", "honest")))
     await evening.until(lambda: evening.lines)
     await turns(300)
@@ -641,7 +654,7 @@ async def test_K5_house_bots_count_and_one_of_the_class_must_be_there_in_any_cas
 
 
 async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waited_for(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
     task = evening.begins(a_class_run())
@@ -650,7 +663,7 @@ async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waite
     assert evening.lines == [
         "cup waits: nobody is on the roster, `arena roster import FILE.csv` puts a class on it"
     ]
-    assert not evening.course.has_failed
+    assert not evening.scheduler.has_failed
 
     evening.roster += ["ann", "ben"]
     cup = await evening.starts(1)
@@ -660,7 +673,7 @@ async def test_K5_a_class_that_is_put_on_the_roster_while_the_run_waits_is_waite
 
 async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_time(
     monkeypatch: pytest.MonkeyPatch,
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     sets(monkeypatch, "LOOK_S", 15.0)
     evening.stand.comes("ann", "ben")
@@ -680,7 +693,7 @@ async def test_K5_the_roster_is_read_again_though_a_bot_comes_and_goes_all_the_t
 
 
 async def test_K5_an_empty_roster_is_told_also_at_its_time(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.now = SIX
     task = evening.begins(a_class_run("18:00"))
@@ -692,7 +705,7 @@ async def test_K5_an_empty_roster_is_told_also_at_its_time(
 async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "_GATHERS", 1_000_000)
     evening.stand.is_waiting_for_somebody = True
     task = evening.begins(a_class_run(least=2))
@@ -719,7 +732,7 @@ async def test_K5_one_whose_connection_is_lost_as_it_starts_is_waited_for(
 async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_first(
     monkeypatch: pytest.MonkeyPatch, at: str | None, since_s: float, waits: bool
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "_REJOIN_S", 15.0)
     slept: list[float] = []
     real = asyncio.sleep
@@ -730,7 +743,7 @@ async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_f
         await real(0)
 
     evening.now = SIX + timedelta(minutes=20)
-    evening.course = evening.a_course()
+    evening.scheduler = evening.a_course()
     task = evening.begins(a_class_run(at, least=2))
     await evening.until(lambda: evening.lines)
     monkeypatch.setattr(asyncio, "sleep", sleep)
@@ -746,7 +759,7 @@ async def test_K5_an_arena_that_was_just_started_again_lets_its_bots_come_back_f
 async def test_K5_what_a_run_still_waits_for_is_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=("ann", "ben"))
+    evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
     sets(monkeypatch, "GATHER_S", 2.0)
     sets(monkeypatch, "_REJOIN_S", 15.0)
     halt = asyncio.Event()
@@ -760,16 +773,16 @@ async def test_K5_what_a_run_still_waits_for_is_said(
     task = evening.begins(a_class_run(least=2, house=("simple",)), weekly)
     await evening.until(lambda: len(evening.lines) > 1)
     later = "weekly starts Mon 23 Nov 18:00"
-    assert evening.course.waiting == (
+    assert evening.scheduler.waiting == (
         "cup waits: 0 of 2 here, it starts with 1 besides 1 of its own; missing: ann, ben",
         later,
     )
-    [cup, _] = evening.course.upcoming
+    [cup, _] = evening.scheduler.upcoming
     assert (cup.come, cup.expected, cup.least, cup.own) == (0, 2, 1, 1)
 
     evening.stand.comes("ann")
-    await evening.until(lambda: evening.course.upcoming[0].starts_by)
-    assert evening.course.waiting == (
+    await evening.until(lambda: evening.scheduler.upcoming[0].starts_by)
+    assert evening.scheduler.waiting == (
         f"cup waits: 1 of 2 here, it starts by {evening.now + timedelta(seconds=45):%H:%M:%S}, "
         "sooner if nobody else comes; missing: ben",
         later,
@@ -782,9 +795,9 @@ async def test_K5_what_a_run_still_waits_for_is_said(
 async def test_K5_a_run_that_nobody_came_to_is_not_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=("ann", "ben"))
+    evening = RunningScheduler(monkeypatch, roster=("ann", "ben"))
     plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, State.FINISHED))
+    evening.stand.written.append(written("akq-1", plan, CompetitionState.FINISHED))
     evening.stand.endings["akq-1"] = [Ending.ABSENT, Ending.ABSENT]
     task = evening.begins(a_class_run())
     evening.stand.comes("ann", "ben")
@@ -796,16 +809,16 @@ async def test_K5_a_run_that_nobody_came_to_is_not_spent(
 async def test_K5_a_run_that_was_stopped_is_spent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True, roster=("ann", "ben"))
+    evening = RunningScheduler(monkeypatch, once=True, roster=("ann", "ben"))
     plan = msgspec.structs.replace(a_game().plan, run="cup")
-    evening.stand.written.append(written("akq-1", plan, State.STOPPED))
+    evening.stand.written.append(written("akq-1", plan, CompetitionState.STOPPED))
     evening.stand.endings["akq-1"] = []
     await evening.begins(a_class_run())
     assert "cup is not played again" in evening.lines[0]
 
 
 async def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.refuses = "expected every bot once, got 'ann' twice"
     evening.stand.comes("ann", "ben")
@@ -824,7 +837,7 @@ async def test_K5_a_run_without_a_time_that_cannot_be_played_yet_is_tried_again(
 async def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_minute(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     task = evening.begins(a_class_run("Mon 18:00"))
     await evening.until(lambda: evening.lines)
@@ -853,7 +866,7 @@ async def test_K5_at_its_time_it_waits_for_the_games_seats_and_says_so_every_min
 async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     one = msgspec.structs.replace(a_class_run(), at=parse(["18:00", "18:30"], zone=UTC))
     task = evening.begins(one)
@@ -876,7 +889,7 @@ async def test_K5_at_its_next_time_it_is_skipped_and_waits_anew(
 async def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     task = evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
@@ -891,11 +904,11 @@ async def test_K5_it_does_not_start_when_a_laptop_wakes_up_after_the_hour(
     await evening.ends(task)
 
 
-@pytest.mark.parametrize("who", [Who.ROSTER, Who.CONNECTED])
+@pytest.mark.parametrize("who", [Participants.ROSTER, Participants.CONNECTED])
 async def test_K5_those_who_come_at_the_same_moment_are_in_it(
-    monkeypatch: pytest.MonkeyPatch, who: Who
+    monkeypatch: pytest.MonkeyPatch, who: Participants
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     sets(monkeypatch, "GATHER_S", GATHER_S)
     late = ["dan", "cem"]
     real = asyncio.sleep
@@ -917,13 +930,13 @@ async def test_K5_those_who_come_at_the_same_moment_are_in_it(
 async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the_same_end(
     monkeypatch: pytest.MonkeyPatch, minutes: int
 ) -> None:
-    before = Evening(monkeypatch, roster=CLASS)
+    before = RunningScheduler(monkeypatch, roster=CLASS)
     before.now = SIX
     task = before.begins(a_class_run("18:00"))
     await before.until(lambda: before.lines)
     await before.ends(task)
 
-    evening = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+    evening = RunningScheduler(monkeypatch, roster=CLASS, stand=before.stand)
     evening.now = SIX + timedelta(minutes=minutes)
     task = evening.begins(a_class_run("18:00"))
     await evening.until(lambda: evening.lines)
@@ -936,7 +949,7 @@ async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the
     ]
     await evening.ends(task)
 
-    late = Evening(monkeypatch, roster=CLASS, stand=before.stand)
+    late = RunningScheduler(monkeypatch, roster=CLASS, stand=before.stand)
     late.now = SIX + timedelta(hours=1, seconds=1)
     late.stand.comes(*CLASS)
     task = late.begins(a_class_run("18:00"))
@@ -949,12 +962,12 @@ async def test_K5_an_arena_that_is_started_again_within_the_hour_waits_until_the
 async def test_K5_the_instructor_starts_it_with_those_who_are_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, once=True, roster=CLASS)
     task = evening.begins(a_class_run())
     await evening.until(lambda: evening.lines)
     evening.stand.comes("ann", "cem")
     await turns(300)
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     cup = await evening.starts(1)
 
     assert (cup.plan.players, cup.plan.not_there) == (("ann", "cem"), ("ben", "dan"))
@@ -967,12 +980,12 @@ async def test_K5_the_instructor_starts_it_with_those_who_are_there(
 async def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     task = evening.begins(a_class_run("18:00", least=4))
     await evening.until(lambda: evening.lines)
     evening.stand.comes("ann", "cem")
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     cup = await evening.starts(1)
     assert cup.plan.due_at == SIX.timestamp()
 
@@ -985,27 +998,27 @@ async def test_K5_what_the_instructor_starts_while_a_run_waits_stands_for_that_m
 async def test_K5_with_too_few_for_the_form_the_instructor_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run())
     await turns()
     evening.stand.comes("ann", "stranger")
     with pytest.raises(UsageError) as caught:
-        await evening.course.start("cup")
+        await evening.scheduler.start("cup")
     assert str(caught.value) == (
         "expected at least 2 bots of the roster that play ace_king_queen for cup, 1 are connected"
     )
     assert evening.stand.started == []
 
     evening.stand.comes("ben")
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     await evening.starts(1)
     await evening.ends(task)
 
 
 async def test_K5_of_those_who_are_named_so_many_are_waited_for_as_the_run_says(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
-    task = evening.begins(a_run(who=Who.NAMED, players=CLASS, least=3))
+    task = evening.begins(a_run(who=Participants.NAMED, players=CLASS, least=3))
     await turns()
     evening.stand.comes("dan", "ann")
     await turns(300)
@@ -1026,7 +1039,7 @@ async def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
     minutes_before: int,
     comes_back: bool,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX - timedelta(minutes=minutes_before)
     task = evening.begins(a_class_run(at))
     await evening.until(lambda: evening.lines)
@@ -1037,7 +1050,7 @@ async def test_K5_bots_come_back_to_an_arena_that_is_stopped_before_their_run(
 async def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     task = evening.begins(a_class_run(form=Form.LADDER, least=2))
     evening.stand.comes("ann", "ben")
     ladder = await evening.starts(1)
@@ -1048,13 +1061,13 @@ async def test_K5_a_ladder_is_open_to_those_of_the_roster_who_come_later(
 async def test_K5_the_lobby_shows_for_whom_a_run_waits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, roster=CLASS)
+    evening = RunningScheduler(monkeypatch, roster=CLASS)
     evening.now = SIX
     task = evening.begins(a_class_run("18:00", least=3), a_class_run(name="open"))
     await evening.until(lambda: len(evening.lines) > 1)
     evening.stand.comes("ann")
-    await evening.until(lambda: all(one.come for one in evening.course.upcoming))
-    at_six, whenever = evening.course.upcoming
+    await evening.until(lambda: all(one.come for one in evening.scheduler.upcoming))
+    at_six, whenever = evening.scheduler.upcoming
     assert at_six == Upcoming(
         *("cup", "ace_king_queen", "round_robin", None),
         come=1,
@@ -1073,11 +1086,11 @@ async def test_K5_the_lobby_shows_for_whom_a_run_waits(
 async def test_all_on_the_roster_play_under_the_names_they_have_come_by(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(
+    evening = RunningScheduler(
         monkeypatch, roster=("ann", "ben", "cem"), teams={"ann": "red", "zoe": "red"}
     )
     evening.stand.comes("ben/fast", "benny", "stranger", "ann")
-    task = evening.begins(a_run(who=Who.ROSTER))
+    task = evening.begins(a_run(who=Participants.ROSTER))
     cup = await evening.starts(1)
 
     assert cup.plan.players == ("ann", "ben/fast")
@@ -1088,9 +1101,11 @@ async def test_all_on_the_roster_play_under_the_names_they_have_come_by(
 
 
 async def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
-    task = evening.begins(a_run(who=Who.NAMED, players=("zoe", "ann"), least=None))
+    task = evening.begins(
+        a_run(who=Participants.NAMED, players=("zoe", "ann"), least=None)
+    )
     await evening.until(lambda: evening.lines)
     assert evening.lines == [
         "cup waits: 0 of 2 here, it starts with 1; missing: zoe, ann"
@@ -1102,7 +1117,7 @@ async def test_K5_of_those_who_are_named_one_is_waited_for_before_it_starts(
 
 
 async def test_house_bots_have_names_that_nobody_has(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("optimal", "ann")
     task = evening.begins(a_run(least=4, house=("optimal", "random", "optimal")))
@@ -1129,7 +1144,7 @@ async def test_house_bots_have_names_that_nobody_has(
 async def test_K4_a_ladder_is_closed_when_its_time_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     until = parse("20:00", UTC)
     task = evening.begins(a_run(form=Form.LADDER, until=until))
@@ -1147,7 +1162,7 @@ async def test_K4_a_ladder_is_closed_when_its_time_is_over(
 async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     plan = msgspec.structs.replace(a_game().plan, run="ladder", form=Form.LADDER)
     evening.stand.written.append(written("akq-1", plan))
     evening.now = SIX.replace(hour=20)
@@ -1165,12 +1180,12 @@ async def test_K4_a_ladder_whose_time_was_over_while_the_arena_was_off_is_closed
 async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     plan = a_game().plan
     evening.stand.written += [
-        written("akq-1", plan, State.FINISHED),
-        written("akq-2", plan, State.PAUSED),
-        written("akq-3", plan, State.STOPPED),
+        written("akq-1", plan, CompetitionState.FINISHED),
+        written("akq-2", plan, CompetitionState.PAUSED),
+        written("akq-3", plan, CompetitionState.STOPPED),
     ]
     evening.stand.comes("ann", "ben")
     task = evening.begins(games=[a_game()])
@@ -1187,7 +1202,7 @@ async def test_what_was_interrupted_goes_on_first_also_in_its_pause(
 
 
 async def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competition(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     plan = msgspec.structs.replace(a_game().plan, run="ace_king_queen")
     evening.stand.written.append(written("akq-1", plan))
@@ -1201,7 +1216,7 @@ async def test_a_run_of_the_same_name_as_a_game_does_not_stand_for_its_competiti
 async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     plan = a_game().plan
     evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
     task = evening.begins()
@@ -1213,7 +1228,7 @@ async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
     good.end()
     await task
 
-    assert evening.course.has_failed
+    assert evening.scheduler.has_failed
     assert evening.lines[-1] == (
         "akq-1 cannot go on: expected ann v ben in match m, got ann v cem"
     )
@@ -1221,7 +1236,7 @@ async def test_a_competition_that_cannot_go_on_is_told_and_the_others_go_on(
 
 
 async def test_a_database_that_cannot_be_written_ends_all(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     plan = a_game().plan
     evening.stand.written += [written("akq-1", plan), written("akq-2", plan)]
@@ -1234,12 +1249,12 @@ async def test_a_database_that_cannot_be_written_ends_all(
 
 
 async def test_what_an_instructor_opens_again_is_played_beside_the_others(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     task = evening.begins()
     await turns()
-    again = Played("akq-1", a_game().plan)
-    evening.course.play(cast(Any, again))
+    again = FakeCompetition("akq-1", a_game().plan)
+    evening.scheduler.play(cast(Any, again))
     await evening.until(lambda: again in evening.stand.playing)
     again.end()
     await turns()
@@ -1250,14 +1265,14 @@ async def test_what_an_instructor_opens_again_is_played_beside_the_others(
 async def test_with_nothing_before_it_a_single_evening_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await Evening(monkeypatch, once=True).begins()
+    await RunningScheduler(monkeypatch, once=True).begins()
 
 
 # --- games for whoever comes ---
 
 
 async def test_a_game_is_played_again_when_somebody_new_has_come(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     task = evening.begins(games=[a_game()])
     await turns()
@@ -1283,7 +1298,7 @@ async def test_a_game_is_played_again_when_somebody_new_has_come(
 async def test_once_is_one_competition_of_every_game(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, once=True)
+    evening = RunningScheduler(monkeypatch, once=True)
     evening.stand.comes("ann", "ben")
     task = evening.begins(games=[a_game(), a_game("blackjack", 1)])
     await evening.until(lambda: len(evening.stand.playing) == 2)
@@ -1298,7 +1313,7 @@ async def test_once_is_one_competition_of_every_game(
 
 
 async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.refuses = "expected bots, at least 2 of them, got 1"
     evening.stand.comes("ann")
@@ -1308,7 +1323,7 @@ async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
     assert evening.lines == [
         "ace_king_queen cannot be played: expected bots, at least 2 of them, got 1"
     ]
-    assert evening.course.has_failed
+    assert evening.scheduler.has_failed
 
     evening.stand.refuses = None
     evening.stand.comes("ben")
@@ -1320,7 +1335,7 @@ async def test_a_game_that_so_few_cannot_play_is_told_and_the_arena_stays(
 
 
 async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.begins(
         *(
@@ -1337,11 +1352,11 @@ async def test_house_bots_of_two_runs_at_once_have_names_of_their_own(
 async def test_K2_a_program_is_in_the_team_of_its_owner(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(
+    evening = RunningScheduler(
         monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
     )
     evening.stand.comes("ann/hl", "ben")
-    evening.begins(a_run(who=Who.ROSTER))
+    evening.begins(a_run(who=Participants.ROSTER))
     cup = await evening.starts(1)
 
     assert cup.plan.teams == {"ann/hl": "red", "ben": "red"}
@@ -1360,7 +1375,7 @@ def test_K2_two_programs_of_one_owner_are_a_team() -> None:
 async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(
+    evening = RunningScheduler(
         monkeypatch, roster=("ann", "ben"), teams={"ann": "red", "ben": "red"}
     )
     evening.stand.comes("ann", "ben")
@@ -1374,18 +1389,18 @@ async def test_K2_whoever_comes_to_an_open_game_is_in_its_team(
 
 
 async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_same(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     evening.stand.comes("ann", "ben")
     task = evening.begins(a_run(at="Mon 18:00"))
     await turns()
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     cup = await evening.starts(1)
     assert (cup.plan.run, cup.plan.players) == ("cup", ("ann", "ben"))
     assert cup.plan.due_at is None
 
     with pytest.raises(UsageError, match="cup is: c0"):
-        await evening.course.start("cup")
+        await evening.scheduler.start("cup")
     cup.end()
     await turns()
     evening.now = SIX
@@ -1394,14 +1409,14 @@ async def test_a_run_is_started_before_its_time_and_comes_at_its_time_all_the_sa
 
     cup.end()
     await turns()
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     await evening.starts(3)
     await evening.ends(task)
 
 
 async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
     monkeypatch: pytest.MonkeyPatch,
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     gathers, is_gathered = asyncio.Event(), asyncio.Event()
 
@@ -1420,7 +1435,7 @@ async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
     evening.stand.comes("ann", "ben")
     await gathers.wait()
     sets(monkeypatch, "GATHER_S", 0)
-    await evening.course.start("cup")
+    await evening.scheduler.start("cup")
     cup = await evening.starts(1)
     is_gathered.set()
     await turns()
@@ -1432,7 +1447,7 @@ async def test_a_run_without_a_time_that_was_started_is_not_played_once_more(
 
 
 async def test_a_run_that_goes_on_is_not_started_beside_itself(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     plan = msgspec.structs.replace(a_game().plan, run="cup")
     evening.stand.written.append(written("akq-1", plan))
@@ -1441,17 +1456,17 @@ async def test_a_run_that_goes_on_is_not_started_beside_itself(
     await evening.starts(1)
 
     with pytest.raises(UsageError, match="cup is: akq-1"):
-        await evening.course.start("cup")
+        await evening.scheduler.start("cup")
     await evening.ends(task)
 
 
 async def test_a_game_is_started_with_who_is_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch, teams={"ann": "red"})
+    evening = RunningScheduler(monkeypatch, teams={"ann": "red"})
     evening.stand.comes("ann", "ben")
     task = evening.begins()
-    await evening.course.start(
+    await evening.scheduler.start(
         "akq", form="round_robin", matches=3, settings={"hands": 20}
     )
     one = await evening.starts(1)
@@ -1463,23 +1478,23 @@ async def test_a_game_is_started_with_who_is_connected(
     assert one.plan.with_itself
     assert one.plan.teams == {"ann": "red"}
 
-    await evening.course.start("high_low", form="ladder")
+    await evening.scheduler.start("high_low", form="ladder")
     ladder = await evening.starts(2)
     assert (ladder.plan.form, ladder.plan.pause_s) == (Form.LADDER, 5.0)
     assert not ladder.plan.with_itself
-    await evening.course.start("tcp")
+    await evening.scheduler.start("tcp")
     assert (await evening.starts(3)).plan.settings["goal"] == 2000
     await evening.ends(task)
 
 
 async def test_a_game_that_is_open_is_started_as_it_is_played_there(
-    evening: Evening,
+    evening: RunningScheduler,
 ) -> None:
     game = a_game(least=8)
     plan = msgspec.structs.replace(game.plan, matches=7, settings={"hands": 44})
-    task = evening.begins(games=[Open(plan, 8)])
+    task = evening.begins(games=[OpenGame(plan, 8)])
     evening.stand.comes("ann", "ben")
-    await evening.course.start("akq")
+    await evening.scheduler.start("akq")
     one = await evening.starts(1)
 
     assert (one.plan.matches, one.plan.settings) == (7, {"hands": 44})
@@ -1509,18 +1524,18 @@ async def test_a_game_that_is_open_is_started_as_it_is_played_there(
     ],
 )
 async def test_what_cannot_be_started(
-    evening: Evening, name: str, about: dict[str, Any], said: str
+    evening: RunningScheduler, name: str, about: dict[str, Any], said: str
 ) -> None:
     evening.stand.comes("ann")
     task = evening.begins(a_run(least=3))
     await turns()
     with pytest.raises(UsageError) as caught:
-        await evening.course.start(name, **about)
+        await evening.scheduler.start(name, **about)
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert evening.stand.started == []
-    assert not evening.course.has_failed
+    assert not evening.scheduler.has_failed
     await evening.ends(task)
 
 
@@ -1540,16 +1555,16 @@ async def test_what_cannot_be_started(
 def test_who_is_named_takes_part_under_the_name_it_came_with(
     name: str, here: list[str], found: str
 ) -> None:
-    named = a_run(who=Who.NAMED, players=(name, "ben"))
+    named = a_run(who=Participants.NAMED, players=(name, "ben"))
 
     assert attendance(named, here, ()).players[0] == found
 
-    listed = attendance(a_run(who=Who.ROSTER), here, [name])
+    listed = attendance(a_run(who=Participants.ROSTER), here, [name])
 
     assert (*listed.players, *listed.missing) == (found,)
 
 
 def test_who_is_named_and_not_here_is_spelled_as_on_the_roster() -> None:
-    named = a_run(who=Who.NAMED, players=("ANN", "Ben/gin", "cem"))
+    named = a_run(who=Participants.NAMED, players=("ANN", "Ben/gin", "cem"))
 
     assert attendance(named, (), ["ann", "ben"]).missing == ("ann", "ben/gin", "cem")

@@ -16,7 +16,7 @@ import pytest
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
 from arena.formats.standings import Row
-from arena.storage.store import State
+from arena.storage.store import CompetitionState
 from bots.strategy import choose
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ask, Ending, Limits, Mechanism
@@ -33,7 +33,7 @@ from tests.support.fake_host import (
 
 if TYPE_CHECKING:
     from arena.competitions.competition import Competition
-    from arena.competitions.ledger import Report
+    from arena.competitions.ledger import CompetitionReport
     from tests.support.fake_bots import FakeArena
     from tests.support.fake_host import Plays
 
@@ -69,7 +69,7 @@ def rows_of(standings: Iterable[Row]) -> list[Row]:
     )
 
 
-def rows(report: Report) -> list[Row]:
+def rows(report: CompetitionReport) -> list[Row]:
     return rows_of(report.standings)
 
 
@@ -95,13 +95,13 @@ async def test_in_a_pause_nothing_is_opened_and_what_runs_ends_and_counts(
 ) -> None:
     host.come(*THREE, plays=silent)
     competition, task = await host.begin(*THREE, matches=2)
-    assert len(house.conduct.tables) == 1
+    assert len(house.referee.tables) == 1
     competition.pause(act("pause"))
     await answers(host, *THREE)
 
     assert len(host.book.matches) == 1
-    assert not house.conduct.tables
-    assert competition.state is State.PAUSED
+    assert not house.referee.tables
+    assert competition.state is CompetitionState.PAUSED
     assert competition.progress.state == "paused"
     assert competition.progress.left_s is None
 
@@ -159,7 +159,7 @@ async def test_a_pause_before_the_first_stage(house: FakeArena, host: FakeHost) 
     task = asyncio.create_task(competition.run())
     await turns()
 
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
     assert host.book.matches == []
 
     competition.resume(act("resume"))
@@ -179,7 +179,7 @@ async def test_a_pause_goes_on_between_the_stages_of_an_elimination(
     await turns(1000)
 
     assert len(host.book.matches) == 2, "both tables were being played"
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
 
     competition.resume(act("resume"))
     report = await in_time(task)
@@ -222,7 +222,7 @@ async def test_what_was_interrupted_in_a_pause_begins_with_one(
     host.come(*THREE)
     competition, task = await host.begin(*THREE, is_paused=True)
 
-    assert competition.state is State.PAUSED
+    assert competition.state is CompetitionState.PAUSED
     assert host.book.matches == []
 
     competition.resume(act("resume"))
@@ -245,8 +245,8 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
     report = await in_time(task)
 
     assert host.book.kinds() == {Ending.COMPLETED: 1, Ending.VOID: 2}
-    assert house.conduct.tables == ()
-    assert report.state is competition.state is State.STOPPED
+    assert house.referee.tables == ()
+    assert report.state is competition.state is CompetitionState.STOPPED
     assert report.played == 1
     assert {row.name: row.played for row in report.standings} == {
         "ann": 1,
@@ -254,7 +254,7 @@ async def test_when_it_is_stopped_running_matches_are_void_and_standings_stay(
         "cem": 0,
     }
     [(_, _, ranking, state)] = host.book.finished
-    assert (ranking, state) == ((), State.STOPPED)
+    assert (ranking, state) == ((), CompetitionState.STOPPED)
     assert [(one.what, one.who) for one in host.book.acts] == [("stop", "Eva")]
 
 
@@ -265,7 +265,7 @@ async def test_a_stop_before_anything_is_played(host: FakeHost, form: Form) -> N
     competition.stop(act("stop"))
     report = await in_time(competition.run())
 
-    assert report.state is State.STOPPED
+    assert report.state is CompetitionState.STOPPED
     assert host.book.matches == []
 
 
@@ -286,7 +286,7 @@ async def test_a_stop_while_the_final_is_being_made(host: FakeHost) -> None:
     goes_on.set()
     report = await in_time(task)
 
-    assert report.state is State.STOPPED
+    assert report.state is CompetitionState.STOPPED
     assert report.ranking == ()
     assert host.book.matches == []
 
@@ -297,7 +297,7 @@ async def test_a_stop_in_a_pause(host: FakeHost) -> None:
     competition.stop(act("stop"))
     report = await in_time(task)
 
-    assert report.state is State.STOPPED
+    assert report.state is CompetitionState.STOPPED
 
 
 # --- void ---
@@ -309,10 +309,10 @@ async def test_a_running_match_that_is_made_void_is_played_again_with_fresh_card
 ) -> None:
     host.come("ann", "ben", plays=silent)
     competition, task = await host.begin("ann", "ben")
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     competition.void(table.id, act("void", match=table.id))
     await turns()
-    [again] = house.conduct.tables
+    [again] = house.referee.tables
     await answers(host, "ann", "ben")
     report = await in_time(task)
 
@@ -431,11 +431,11 @@ async def test_a_match_is_made_void_in_a_pause_and_played_after_it(
     competition.pause(act("pause"))
     [row] = [row for row in host.book.rows if set(row.players) == {"ann", "ben"}]
     competition.void(row.id, act("void", match=row.id))
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     competition.void(table.id, act("void", match=table.id))
     await turns()
 
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
     assert competition.settled == 0
 
     competition.resume(act("resume"))
@@ -502,7 +502,7 @@ async def test_K2_a_match_of_the_latest_stage_can_be_void_and_no_other(
 
     on_first(host, 1, void_the_first)
     task = asyncio.create_task(competition.run())
-    while len(host.book.rows) < 3 or house.conduct.tables:
+    while len(host.book.rows) < 3 or house.referee.tables:
         await asyncio.sleep(0)
 
     assert refusals == []
@@ -522,7 +522,7 @@ async def test_K2_a_stage_before_the_one_that_is_played_stands_even_if_that_has_
     host.come(*EIGHT, plays=at_random())
     competition = host.compete(*EIGHT, game="high_low")
     task = asyncio.create_task(competition.run())
-    while len(host.book.rows) < 2 or not house.conduct.tables:
+    while len(host.book.rows) < 2 or not house.referee.tables:
         await asyncio.sleep(0)
     assert len(host.book.rows) == 2
     first = host.book.rows[0].id
@@ -635,7 +635,7 @@ async def test_K2_a_bot_that_rests_between_two_stages_is_removed(
 ) -> None:
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
-    one, other = house.conduct.tables
+    one, other = house.referee.tables
     plays = at_random()
     for chair in one.chairs:
         host.plays(chair.player.name, plays)
@@ -668,7 +668,7 @@ async def test_K2_a_void_match_of_a_removed_bot_is_not_played_by_it(
 ) -> None:
     host.come(*EIGHT, plays=silent)
     competition, task = await host.begin(*EIGHT, game="high_low", limits=Limits())
-    one, other = house.conduct.tables
+    one, other = house.referee.tables
     gone = one.chairs[0].player.name
     competition.remove(gone, act("remove", bot=gone))
     [row] = host.book.rows
@@ -730,7 +730,7 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
     if what == "resume":
         running, counted = "", ""
     else:
-        running = house.conduct.tables[0].id
+        running = house.referee.tables[0].id
         counted = host.book.rows[0].id
     host.book.fails_to_act = True
     before = (
@@ -738,7 +738,7 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         competition.settled,
         competition.ledger.book.rows,
         competition.verdicts,
-        house.conduct.tables,
+        house.referee.tables,
         len(host.book.matches),
     )
     actions: dict[str, Callable[[], None]] = {
@@ -757,7 +757,7 @@ async def test_an_action_that_cannot_be_written_down_changes_nothing(
         competition.settled,
         competition.ledger.book.rows,
         competition.verdicts,
-        house.conduct.tables,
+        house.referee.tables,
         len(host.book.matches),
     )
     assert all(competition.is_in(name) for name in THREE)
@@ -777,7 +777,7 @@ async def test_a_stop_that_cannot_be_written_down_ends_the_competition(
     with pytest.raises(StoreFailed, match="the disk is full"):
         await in_time(task)
 
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
 
 
 # --- who is waited for ---
@@ -826,14 +826,14 @@ async def test_A10_a_bot_that_is_away_at_its_own_match_does_not_lose_what_it_is_
     host.come("ben", "cem", plays=silent)
     _, other_task = await host.begin("ann", "cem", competition="other")
     competition, task = await host.begin("ann", "ben", with_itself=True, wait_s=SOON)
-    tables = house.conduct.tables
+    tables = house.referee.tables
     assert len(tables) == 2, "so ann has no two chairs for itself"
     bot.goes()
     host.changed()
     while competition.settled < 2:  # both matches against itself are off
         await asyncio.sleep(SOON)
 
-    assert house.conduct.tables == tables
+    assert house.referee.tables == tables
 
     bot.comes_back()
     await answers(host, "ann", "ben", "cem")
@@ -966,7 +966,7 @@ async def test_more_are_opened_as_the_first_matches_go_on(
 async def test_when_a_match_has_ended_all_are_opened_however_long_one_was_said_to_take(
     host: FakeHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.referee.live_match.Table.progress", 0.0)
+    monkeypatch.setattr("arena.referee.live_match.LiveMatch.progress", 0.0)
 
     host.come(*CLASS, tables=64)
     _, task = await host.begin(*CLASS, matches=4)
@@ -1047,11 +1047,11 @@ async def test_a_bot_is_removed_from_one_of_two_competitions_and_plays_on_in_the
     host.come("ann", "ben", plays=silent, tables=2)
     one, first = await host.begin("ann", "ben", competition="one")
     _, second = await host.begin("ann", "ben", competition="two")
-    assert len(house.conduct.tables) == 2
+    assert len(house.referee.tables) == 2
     one.remove("ben", act("remove", bot="ben"))
     await in_time(first)
 
-    assert len(house.conduct.tables) == 1
+    assert len(house.referee.tables) == 1
 
     await answers(host, "ann", "ben")
     report = await in_time(second)
@@ -1098,7 +1098,7 @@ def meddles(
 ) -> None:
     """An instructor does something, which may be nonsense just then."""
     rows = host.book.rows
-    tables = host.house.conduct.tables
+    tables = host.house.referee.tables
     counted = [row.id for row in rows if row.counts]
     choice = rng.randrange(10)
     if choice < 2 and not competition.is_paused:
@@ -1118,7 +1118,7 @@ def meddles(
 
 async def meddled_with(
     house: FakeArena, seed: int, game: str
-) -> tuple[FakeHost, Report]:
+) -> tuple[FakeHost, CompetitionReport]:
     """A competition at which an instructor does one thing after another, and in the end lets it go on."""
     rng = random.Random(seed)
     host = FakeHost(house)
@@ -1157,7 +1157,7 @@ async def test_K1_whatever_the_instructor_does_every_pairing_counts_once(
         verdicts=book.verdicts,
     ).ledger
 
-    assert not house.conduct.tables
+    assert not house.referee.tables
     assert not any(player.chairs for player in host.players.values())
     assert rows(report) == rows_of(scratch.book.rows)
     assert report.cross_table == scratch.book.cross_table
@@ -1193,7 +1193,7 @@ async def test_K2_whatever_the_instructor_does_an_elimination_ends_as_it_would_b
     assert again.book.matches == []
     assert replayed.ranking == report.ranking
     assert sorted(name for one in report.ranking for name in one.names) == sorted(EIGHT)
-    assert not house.conduct.tables
+    assert not house.referee.tables
     for act_ in book.acts:
         if act_.what == "remove" and act_.bot is not None:
             later = [row for row in book.results() if act_.bot in row.players]

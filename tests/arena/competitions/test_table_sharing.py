@@ -23,8 +23,8 @@ from arena.competitions.table_sharing import in_turn, share
 from arena.formats.eta import Left, Workload
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.referee.bot_session import Player
-from arena.referee.clock import Link
+from arena.referee.bot_session import BotSession
+from arena.referee.clock import RoundTripFloor
 from protocol.messages import Ending
 
 BOTS, TABLES = 41, 64
@@ -35,11 +35,11 @@ COMPLETED = SimpleNamespace(termination=SimpleNamespace(kind=Ending.COMPLETED), 
 class SimulatedBot:
     """Answers at once at all its tables."""
 
-    link = Link()
-    is_away = is_unheard = False
+    link = RoundTripFloor()
+    is_away = is_unresponsive = False
     answers, _busy_s = 1_000, 0.05
     tables = TABLES
-    room = Player.room
+    free_tables = BotSession.free_tables
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,7 +70,11 @@ class SimulatedCompetition:
     plan = SimpleNamespace(form=Form.ROUND_ROBIN)
 
     def __init__(
-        self, night: Night, usual: float, length: Callable[[], float], meetings: int
+        self,
+        night: ManyCompetitions,
+        usual: float,
+        length: Callable[[], float],
+        meetings: int,
     ) -> None:
         pairs = list(itertools.combinations(night.bots, 2)) * meetings
         self.id = str(length)
@@ -120,7 +124,7 @@ class SimulatedCompetition:
     def awaited(self, name: str) -> float:
         raise AssertionError(f"{name} is here")
 
-    forfeit = stuck = void_table = cast("Any", awaited)
+    forfeit = void_too_often = void_table = cast("Any", awaited)
 
     def after(self, delay_s: float, call: Callable[[], None]) -> Any:
         due = (self.night.now + delay_s, next(self.night.numbers), call)
@@ -145,7 +149,7 @@ class SimulatedCompetition:
         self.night.freed.append(names)
 
 
-class Night:
+class ManyCompetitions:
     """The bots, the time, and what is played."""
 
     def __init__(self) -> None:
@@ -200,7 +204,7 @@ def play_both() -> tuple[SimulatedCompetition, SimulatedCompetition]:
 
     async def evening() -> tuple[SimulatedCompetition, SimulatedCompetition]:
         rng = random.Random(13)
-        night = Night()
+        night = ManyCompetitions()
         even = SimulatedCompetition(night, 300, lambda: rng.gauss(334, 6), 2)
         uneven = SimulatedCompetition(
             night, 200, lambda: rng.gammavariate(10.8, 310 / 10.8), 2

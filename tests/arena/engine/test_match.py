@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from arena.engine.match import Match, MatchResult, Record, questions_of
-from arena.engine.rules import EVERYONE, NOBODY, Ask, Tell
+from arena.engine.match import MatchResult, MatchState, Record, questions_of
+from arena.engine.rules import EVERYONE, NOBODY, AskSeat, TellSeat
 from arena.games import GAMES
 from arena.games.replay import replay
 from bots.strategy import choose
@@ -34,20 +34,20 @@ SHORT: dict[str, dict[str, object]] = {
 GAMES_BY_NAME = pytest.mark.parametrize("game", GAMES)
 
 
-def deal(*decks: str, hands: int | None = None, **options: Any) -> Match:
+def deal(*decks: str, hands: int | None = None, **options: Any) -> MatchState:
     """A match of Ace-King-Queen with these decks."""
     game = GAMES["ace_king_queen"]
     read = game.vocabulary.read_settings({"hands": hands or len(decks)})
-    return Match(game, read, decks=decks, **options)
+    return MatchState(game, read, decks=decks, **options)
 
 
-def draw(game: str, **options: Any) -> Match:
+def draw(game: str, **options: Any) -> MatchState:
     """A short match of any game with cards from the stream."""
     read = GAMES[game].vocabulary.read_settings(SHORT[game])
-    return Match(GAMES[game], read, seed=SEED, **options)
+    return MatchState(GAMES[game], read, seed=SEED, **options)
 
 
-def finish(match: Match, seed: int = 1) -> Match:
+def finish(match: MatchState, seed: int = 1) -> MatchState:
     """Play on at random."""
     rng = random.Random(seed)
     while match.pending is not None:
@@ -55,7 +55,7 @@ def finish(match: Match, seed: int = 1) -> Match:
     return match
 
 
-def state(match: Match) -> object:
+def state(match: MatchState) -> object:
     """All that an answer could change."""
     return copy.deepcopy(
         (
@@ -75,7 +75,7 @@ def state(match: Match) -> object:
 def test_a_match_begins_with_the_first_question() -> None:
     match = deal("AK")
 
-    assert match.pending == Ask(0, Open(1, "A"))
+    assert match.pending == AskSeat(0, Open(1, "A"))
     assert match.news == match.answers == []
     assert match.scores == (0, 0)
     assert match.termination is None
@@ -85,7 +85,7 @@ def test_an_answer_leads_to_the_next_question() -> None:
     match = deal("AK")
     match.answer("bet")
 
-    assert match.pending == Ask(1, Respond(1, "K"))
+    assert match.pending == AskSeat(1, Respond(1, "K"))
     assert match.answers == ["bet"]
 
 
@@ -94,7 +94,7 @@ def test_what_is_told_waits_to_be_taken_once() -> None:
     match.answer("check")
 
     (told,) = match.take_news()
-    assert isinstance(told, Tell)
+    assert isinstance(told, TellSeat)
     assert isinstance(told.news, HandOver)
     assert match.take_news() == []
 
@@ -113,7 +113,7 @@ def test_nothing_is_dealt_before_the_start() -> None:
 
     assert match.pending is None
     match.start()
-    assert match.pending == Ask(0, Open(1, "A"))
+    assert match.pending == AskSeat(0, Open(1, "A"))
 
 
 def test_a_match_that_never_started_has_a_result_too() -> None:
@@ -257,7 +257,7 @@ def test_a_first_deck_that_is_none_is_refused_at_once() -> None:
 def test_decks_may_come_without_end() -> None:
     game = GAMES["ace_king_queen"]
     read = game.vocabulary.read_settings({"hands": 3})
-    match = finish(Match(game, read, decks=itertools.repeat("AK")))
+    match = finish(MatchState(game, read, decks=itertools.repeat("AK")))
 
     assert match.result().record.decks == (("A", "K"),) * 3
 
@@ -440,7 +440,7 @@ def test_deals_are_told_to_nobody_and_no_seat_hears_them() -> None:
 # ---- The past, for a bot that has forgotten it
 
 
-class Memory:
+class SeatMemory:
     """What one seat has been asked, with what it had heard before and what it answered."""
 
     def __init__(self) -> None:
@@ -448,9 +448,9 @@ class Memory:
         self.heard: list[News] = []
 
 
-def watched(match: Match, seed: int, steps: int) -> list[Memory]:
+def watched(match: MatchState, seed: int, steps: int) -> list[SeatMemory]:
     """Play so many answers at random, and write down what every seat knows of them."""
-    memories = [Memory() for _ in range(match.game.seats)]
+    memories = [SeatMemory() for _ in range(match.game.seats)]
     rng = random.Random(seed)
     while True:
         for tell in match.take_news():
@@ -476,18 +476,18 @@ def test_the_past_of_a_seat_is_what_it_was_asked_has_heard_and_answered(
 ) -> None:
     read = GAMES[game].vocabulary.read_settings(SHORT[game])
     nonces = tuple(f"nonce {seat}" for seat in range(GAMES[game].seats))
-    match = Match(GAMES[game], read, seed=seed, nonces=nonces)
+    match = MatchState(GAMES[game], read, seed=seed, nonces=nonces)
     memories = watched(match, rng, data.draw(some.integers(0, 80)))
 
     for seat, memory in enumerate(memories):
-        assert list(match.past(seat)) == memory.questions
+        assert list(match.history_for(seat)) == memory.questions
 
 
 @GAMES_BY_NAME
 def test_the_past_can_be_told_while_the_match_goes_on(game: str) -> None:
     match = draw(game)
     memories = watched(match, 1, 8)
-    told = [match.past(seat) for seat in range(GAMES[game].seats)]
+    told = [match.history_for(seat) for seat in range(GAMES[game].seats)]
     first = [next(past, None) for past in told]
     pending, answers, scores = match.pending, list(match.answers), match.scores
 
@@ -506,7 +506,7 @@ def test_the_past_can_be_told_while_the_match_goes_on(game: str) -> None:
 @pytest.mark.parametrize("game", ["gin_rummy", "high_low"])
 def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
     match, rng = draw(game), random.Random(5)
-    told: list[Tell] = []
+    told: list[TellSeat] = []
     while match.pending is not None:
         told += match.take_news()
         match.answer(choose(match.pending.question.choices, rng))
@@ -515,7 +515,7 @@ def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
     for seat in range(GAMES[game].seats):
         mine = [tell.news for tell in told if tell.seat in (seat, EVERYONE)]
         secret = [tell.news for tell in told if tell.news not in mine]
-        heard = [one for _, news, _ in match.past(seat) for one in news]
+        heard = [one for _, news, _ in match.history_for(seat) for one in news]
         assert secret
         assert heard
         assert heard == mine[: len(heard)]
@@ -525,9 +525,9 @@ def test_J8_no_seats_past_has_what_only_others_were_told(game: str) -> None:
 def test_a_match_that_was_not_dealt_yet_has_a_past_without_questions() -> None:
     match = draw("gin_rummy")
 
-    assert list(match.past(0)) == list(match.past(1)) == []
+    assert list(match.history_for(0)) == list(match.history_for(1)) == []
 
 
 def test_a_match_with_stacked_decks_is_not_told_again() -> None:
     with pytest.raises(AssertionError, match="only matches over a network"):
-        list(deal("AK").past(0))
+        list(deal("AK").history_for(0))

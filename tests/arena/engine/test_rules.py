@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from arena.engine.rules import EVERYONE, Ask, Game, Scoreboard, Tell, ask, next_deal
+from arena.engine.rules import (
+    EVERYONE,
+    AskSeat,
+    Game,
+    Scoreboard,
+    TellSeat,
+    ask,
+    next_deal,
+)
 from arena.games import GAMES, game_named
 from protocol.ace_king_queen import Open
 from protocol.errors import OutOfDecks, UnknownGame
@@ -15,7 +23,7 @@ def test_ask_yields_its_question_and_returns_the_answer() -> None:
     question = Open(1, "A")
     asking = ask(1, question)
 
-    assert next(asking) == Ask(1, question)
+    assert next(asking) == AskSeat(1, question)
     with pytest.raises(StopIteration) as stopped:
         asking.send("bet")
     assert stopped.value.value == "bet"
@@ -40,7 +48,7 @@ def test_a_scoreboard_starts_at_zero() -> None:
 
 
 def test_everyone_is_no_seat() -> None:
-    assert Tell(EVERYONE, None).seat not in range(4)  # type: ignore[arg-type]
+    assert TellSeat(EVERYONE, None).seat not in range(4)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))

@@ -14,8 +14,8 @@ from arena.engine.shuffle import Stream, seed_from_int
 from arena.formats.elimination import elimination, saved
 from arena.formats.schedule import (
     Outcome,
-    Placed,
     Ranking,
+    RankingPlace,
     Schedule,
     Stage,
 )
@@ -131,7 +131,7 @@ def test_K2_four_or_fewer_play_the_final_with_house_bots_that_cannot_win(
 
     assert sorted(seated(final)) == sorted([*names(count), *HOUSE[: 4 - count]])
     assert ranking == tuple(
-        Placed(rank=rank, names=(name,), stage=1, score=count - rank)
+        RankingPlace(rank=rank, names=(name,), stage=1, score=count - rank)
         for rank, name in enumerate(reversed(names(count)), start=1)
     )
 
@@ -143,8 +143,8 @@ def test_K2_equal_scores_in_the_final_share_a_rank() -> None:
     )
 
     assert ranking == (
-        Placed(rank=1, names=("bot 2",), stage=1, score=7),
-        Placed(rank=2, names=("bot 1", "bot 3"), stage=1, score=5),
+        RankingPlace(rank=1, names=("bot 2",), stage=1, score=7),
+        RankingPlace(rank=2, names=("bot 1", "bot 3"), stage=1, score=5),
     )
 
 
@@ -174,7 +174,7 @@ def test_H13_an_offender_is_out_and_the_three_others_advance() -> None:
     (table,) = (pairing.players for pairing in stages[0] if "bot 8" in pairing.players)
     assert len(stages) == 3, "three and two went on"
     assert set(table) - {"bot 8"} <= set(seated(stages[1])) | set(seated(stages[2]))
-    assert ranking[-1] == Placed(rank=8, names=("bot 8",), stage=1, offence=True)
+    assert ranking[-1] == RankingPlace(rank=8, names=("bot 8",), stage=1, offence=True)
     assert len(ranking[-2].names) == 2
     in_final = [place.score is not None for place in ranking]
     assert in_final == [place.stage == 3 for place in ranking]
@@ -192,7 +192,7 @@ def test_K2_a_stage_that_eliminates_nobody_ends_it_with_first_place_shared() -> 
     stages, ranking = knock_out(8, all_quit)
 
     assert len(stages) == 1
-    assert ranking == (Placed(rank=1, names=names(8), stage=1),)
+    assert ranking == (RankingPlace(rank=1, names=names(8), stage=1),)
 
 
 def test_K2_shared_first_place_is_above_those_who_dropped_out_before() -> None:
@@ -205,7 +205,7 @@ def test_K2_shared_first_place_is_above_those_who_dropped_out_before() -> None:
 def test_K2_four_who_always_quit_share_first_place_by_the_final() -> None:
     _, ranking = knock_out(4, all_quit)
 
-    assert ranking == (Placed(rank=1, names=names(4), stage=1, score=-2),)
+    assert ranking == (RankingPlace(rank=1, names=names(4), stage=1, score=-2),)
 
 
 def test_K2_tables_are_numbered_through_the_competition() -> None:
@@ -253,7 +253,7 @@ def test_K2_a_stage_of_ties_alone_ends_it_and_byes_share_the_first_place(
     stages, ranking = knock_out(count, all_quit)
 
     assert len(stages) == 1
-    assert ranking == (Placed(rank=1, names=names(count), stage=1),)
+    assert ranking == (RankingPlace(rank=1, names=names(count), stage=1),)
 
 
 @pytest.mark.parametrize("count", range(5, 41))

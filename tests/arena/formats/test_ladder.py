@@ -495,13 +495,13 @@ def test_the_names_of_one_owner_are_not_all_tried_when_nobody_else_is_free(
     monkeypatch: pytest.MonkeyPatch, others: tuple[str, ...]
 ) -> None:
     tried: list[str] = []
-    nearest = ladder_module._Hall._nearest
+    nearest = ladder_module._FreeBots._nearest
 
-    def counted(hall: ladder_module._Hall, name: str) -> list[str]:
+    def counted(hall: ladder_module._FreeBots, name: str) -> list[str]:
         tried.append(name)
         return nearest(hall, name)
 
-    monkeypatch.setattr(ladder_module._Hall, "_nearest", counted)
+    monkeypatch.setattr(ladder_module._FreeBots, "_nearest", counted)
     names = [*(f"eve/{number}" for number in range(200)), *others]
     made = list(pairings(free(names), 2, Ladder()))
 

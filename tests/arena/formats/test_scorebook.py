@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from arena.competitions.ledger import Report
+from arena.competitions.ledger import CompetitionReport
 from arena.engine.match import Result
 from arena.engine.verdict import FORGIVABLE, Finding
 from arena.formats.schedule import Pairing
@@ -123,7 +123,7 @@ def test_J3_verdicts_are_told_as_they_stand_after_counting() -> None:
 # --- while it is played ---
 
 
-def row(report: Report, name: str) -> Any:
+def row(report: CompetitionReport, name: str) -> Any:
     return next(row for row in report.standings if row.name == name)
 
 
@@ -221,10 +221,10 @@ async def test_J3_a_crash_between_two_matches_costs_the_next(host: FakeHost) -> 
     host.come("ann", "ben")
     _, task = await host.begin("ann", "ben", "cem", matches=2, forgive=1)
     host.comes("cem", silent)
-    host.house.conduct.void(host.house.conduct.tables[0], "to sit nowhere")
-    for table in host.house.conduct.tables:
+    host.house.referee.void(host.house.referee.tables[0], "to sit nowhere")
+    for table in host.house.referee.tables:
         if "cem" in [chair.player.name for chair in table.chairs]:
-            host.house.conduct.void(table, "to sit nowhere")
+            host.house.referee.void(table, "to sit nowhere")
     host.offends("cem", CRASHED)
     await turns()
     host.comes("cem")
@@ -275,12 +275,12 @@ async def test_J3_who_was_out_of_time_is_dealt_to_when_it_is_heard_again(
     host.come("ann")
     ben = host.comes("ben", silent, tables=2)
     competition, task = await host.begin("ann", "ben", matches=5, forgive=1)
-    [table] = house.conduct.tables
+    [table] = house.referee.tables
     house.now += 20
-    house.conduct.tick()
+    house.referee.tick()
     await turns()
     assert competition.ledger.played == 1
-    assert house.conduct.tables == (), "it is not dealt to while it is silent"
+    assert house.referee.tables == (), "it is not dealt to while it is silent"
     assert competition.progress.waits_for == ("ben",)
     host.plays("ben", first_legal)
     ben.player.link_probe.probe(house.now)
@@ -307,14 +307,14 @@ async def test_J3_a_bot_that_will_be_started_again_is_dealt_to_no_more(
     def hangs(verdict: Verdict) -> None:
         ben.player.leaving = True
 
-    house.conduct.on_verdict = hangs
+    house.referee.on_verdict = hangs
     competition, task = await host.begin("ann", "ben", matches=3, forgive=1)
     house.now += 20
-    house.conduct.tick()
+    house.referee.tick()
     await turns()
 
     assert competition.ledger.played == 1
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
     assert competition.progress.waits_for == ("ben",)
     task.cancel()
 

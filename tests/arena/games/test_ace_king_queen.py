@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record
-from arena.engine.rules import EVERYONE, Ask
+from arena.engine.match import MatchState, Record
+from arena.engine.rules import EVERYONE, AskSeat
 from arena.engine.shuffle import Stream
 from arena.games.ace_king_queen import GAME, deals, higher, payoffs, stacked
 from arena.games.replay import replay
@@ -33,13 +33,13 @@ DEALS = ["".join(deck) for deck in itertools.permutations("AKQ", 2)]
 # ---- Helpers that read like play
 
 
-def sit_down(*decks: str, hands: int | None = None) -> Match:
+def sit_down(*decks: str, hands: int | None = None) -> MatchState:
     """A match with these decks, the first letter seat 0's card and the second seat 1's."""
     settings = AceKingQueenSettings(hands=len(decks) if hands is None else hands)
-    return Match(GAME, settings, decks=decks)
+    return MatchState(GAME, settings, decks=decks)
 
 
-def say(match: Match, *answers: str) -> Match:
+def say(match: MatchState, *answers: str) -> MatchState:
     for answer in answers:
         match.answer(answer)
     return match
@@ -58,7 +58,7 @@ def play_second(deck: str, *answers: str) -> tuple[int, ...]:
     return scores
 
 
-def heard(match: Match) -> list[HandOver]:
+def heard(match: MatchState) -> list[HandOver]:
     """What both seats have heard since the last time."""
     news = match.take_news()
     assert all(tell.seat == EVERYONE for tell in news)
@@ -94,9 +94,9 @@ def test_A1_ace_beats_king_beats_queen(deck: str) -> None:
 def test_A1_the_first_card_of_a_stacked_deck_goes_to_seat_0() -> None:
     match = sit_down("KA")
 
-    assert match.pending == Ask(0, Open(1, "K"))
+    assert match.pending == AskSeat(0, Open(1, "K"))
     say(match, BET)
-    assert match.pending == Ask(1, Respond(1, "A"))
+    assert match.pending == AskSeat(1, Respond(1, "A"))
 
 
 def test_A1_the_third_card_may_be_in_the_deck_or_not() -> None:
@@ -137,22 +137,22 @@ def test_A2_the_roles_alternate_every_hand() -> None:
 def test_A2_the_roles_alternate_after_bets_and_folds_too() -> None:
     match = say(sit_down("AK", "AK", "AK"), BET, FOLD, BET, CALL)
 
-    assert match.pending == Ask(0, Open(3, "A"))
+    assert match.pending == AskSeat(0, Open(3, "A"))
 
 
 def test_A2_the_second_betting_player_is_shown_its_own_card() -> None:
     match = say(sit_down("AK", "QA"), CHECK)
 
-    assert match.pending == Ask(1, Open(2, "A"))
+    assert match.pending == AskSeat(1, Open(2, "A"))
     say(match, BET)
-    assert match.pending == Ask(0, Respond(2, "Q"))
+    assert match.pending == AskSeat(0, Respond(2, "Q"))
 
 
 # ---- A3
 
 
 def test_A3_the_betting_player_sees_its_card_and_bets_or_checks() -> None:
-    assert sit_down("QA").pending == Ask(0, Open(1, "Q", legal=(BET, CHECK)))
+    assert sit_down("QA").pending == AskSeat(0, Open(1, "Q", legal=(BET, CHECK)))
 
 
 @pytest.mark.parametrize("answer", [CALL, FOLD, "raise", "Bet", "", 1, True, None, 0])
@@ -170,7 +170,7 @@ def test_A3_anything_else_is_illegal(answer: object) -> None:
 def test_A4_after_a_bet_the_calling_player_calls_or_folds() -> None:
     match = say(sit_down("QA"), BET)
 
-    assert match.pending == Ask(1, Respond(1, "A", legal=(CALL, FOLD)))
+    assert match.pending == AskSeat(1, Respond(1, "A", legal=(CALL, FOLD)))
 
 
 def test_A4_after_a_check_it_is_not_asked() -> None:
@@ -354,7 +354,7 @@ def test_A10_every_strategy_can_meet_every_strategy_and_itself() -> None:
 # ---- Properties
 
 
-def check_legal_play(match: Match, rng: random.Random) -> None:
+def check_legal_play(match: MatchState, rng: random.Random) -> None:
     """Play to the end at random, and look at everything on the way."""
     known: dict[int, set[str]] = {0: set(), 1: set()}
     hands = 0
@@ -399,7 +399,9 @@ def test_any_legal_play_keeps_the_rules(rng: random.Random, hands: int) -> None:
 
 @given(st.binary(min_size=32, max_size=32), st.randoms(use_true_random=False))
 def test_any_seed_can_be_played_and_replayed(seed: bytes, rng: random.Random) -> None:
-    match = Match(GAME, AceKingQueenSettings(hands=6), seed=seed, nonces=("a", "b"))
+    match = MatchState(
+        GAME, AceKingQueenSettings(hands=6), seed=seed, nonces=("a", "b")
+    )
     check_legal_play(match, rng)
 
     assert replay(match.result().record) == match.result()

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, MatchResult, Record
+from arena.engine.match import MatchResult, MatchState, Record
 from arena.engine.shuffle import Stream, seed_from_int
 from arena.games.blackjack import GAME, Deck
 from arena.games.replay import replay
@@ -33,7 +33,7 @@ from protocol.errors import BadDeck, DeckEmpty, IllegalAnswer, OutOfDecks
 from protocol.vocabulary import News, Question, Range
 
 
-class Table:
+class ScriptedPlayer:
     """A player that follows a script, and notes all that it is asked and told.
 
     Its script is a bet (a number) and then `hit` and `stand`, hand by hand.
@@ -80,10 +80,10 @@ class Table:
 
 def play(
     deck: str | Iterable[str], *script: object, bankroll: int = 100, hands: int = 0
-) -> Table:
+) -> ScriptedPlayer:
     """Play hands from fairly shuffled decks that read `player dealer player hole draws…`."""
     decks = [deck] if isinstance(deck, str) else deck
-    table = Table(*script)
+    table = ScriptedPlayer(*script)
     bets = sum(isinstance(answer, int) for answer in script)
     result = arena.play(
         "blackjack",
@@ -98,8 +98,8 @@ def play(
 
 def riffle(
     cuts: Iterable[int], *script: object, bankroll: int = 100, hands: int = 1
-) -> tuple[Table, MatchResult]:
-    table = Table(*script)
+) -> tuple[ScriptedPlayer, MatchResult]:
+    table = ScriptedPlayer(*script)
     result = arena.play(
         "blackjack",
         [table],
@@ -495,7 +495,7 @@ def test_B11_the_player_is_told_its_own_cards_and_the_dealers_as_they_are_shown(
 
 
 def test_B11_the_hole_card_is_not_told_before_the_player_stands() -> None:
-    match = Match(
+    match = MatchState(
         GAME, BlackjackSettings(shuffle="uniform"), decks=["2s 3h 9s Kh 8s".split()]
     )
     for answer in (5, "hit"):
@@ -542,7 +542,7 @@ def test_a_deck_that_is_none_is_refused(deck: Any) -> None:
     settings = BlackjackSettings(shuffle="uniform")
 
     with pytest.raises(BadDeck):
-        Match(GAME, settings, decks=[deck])
+        MatchState(GAME, settings, decks=[deck])
 
 
 def test_too_few_cuts_are_the_callers_error() -> None:
@@ -558,7 +558,7 @@ def test_a_deck_may_be_short_but_not_shorter_than_what_is_dealt() -> None:
 def test_an_offence_costs_the_whole_bankroll() -> None:
     result = arena.play(
         "blackjack",
-        [Table(50, "stand", 4)],
+        [ScriptedPlayer(50, "stand", 4)],
         settings={"shuffle": "uniform"},
         decks=["Ts Th 9s 8h".split()],
     )
@@ -588,7 +588,7 @@ def test_random_matches_keep_the_rules(
     seed: int, bankroll: int, shuffle: Any, data: st.DataObject
 ) -> None:
     rules = BlackjackSettings(bankroll=bankroll, hands=12, shuffle=shuffle)
-    match = Match(GAME, rules, seed=seed_from_int(seed))
+    match = MatchState(GAME, rules, seed=seed_from_int(seed))
     told: list[News] = []
     chips = bankroll
     stood = False
@@ -632,7 +632,7 @@ def _check_hand_over(over: HandOver, told: list[News], chips: int, stood: bool) 
     assert over.payoff in (-over.bet, 0, over.bet, over.bet * 3 // 2)
 
 
-def _refuses(match: Match, value: object) -> None:
+def _refuses(match: MatchState, value: object) -> None:
     """An illegal answer changes nothing."""
     before = match.pending, list(match.news), list(match.answers), match.scores
     with pytest.raises(IllegalAnswer):
@@ -644,7 +644,7 @@ def _refuses(match: Match, value: object) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 52), min_size=70, max_size=70))
 def test_a_replay_from_the_cuts_gives_the_same_result(cuts: list[int]) -> None:
-    match = Match(GAME, BlackjackSettings(hands=8), decks=cuts)
+    match = MatchState(GAME, BlackjackSettings(hands=8), decks=cuts)
     while match.pending is not None:
         match.answer(5 if isinstance(match.pending.question, Bet) else "stand")
     result = match.result()

@@ -15,7 +15,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record
+from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE
 from arena.engine.shuffle import Stream, match_key, seed_from_int
 from arena.games.gin_rummy import GAME, deals, score, stacked
@@ -62,17 +62,17 @@ def deck(
     return cards + [card for card in PACK if card not in cards] * rest
 
 
-def sit_down(*decks: list[str], **settings: Any) -> Match:
+def sit_down(*decks: list[str], **settings: Any) -> MatchState:
     """A match with one round per deck, unless somebody wins before."""
     settings.setdefault("max_rounds", len(decks))
-    return Match(GAME, GinRummySettings(**settings), decks=decks)
+    return MatchState(GAME, GinRummySettings(**settings), decks=decks)
 
 
 def melds(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(meld.split()) for meld in text.split(",") if meld)
 
 
-def say(match: Match, *answers: str | None) -> list[Any]:
+def say(match: MatchState, *answers: str | None) -> list[Any]:
     """Give answers and return what was told meanwhile.
 
     In a turn `8d` discards, `8d!` knocks too, and `8d! As 2s 3s, 4h 5h 6h` declares melds with it.
@@ -91,7 +91,7 @@ def say(match: Match, *answers: str | None) -> list[Any]:
     return [tell.news for tell in match.take_news()]
 
 
-def ask_of(match: Match) -> tuple[int, Any]:
+def ask_of(match: MatchState) -> tuple[int, Any]:
     """Who is asked, and what."""
     assert match.pending is not None
     return match.pending.seat, match.pending.question
@@ -113,7 +113,7 @@ def knock(
     return last_round(say(match, "pass", "pass", f"{drawn}!{declared}", defence))
 
 
-def tied_by_stock(number: int = 1, **settings: Any) -> Match:
+def tied_by_stock(number: int = 1, **settings: Any) -> MatchState:
     """A match of rounds that end at once: one card of stock, and nobody knocks."""
     short = deck(TEN, TWENTY, rest=False)
     return sit_down(*[short] * number, **settings)
@@ -216,7 +216,9 @@ def test_G4_the_setting_names_who_starts(starter: Any) -> None:
     dealt: Any = match.take_news()[0].news
     assert dealt.starter == starter
     for seed in range(5):
-        dealt = Match(GAME, GinRummySettings(starter=starter), seed=seed_from_int(seed))
+        dealt = MatchState(
+            GAME, GinRummySettings(starter=starter), seed=seed_from_int(seed)
+        )
         assert ask_of(dealt)[0] == starter
 
 
@@ -245,7 +247,7 @@ def test_G4_the_start_alternates_after_a_knock() -> None:
 
 
 def test_G4_chance_decides_at_the_start_of_every_game_and_only_there() -> None:
-    listener = Listener()
+    listener = PassingPlayer()
     settings = GinRummySettings(games=6, max_rounds=3)
     arena.play(
         "gin_rummy",
@@ -743,8 +745,8 @@ def test_G15_a_game_undecided_after_max_rounds_is_drawn() -> None:
 
 
 def test_G15_two_that_never_knock_do_not_play_for_ever() -> None:
-    listener = Listener()
-    bots = [listener, Listener()]
+    listener = PassingPlayer()
+    bots = [listener, PassingPlayer()]
 
     result = arena.play("gin_rummy", bots, seed=1, settings={"max_turns": 2})
 
@@ -779,7 +781,7 @@ def test_G15_points_stand_beside_the_games_won() -> None:
 def test_G15_after_an_offence_the_games_stand_as_they_were() -> None:
     result = arena.play(
         "gin_rummy",
-        [Listener(), Faulty()],
+        [PassingPlayer(), Faulty()],
         decks=[deck(TEN, TWENTY)],
         settings={"max_turns": 2},
     )
@@ -797,7 +799,7 @@ def test_G16_a_pairing_reports_the_games_of_each_seat() -> None:
     assert min(result.points) > 0
 
 
-class Listener:
+class PassingPlayer:
     """Passes, draws from the stock, throws it away, never knocks; remembers all it hears."""
 
     game = "gin_rummy"
@@ -817,7 +819,7 @@ class Listener:
         self.heard = []
 
 
-class Faulty(Listener):
+class Faulty(PassingPlayer):
     """Discards a card that it does not have."""
 
     def decide(self, question: Any) -> object:
@@ -832,11 +834,11 @@ PLAYOUTS = examples(max_examples=15)
 SEEDS = st.integers(0, 2**32)
 
 
-def playout(seed: int, **settings: Any) -> Iterator[tuple[Match, Any]]:
+def playout(seed: int, **settings: Any) -> Iterator[tuple[MatchState, Any]]:
     """A random match, step by step: before every answer the match, and the answer that it will get."""
     rng = random.Random(seed)
     settings = {"games": 2, "target": 30, "max_rounds": 4, **settings}
-    match = Match(GAME, GinRummySettings(**settings), seed=seed_from_int(seed))
+    match = MatchState(GAME, GinRummySettings(**settings), seed=seed_from_int(seed))
     while match.pending:
         # Knocks are rare among the legal answers: take one when there is one, to see more of them.
         legal: Any = match.pending.question.choices

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.engine.match import Match, MatchResult, Record
-from arena.engine.rules import EVERYONE, Tell
+from arena.engine.match import MatchResult, MatchState, Record
+from arena.engine.rules import EVERYONE, TellSeat
 from arena.games.high_low import GAME, advancing, payoffs, survivors
 from arena.games.replay import replay
 from arena.lab.in_process import play
@@ -39,24 +39,24 @@ def shuffle_of(*rounds: str) -> list[str]:
     return cards + [card for card in PACK if card not in cards]
 
 
-class Table:
+class SteppedMatch:
     """A match with stacked decks, played answer by answer."""
 
     def __init__(self, *decks: Sequence[str], **values: int) -> None:
-        self.match = Match(
+        self.match = MatchState(
             GAME, GAME.vocabulary.read_settings(values), decks=iter(decks)
         )
-        self.told: list[Tell] = []
+        self.told: list[TellSeat] = []
         self._listen()
 
-    def say(self, *answers: object) -> Table:
+    def say(self, *answers: object) -> SteppedMatch:
         """Give the answers of those who are asked, one after another."""
         for answer in answers:
             self.match.answer(answer)
             self._listen()
         return self
 
-    def rounds(self, *bids: Sequence[Bidding]) -> Table:
+    def rounds(self, *bids: Sequence[Bidding]) -> SteppedMatch:
         """Rounds without swaps, and the bids in speaking order."""
         for four in bids:
             self.say(*KEEP, *four)
@@ -90,7 +90,7 @@ def one_round(
     cards: str, bids: Sequence[Bidding], swaps: Sequence[str] = KEEP
 ) -> RoundOver:
     """The end of a round in which seat 0 speaks first; the fifth card is the dealer-card."""
-    return Table(shuffle_of(cards)).say(*swaps, *bids).over
+    return SteppedMatch(shuffle_of(cards)).say(*swaps, *bids).over
 
 
 def lone_stayers(*shuffles: str, **values: int) -> tuple[int, tuple[int, ...]]:
@@ -98,7 +98,9 @@ def lone_stayers(*shuffles: str, **values: int) -> tuple[int, tuple[int, ...]]:
 
     A lone stayer gains 8 on the others, whoever stayed alone in whatever round.
     """
-    match = Match(GAME, GAME.vocabulary.read_settings(values), seed=b"any cards do")
+    match = MatchState(
+        GAME, GAME.vocabulary.read_settings(values), seed=b"any cards do"
+    )
     played = 0
     for plan in shuffles:
         assert match.pending is not None, f"over after {played} shuffles"
@@ -144,7 +146,7 @@ def test_H1_of_two_twos_the_suit_decides_who_is_lowest() -> None:
 
 
 def test_H2_one_card_to_each_position_and_the_fifth_is_the_dealer_card() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s"))
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s"))
 
     assert [table.heard(seat, Dealt) for seat in range(4)] == [
         [Dealt(1, 1, 0, "As", "2s")],
@@ -155,7 +157,7 @@ def test_H2_one_card_to_each_position_and_the_fifth_is_the_dealer_card() -> None
 
 
 def test_H2_every_round_takes_the_next_five_cards() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s", "3s 4s 5s 6s 7s"))
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s", "3s 4s 5s 6s 7s"))
 
     table.rounds(QUIT)
 
@@ -169,7 +171,7 @@ def test_H2_every_round_takes_the_next_five_cards() -> None:
 
 
 def test_H2_a_shuffle_is_ten_rounds_and_two_cards_stay_unused() -> None:
-    table = Table(PACK, PACK[::-1]).rounds(*[QUIT] * 10)
+    table = SteppedMatch(PACK, PACK[::-1]).rounds(*[QUIT] * 10)
 
     dealt = [table.heard(seat, Dealt) for seat in range(4)]
     assert [news.shuffle for news in dealt[0]] == [1] * 10 + [2]
@@ -179,7 +181,7 @@ def test_H2_a_shuffle_is_ten_rounds_and_two_cards_stay_unused() -> None:
 
 
 def test_H2_the_next_shuffle_is_of_all_the_cards() -> None:
-    table = Table(PACK, PACK[::-1]).rounds(*[QUIT] * 10)
+    table = SteppedMatch(PACK, PACK[::-1]).rounds(*[QUIT] * 10)
 
     assert table.heard(0, Dealt)[-1] == Dealt(2, 11, 2, PACK[-1], PACK[-5])
 
@@ -193,14 +195,14 @@ def test_H2_fifty_cards_are_deck_enough() -> None:
 
 
 def test_H2_a_deck_that_runs_off_is_the_callers_error() -> None:
-    table = Table(PACK[:14]).rounds(QUIT)
+    table = SteppedMatch(PACK[:14]).rounds(QUIT)
 
     with pytest.raises(BadDeck, match=r"round 3 of a shuffle needs 5 cards, .* has 4"):
         table.rounds(QUIT)
 
 
 def test_H2_too_few_decks_are_the_callers_error() -> None:
-    table = Table(PACK).rounds(*[QUIT] * 9)
+    table = SteppedMatch(PACK).rounds(*[QUIT] * 9)
 
     with pytest.raises(OutOfDecks):
         table.rounds(QUIT)
@@ -217,13 +219,13 @@ def test_H2_too_few_decks_are_the_callers_error() -> None:
 )
 def test_H2_a_deck_that_is_none_is_refused(deck: list[str], message: str) -> None:
     with pytest.raises(BadDeck, match=message):
-        Table(deck)
+        SteppedMatch(deck)
 
 
 # ---- H3: positions and who starts
 
 
-def speaking_order(table: Table) -> list[int]:
+def speaking_order(table: SteppedMatch) -> list[int]:
     """Play a round in which all quit, and see who was asked."""
     seats = []
     for answer in (*KEEP, *QUIT):
@@ -233,7 +235,7 @@ def speaking_order(table: Table) -> list[int]:
 
 
 def test_H3_position_1_starts_and_the_start_rotates_by_one_every_round() -> None:
-    table = Table(PACK)
+    table = SteppedMatch(PACK)
 
     assert [speaking_order(table) for _ in range(5)] == [
         [0, 1, 2, 3] * 2,
@@ -245,7 +247,7 @@ def test_H3_position_1_starts_and_the_start_rotates_by_one_every_round() -> None
 
 
 def test_H3_a_shuffle_does_not_reset_the_start() -> None:
-    table = Table(PACK, PACK, PACK).rounds(*[QUIT] * 20)
+    table = SteppedMatch(PACK, PACK, PACK).rounds(*[QUIT] * 20)
 
     dealt = table.heard(0, Dealt)
     assert [news.starter for news in dealt] == [*[0, 1, 2, 3] * 5, 0]
@@ -255,7 +257,7 @@ def test_H3_a_shuffle_does_not_reset_the_start() -> None:
 
 
 def test_H3_positions_are_fixed_whoever_starts() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s", "3s 4s 5s 6s 7s")).rounds(QUIT)
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s", "3s 4s 5s 6s 7s")).rounds(QUIT)
 
     assert table.asked == (1, Swap("4s", "7s"))
 
@@ -264,7 +266,7 @@ def test_H3_positions_are_fixed_whoever_starts() -> None:
 
 
 def test_H4_a_player_sees_its_own_card_and_the_dealer_card() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s"))
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s"))
 
     assert table.asked == (0, Swap("As", "2s"))
 
@@ -273,7 +275,7 @@ def test_H4_a_player_sees_its_own_card_and_the_dealer_card() -> None:
 
 
 def test_H5_the_old_card_is_the_new_dealer_card_and_everybody_sees_it() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s")).say("keep", "swap")
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s")).say("keep", "swap")
 
     assert [table.heard(seat, Swapped) for seat in range(4)] == [
         [Swapped(0, False, "2s"), Swapped(1, True, "Kd")]
@@ -282,7 +284,7 @@ def test_H5_the_old_card_is_the_new_dealer_card_and_everybody_sees_it() -> None:
 
 
 def test_H5_each_player_is_asked_once_in_speaking_order() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s"))
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s"))
 
     asked = []
     for _ in range(4):
@@ -308,7 +310,9 @@ def test_H5_the_card_taken_is_the_card_that_counts() -> None:
 
 
 def test_H5_bidders_hold_what_they_swapped_for() -> None:
-    table = Table(shuffle_of("As Kd 5h 9c 2s")).say("keep", "keep", "keep", "swap")
+    table = SteppedMatch(shuffle_of("As Kd 5h 9c 2s")).say(
+        "keep", "keep", "keep", "swap"
+    )
 
     table.say(2, 2, 2)
 
@@ -320,7 +324,7 @@ def test_H5_bidders_hold_what_they_swapped_for() -> None:
 
 
 def test_H6_a_bid_tells_what_each_seat_has_said_so_far() -> None:
-    table = Table(PACK).rounds(QUIT).say(*KEEP)  # seat 1 starts
+    table = SteppedMatch(PACK).rounds(QUIT).say(*KEEP)  # seat 1 starts
 
     bids = []
     for answer in ("quit", 4, 6, "quit"):
@@ -336,7 +340,7 @@ def test_H6_a_bid_tells_what_each_seat_has_said_so_far() -> None:
 
 
 def test_H6_a_number_must_be_at_least_every_number_before_it() -> None:
-    table = Table(PACK).say(*KEEP, 6)
+    table = SteppedMatch(PACK).say(*KEEP, 6)
 
     assert table.asked[1].legal == ("quit", 6, 8, 10)
     with pytest.raises(IllegalAnswer, match=r"^seat 2 answered 4 to bid; legal: quit"):
@@ -344,13 +348,13 @@ def test_H6_a_number_must_be_at_least_every_number_before_it() -> None:
 
 
 def test_H6_quit_binds_nobody() -> None:
-    table = Table(PACK).say(*KEEP, "quit")
+    table = SteppedMatch(PACK).say(*KEEP, "quit")
 
     assert table.asked[1].legal == ("quit", 2, 4, 6, 8, 10)
 
 
 def test_H6_quit_does_not_lift_what_a_number_bound() -> None:
-    table = Table(PACK).say(*KEEP, 8, "quit")
+    table = SteppedMatch(PACK).say(*KEEP, 8, "quit")
 
     assert table.asked[1].legal == ("quit", 8, 10)
 
@@ -362,7 +366,7 @@ def test_H6_quit_is_bound_by_nothing() -> None:
 
 
 def test_H6_each_player_bids_once() -> None:
-    table = Table(PACK).say(*KEEP, 2, 4, 6, 8)
+    table = SteppedMatch(PACK).say(*KEEP, 2, 4, 6, 8)
 
     assert table.over.last_bid == 8
     assert type(table.asked[1]) is Swap
@@ -411,7 +415,7 @@ def test_H8_a_quitter_loses_two_whatever_it_held() -> None:
 
 
 def test_H8_payoffs_add_up_in_the_scores() -> None:
-    table = Table(shuffle_of("As Kd 2h 9c 7s", "Ah 3d 2c 9s 7c"))
+    table = SteppedMatch(shuffle_of("As Kd 2h 9c 7s", "Ah 3d 2c 9s 7c"))
 
     table.rounds((4, 4, 4, 4), ("quit", 2, 2, 2))  # in the second, seat 1 starts
 
@@ -465,14 +469,14 @@ def test_H9_four_quitters_lose_two_each() -> None:
 
 
 def test_H10_everybody_learns_the_cards_of_those_who_stayed() -> None:
-    table = Table(shuffle_of("As 9d 2h Kc 7s")).say(*KEEP, 4, "quit", 4, 4)
+    table = SteppedMatch(shuffle_of("As 9d 2h Kc 7s")).say(*KEEP, 4, "quit", 4, 4)
 
     for seat in range(4):
         assert table.heard(seat, RoundOver)[0].cards == ("As", None, "2h", "Kc")
 
 
 def test_H10_quitters_cards_stay_hidden_from_everybody() -> None:
-    table = Table(shuffle_of("As 9d 2h Kc 7s")).rounds(*[QUIT] * 2)
+    table = SteppedMatch(shuffle_of("As 9d 2h Kc 7s")).rounds(*[QUIT] * 2)
 
     assert all(news.cards == (None,) * 4 for news in table.heard(0, RoundOver))
     told = [cards_in(tell.news) for tell in table.told if tell.seat != 1]
@@ -480,7 +484,9 @@ def test_H10_quitters_cards_stay_hidden_from_everybody() -> None:
 
 
 def test_H10_a_quitters_old_card_was_seen_when_it_was_swapped() -> None:
-    table = Table(shuffle_of("As 9d 2h Kc 7s")).say("keep", "swap", "keep", "keep")
+    table = SteppedMatch(shuffle_of("As 9d 2h Kc 7s")).say(
+        "keep", "swap", "keep", "keep"
+    )
     table.say(2, "quit", 2, 2)
 
     assert table.heard(0, Swapped)[1].dealer_card == "9d"
@@ -617,7 +623,7 @@ def test_H13_an_offence_ends_the_match_at_once() -> None:
 
 
 def test_H13_the_scores_are_as_they_stood() -> None:
-    table = Table(PACK).rounds((2, "quit", "quit", "quit")).say("keep")
+    table = SteppedMatch(PACK).rounds((2, "quit", "quit", "quit")).say("keep")
 
     table.match.end(Ending.TIMEOUT, 2, "seat 3 was out of time")
 
@@ -644,7 +650,7 @@ def cards_in(message: object) -> set[str]:
     return set(re.findall(r'"([2-9TJQKA][shdc])"', text))
 
 
-class Watcher:
+class MatchChecker:
     """Follows a match from its decks and answers alone, and checks all that anybody is told."""
 
     def __init__(self, decks: Sequence[Sequence[str]]) -> None:
@@ -656,7 +662,7 @@ class Watcher:
         self.bids: dict[int, Bidding] = {}
         self.scores = [0] * 4
 
-    def tell(self, tell: Tell) -> None:
+    def tell(self, tell: TellSeat) -> None:
         """Keep the books, then see that nobody is told more than it may know."""
         news: Any = tell.news
         if type(news) is Dealt and news.round > self.round:
@@ -709,7 +715,7 @@ class Watcher:
 ILLEGAL = [True, False, 4.0, "4", "2", 0, 3, 12, None, "fold", [], ["keep"], {}]
 
 
-def refuses(match: Match) -> None:
+def refuses(match: MatchState) -> None:
     """No illegal answer changes anything."""
     asked = match.pending
     assert asked is not None
@@ -727,8 +733,8 @@ def play_out(seed: int, max_shuffles: int, curious: float) -> MatchResult:
     rng = random.Random(seed)
     decks = [rng.sample(PACK, 52) for _ in range(max_shuffles + 10)]
     values = {"gap": 30, "max_shuffles": max_shuffles}
-    watcher = Watcher(decks)
-    match = Match(GAME, GAME.vocabulary.read_settings(values), decks=decks)
+    watcher = MatchChecker(decks)
+    match = MatchState(GAME, GAME.vocabulary.read_settings(values), decks=decks)
     while True:
         for tell in match.take_news():
             watcher.tell(tell)

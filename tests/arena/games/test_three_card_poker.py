@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import arena
-from arena.engine.match import Match, Record
+from arena.engine.match import MatchState, Record
 from arena.engine.shuffle import Stream
 from arena.games import game_named
 from arena.games.replay import replay
@@ -37,7 +37,7 @@ LEAST_DEALER = "Qc 3c 2h"
 BEST_DEALER_OUT = "Jc Td 8c"
 
 
-class Scripted:
+class ScriptedPokerPlayer:
     """Gives the answers it was made with, and keeps what it was asked and told."""
 
     def __init__(self, answers: Iterable[object]) -> None:
@@ -63,9 +63,9 @@ def deal(player: str, dealer: str) -> list[str]:
 
 def sit_down(
     *rounds: tuple[int, str, str, str], **settings: object
-) -> tuple[arena.MatchResult, Scripted]:
+) -> tuple[arena.MatchResult, ScriptedPokerPlayer]:
     """A match of rounds (ante, player's hand, decision, dealer's hand)."""
-    player = Scripted(
+    player = ScriptedPokerPlayer(
         answer for ante, _, choice, _ in rounds for answer in (ante, choice)
     )
     result = arena.play(
@@ -88,7 +88,7 @@ def outcome(hand: str, choice: str, dealer: str, **settings: object) -> int:
 
 
 def test_T1_cards_1_to_3_go_to_the_player_and_4_to_6_to_the_dealer() -> None:
-    player = Scripted([10, PLAY])
+    player = ScriptedPokerPlayer([10, PLAY])
 
     arena.play(
         "tcp",
@@ -201,7 +201,10 @@ def test_T5_the_play_bet_can_always_be_paid(cash: int, most: int) -> None:
 @pytest.mark.parametrize("ante", [0, 51, -1, True, 4.0, "4", None])
 def test_T5_no_other_ante_is_legal(ante: object) -> None:
     result = arena.play(
-        "tcp", [Scripted([ante])], settings={"stake": 100}, decks=[deal(ACES_UP, NINES)]
+        "tcp",
+        [ScriptedPokerPlayer([ante])],
+        settings={"stake": 100},
+        decks=[deal(ACES_UP, NINES)],
     )
 
     assert result.termination.kind is Ending.ILLEGAL
@@ -280,7 +283,7 @@ def test_T7_the_round_is_told_with_hand_ante_outcome_and_cash() -> None:
 
 
 def test_T8_a_match_has_1000_chips_and_1000_rounds_unless_said_otherwise() -> None:
-    result = arena.play("tcp", [Scripted([1, PLAY] * 1000)], seed=1)
+    result = arena.play("tcp", [ScriptedPokerPlayer([1, PLAY] * 1000)], seed=1)
 
     assert result.record.settings == {
         "stake": 1000,
@@ -402,7 +405,7 @@ IMPOSTORS: Sequence[object] = (True, 4.0, "4", 0, "PLAY", "", None, ("play",), {
 @given(settings_of_short_matches, st.integers(0, 2**32))
 def test_random_play_keeps_the_rules(settings: dict[str, Any], seed: int) -> None:
     rng = random.Random(seed)
-    match = Match(
+    match = MatchState(
         GAME, GAME.vocabulary.read_settings(settings), seed=seed.to_bytes(32, "big")
     )
     stake, goal = settings["stake"], settings["goal"]
@@ -438,7 +441,7 @@ def test_random_play_keeps_the_rules(settings: dict[str, Any], seed: int) -> Non
     assert replay(Record.from_json(result.record.to_json())) == result
 
 
-def refuses_impostors(match: Match) -> None:
+def refuses_impostors(match: MatchState) -> None:
     """Answers that only look legal change nothing."""
     before = match.pending, list(match.news), list(match.answers), match.scores
     for impostor in IMPOSTORS:
@@ -449,7 +452,7 @@ def refuses_impostors(match: Match) -> None:
 
 @given(st.integers(0, 2**32), st.integers(0, 40))
 def test_a_match_that_an_offence_ended_replays(seed: int, legal_answers: int) -> None:
-    player = Scripted([*([1, FOLD] * 20)[:legal_answers], "nonsense"])
+    player = ScriptedPokerPlayer([*([1, FOLD] * 20)[:legal_answers], "nonsense"])
 
     result = arena.play("tcp", [player], settings={"stake": 50}, seed=seed)
 
@@ -461,7 +464,10 @@ def test_a_match_that_an_offence_ended_replays(seed: int, legal_answers: int) ->
 def test_the_same_seed_gives_the_same_record() -> None:
     first, again, other = (
         arena.play(
-            "tcp", [Scripted([5, PLAY] * 50)], settings={"rounds": 50}, seed=seed
+            "tcp",
+            [ScriptedPokerPlayer([5, PLAY] * 50)],
+            settings={"rounds": 50},
+            seed=seed,
         )
         for seed in (7, 7, 8)
     )

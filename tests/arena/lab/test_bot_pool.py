@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from arena.competitions.arena_host import Host
-from arena.engine.rules import Ask, Game, Rules
+from arena.engine.rules import AskSeat, Game, Rules
 from arena.games import GAMES
-from arena.lab.bot_pool import Field, Guest
+from arena.lab.bot_pool import BotPool, PoolBot
 from arena.sandbox.command import Program
 from protocol.ace_king_queen import Open
 from protocol.errors import ArenaError, UsageError
@@ -31,7 +31,7 @@ class Hosting:
     def __init__(self, house: FakeArena, tables: int = 512) -> None:
         self.house = house
         self.limits = Limits(start_ms=20, hello_ms=30, tables=tables)
-        self.conduct = house.conduct
+        self.referee = house.referee
         self.url = "ws://here"
         self.bots: dict[str, Any] = {}
         self.ended: dict[str, str] = {}
@@ -57,11 +57,11 @@ class Hosting:
 
 
 async def gathered(
-    host: Hosting, *guests: Guest, copies: int = 1, game: Game = AKQ
-) -> Field:
-    field = Field(cast(Host, host), game)
-    for guest in guests:
-        await field.launch(guest, copies)
+    host: Hosting, *guests: PoolBot, copies: int = 1, game: Game = AKQ
+) -> BotPool:
+    field = BotPool(cast(Host, host), game)
+    for bot in guests:
+        await field.launch(bot, copies)
     await field.gather()
     return field
 
@@ -74,13 +74,13 @@ def host(house: FakeArena) -> Hosting:
 async def test_everybody_has_a_name_of_its_own(host: Hosting) -> None:
     long = "x" * 100
     named = ["nash", "nash", "a/mine.py", "mine", long]
-    await gathered(host, *(Guest(name) for name in named))
+    await gathered(host, *(PoolBot(name) for name in named))
 
     assert list(host.bots) == ["nash", "nash-2", "mine", "mine-2", long[:56]]
 
 
 async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -> None:
-    await gathered(host, Guest("ann/mine.py"), Guest("../ben.py"))
+    await gathered(host, PoolBot("ann/mine.py"), PoolBot("../ben.py"))
     ann, ben = host.programs["mine"], host.programs["ben"]
 
     assert "ann/mine.py" in ann.words
@@ -90,7 +90,7 @@ async def test_a_file_is_a_program_of_ours_that_sees_its_folder(host: Hosting) -
 
 
 async def test_A9_a_command_sits_twice_by_being_launched_twice(host: Hosting) -> None:
-    field = await gathered(host, Guest("nash"), Guest("mine", COMMAND), copies=2)
+    field = await gathered(host, PoolBot("nash"), PoolBot("mine", COMMAND), copies=2)
 
     assert set(host.bots) == {"nash", "mine", "mine-2"}
     assert field.seats((1, 1)) == ("mine", "mine-2")
@@ -104,7 +104,7 @@ async def test_with_one_table_for_all_a_house_bot_is_launched_twice_too(
     house: FakeArena,
 ) -> None:
     host = Hosting(house, tables=1)
-    field = await gathered(host, Guest("nash"), copies=2)
+    field = await gathered(host, PoolBot("nash"), copies=2)
 
     assert field.seats((0, 0)) == ("nash", "nash-2")
     assert field.seats((0, 0)) is None
@@ -114,11 +114,11 @@ async def test_a_command_that_can_never_work_is_told_with_its_name(
     host: Hosting,
 ) -> None:
     with pytest.raises(UsageError, match="ann: expected something else"):
-        await gathered(host, Guest("ann", Program(("never",))))
+        await gathered(host, PoolBot("ann", Program(("never",))))
 
 
 async def play(
-    host: Hosting, field: Field, names: tuple[str, ...], game: Callable[[], Game]
+    host: Hosting, field: BotPool, names: tuple[str, ...], game: Callable[[], Game]
 ) -> Any:
     """Play a match out; nobody does anything illegal."""
 
@@ -132,11 +132,11 @@ async def play(
 
 
 async def test_a_match_is_played_by_the_referee(host: Hosting) -> None:
-    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     result, verdict = await play(host, field, ("ann", "ben"), lambda: AKQ)
 
     assert (result.termination.kind, verdict) == (Ending.COMPLETED, None)
-    assert host.conduct.tables == ()
+    assert host.referee.tables == ()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
 ) -> None:
     if ended is not None:
         host.ended["late"] = ended
-    field = await gathered(host, Guest("ann", COMMAND), Guest("late", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("late", COMMAND))
 
     assert field.seats((1, 1)) is not None
     result, verdict = await play(host, field, ("ann", "late"), lambda: AKQ)
@@ -166,7 +166,7 @@ async def test_J2_who_does_not_come_is_absent_and_holds_up_nobody(
 async def test_who_goes_between_matches_is_absent_from_the_next(
     host: Hosting, ended: str | None, says: str
 ) -> None:
-    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     del host.gateway.players["ben"]
     if ended is not None:
         host.ended["ben"] = ended
@@ -176,7 +176,7 @@ async def test_who_goes_between_matches_is_absent_from_the_next(
 
 
 async def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
-    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     host.gateway.players["ben"].games = frozenset({"gin_rummy"})
     result, _ = await play(host, field, ("ann", "ben"), lambda: AKQ)
 
@@ -186,14 +186,14 @@ async def test_who_plays_another_game_is_told_so(host: Hosting) -> None:
 
 
 def broken(*_: object) -> Rules:
-    yield Ask(0, Open(1, "A"))
+    yield AskSeat(0, Open(1, "A"))
     raise RuntimeError("a fault in the rules")
 
 
 async def test_J5_a_void_match_is_played_again(
     host: Hosting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     games = iter([msgspec.structs.replace(AKQ, rules=broken), AKQ])
     result, _ = await play(host, field, ("ann", "ben"), lambda: next(games))
 
@@ -203,7 +203,7 @@ async def test_J5_a_void_match_is_played_again(
 async def test_J5_but_not_for_ever(
     host: Hosting, caplog: pytest.LogCaptureFixture
 ) -> None:
-    field = await gathered(host, Guest("ann", COMMAND), Guest("ben", COMMAND))
+    field = await gathered(host, PoolBot("ann", COMMAND), PoolBot("ben", COMMAND))
     faulty = msgspec.structs.replace(AKQ, rules=broken)
 
     with pytest.raises(ArenaError, match="ann against ben was void 3 times"):

@@ -18,7 +18,7 @@ from protocol.vocabulary import News, Question
 AKQ, GIN, HIGH_LOW = (GAMES[n] for n in ("ace_king_queen", "gin_rummy", "high_low"))
 
 
-class Scripted:
+class FirstOrLastAnswer:
     """Gives the first or the last of the legal answers; counts what happens to it."""
 
     def __init__(self, choice: int) -> None:
@@ -38,7 +38,7 @@ class Scripted:
         self.resets += 1
 
 
-class Rogue(Scripted):
+class MisbehavingEntrant(FirstOrLastAnswer):
     def decide(self, question: Question[Any]) -> object:
         return "cheat"
 
@@ -47,13 +47,13 @@ class Made:
     """Makes entrants and keeps their instances."""
 
     def __init__(self) -> None:
-        self.strategies: dict[str, list[Scripted]] = {}
+        self.strategies: dict[str, list[FirstOrLastAnswer]] = {}
         self.seeds: list[str] = []
 
     def entrant(self, name: str, choice: int = 0, rogue: bool = False) -> Entrant:
-        def make(seed: str) -> Scripted:
+        def make(seed: str) -> FirstOrLastAnswer:
             self.seeds.append(seed)
-            made = Rogue(choice) if rogue else Scripted(choice)
+            made = MisbehavingEntrant(choice) if rogue else FirstOrLastAnswer(choice)
             self.strategies.setdefault(name, []).append(made)
             return made
 
@@ -157,7 +157,7 @@ def test_samples_add_up_to_the_scores(made: Made) -> None:
     assert sum(sitting.scores) == 0
 
 
-class Leaves(Scripted):
+class FailsAtTheLastNews(FirstOrLastAnswer):
     """Fails at the last news of a match, when that changes nothing any more."""
 
     def hear(self, news: News) -> None:
@@ -169,7 +169,7 @@ class Leaves(Scripted):
 @pytest.mark.parametrize("seat", [0, 1])
 def test_J2_who_fails_at_the_last_news_skews_no_sample(made: Made, seat: int) -> None:
     both = [made.entrant("stays")]
-    both.insert(seat, Entrant("leaves", lambda seed: Leaves(0)))
+    both.insert(seat, Entrant("leaves", lambda seed: FailsAtTheLastNews(0)))
     sitting = sit(AKQ, both, hands=5)
 
     assert sitting.offence is None
@@ -179,13 +179,13 @@ def test_J2_who_fails_at_the_last_news_skews_no_sample(made: Made, seat: int) ->
 
 @pytest.mark.parametrize("seat", [0, 1])
 def test_J2_who_fails_just_before_a_game_is_over_skews_no_sample(seat: int) -> None:
-    class Fails(Scripted):
+    class FailsBeforeTheEnd(FirstOrLastAnswer):
         def hear(self, news: News) -> None:
             if news.kind == "round_over":
                 raise ValueError
 
-    both = [Entrant("stays", lambda seed: Scripted(0))]
-    both.insert(seat, Entrant("fails", lambda seed: Fails(0)))
+    both = [Entrant("stays", lambda seed: FirstOrLastAnswer(0))]
+    both.insert(seat, Entrant("fails", lambda seed: FailsBeforeTheEnd(0)))
     sitting = sit(GIN, both, max_rounds=1, max_turns=1)
 
     assert sitting.offence is None

@@ -21,7 +21,7 @@ from protocol.messages import Ending
 from protocol.strategy import find
 
 
-class Scripted:
+class ScriptedStrategy:
     """Gives these answers, then checks and calls for ever; keeps what happened to it, in order."""
 
     def __init__(self, *answers: object) -> None:
@@ -50,7 +50,7 @@ def against(
     """A match in which somebody has seat 1, against a peaceful opponent."""
     return play(
         "ace_king_queen",
-        [Scripted(), villain],
+        [ScriptedStrategy(), villain],
         settings={"hands": hands},
         decks=decks or itertools.repeat("AK"),
     )
@@ -60,7 +60,7 @@ def against(
 
 
 def test_strategies_are_reset_then_asked_and_told() -> None:
-    first, second = Scripted("bet"), Scripted("fold")
+    first, second = ScriptedStrategy("bet"), ScriptedStrategy("fold")
 
     result = play("akq", [first, second], settings={"hands": 1}, decks=[["A", "K"]])
     told = HandOver(1, 0, ("A", "K"), "bet", "fold", (1, -1), (1, -1))
@@ -72,14 +72,14 @@ def test_strategies_are_reset_then_asked_and_told() -> None:
 
 
 def test_a_seat_hears_only_what_it_is_told() -> None:
-    seats = [Listener() for _ in range(4)]
+    seats = [KeepsItsDeals() for _ in range(4)]
     play("high_low", seats, settings={"max_shuffles": 1, "gap": 10**9}, seed=1)
 
     assert all(len(seat.dealt) >= 10 for seat in seats)
     assert len({news.card for seat in seats for news in seat.dealt[:1]}) == 4
 
 
-class Listener:
+class KeepsItsDeals:
     """Gives the first legal answer and keeps its own deals."""
 
     def __init__(self) -> None:
@@ -98,7 +98,9 @@ class Listener:
 
 def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
     def record(seed: int | None) -> bytes:
-        return play("akq", [Scripted(), Scripted()], seed=seed).record.to_json()
+        return play(
+            "akq", [ScriptedStrategy(), ScriptedStrategy()], seed=seed
+        ).record.to_json()
 
     assert record(7) == record(7)
     assert record(7) != record(8)
@@ -106,14 +108,14 @@ def test_the_same_seed_gives_the_same_match_byte_for_byte() -> None:
 
 
 def test_settings_have_the_rulebooks_defaults() -> None:
-    result = play("akq", [Scripted(), Scripted()], seed=1)
+    result = play("akq", [ScriptedStrategy(), ScriptedStrategy()], seed=1)
 
     assert result.record.settings == {"hands": 1000}
 
 
 def test_decks_are_dealt_whatever_the_seed() -> None:
     def scores(seed: int | None) -> tuple[int, ...]:
-        seats = [Scripted("bet"), Scripted("call")]
+        seats = [ScriptedStrategy("bet"), ScriptedStrategy("call")]
         settings = {"hands": 1}
         return play("akq", seats, settings=settings, decks=["AK"], seed=seed).scores
 
@@ -121,7 +123,7 @@ def test_decks_are_dealt_whatever_the_seed() -> None:
 
 
 def test_strategies_may_come_from_a_generator() -> None:
-    result = play("akq", (Scripted() for _ in range(2)), seed=1)
+    result = play("akq", (ScriptedStrategy() for _ in range(2)), seed=1)
 
     assert result.termination.kind == "completed"
 
@@ -135,9 +137,9 @@ def test_strategies_may_come_from_a_generator() -> None:
         ({"game": "chess"}, "unknown game 'chess'"),
         ({"game": None}, "unknown game None"),
         ({"strategies": []}, "needs 2 strategies, got 0"),
-        ({"strategies": [Scripted()]}, "needs 2 strategies, got 1"),
-        ({"strategies": [Scripted()] * 3}, "needs 2 strategies, got 3"),
-        ({"strategies": [Scripted()] * 2}, "A9"),
+        ({"strategies": [ScriptedStrategy()]}, "needs 2 strategies, got 1"),
+        ({"strategies": [ScriptedStrategy()] * 3}, "needs 2 strategies, got 3"),
+        ({"strategies": [ScriptedStrategy()] * 2}, "A9"),
         ({"settings": {"hands": -1}}, "settings of ace_king_queen"),
         ({"settings": {"card": 1}}, "unknown field `card`"),
         ({"decks": []}, "another deck"),
@@ -158,7 +160,7 @@ def test_a_wrong_call_is_a_value_error_that_says_why(
 ) -> None:
     call: dict[str, Any] = {
         "game": "akq",
-        "strategies": [Scripted(), Scripted()],
+        "strategies": [ScriptedStrategy(), ScriptedStrategy()],
         "settings": {"hands": 2},
         **change,
     }
@@ -170,7 +172,7 @@ def test_a_wrong_call_is_a_value_error_that_says_why(
 
 @pytest.mark.parametrize("game", GAMES)
 def test_missing_decks_or_cuts_are_a_value_error(game: str) -> None:
-    seats = [Listener() for _ in range(GAMES[game].seats)]
+    seats = [KeepsItsDeals() for _ in range(GAMES[game].seats)]
 
     with pytest.raises(ValueError, match=r"."):
         play(game, seats, decks=[])
@@ -205,25 +207,25 @@ class Unequal:
         raise RuntimeError
 
 
-class Text(str):
+class TextLikeAnAnswer(str):
     """Looks like a legal answer."""
 
 
-class Number(int):
+class NumberLikeAnAnswer(int):
     """Looks like a legal answer."""
 
 
 STRANGE = [
     "raise", "CALL", "call\n", "", 0, 1, -1, 1 << 70, 10**5000, True, None, 1.0, math.nan, math.inf,
-    b"call", Text("call"), Number(4), Equal(), Unequal(), ["call"], ("call",), {"call"}, {"value": "call"},
+    b"call", TextLikeAnAnswer("call"), NumberLikeAnAnswer(4), Equal(), Unequal(), ["call"], ("call",), {"call"}, {"value": "call"},
     {"discard": Equal(), "knock": Unequal(), "melds": [[Equal()]]}, [[Unequal()]], [[[[]]]], {1: 2}, {None: 1},
-    object(), len, Scripted, Scripted(), lambda: "call", iter(["call"]), range(5), Ellipsis, NotImplemented,
+    object(), len, ScriptedStrategy, ScriptedStrategy(), lambda: "call", iter(["call"]), range(5), Ellipsis, NotImplemented,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
 def test_J1_a_strange_answer_is_illegal_and_ends_the_match(value: object) -> None:
-    result = against(Scripted("check", value))
+    result = against(ScriptedStrategy("check", value))
 
     # Hand 1 is seat 0's check; in hand 2 this seat checks, in hand 3 it is not asked, in hand 4 it is.
     assert result.termination.kind == "illegal"
@@ -283,7 +285,7 @@ class SpoiltAt:
 # ---- J2: strategies that fail
 
 
-class Failing(Scripted):
+class Failing(ScriptedStrategy):
     """Raises in one of its methods."""
 
     def __init__(self, where: str, error: Callable[[], BaseException]) -> None:
@@ -400,18 +402,18 @@ def test_J2_a_method_that_cannot_be_had_is_a_crash(name: str) -> None:
     def raising(self: object) -> None:
         raise ValueError("no such method")
 
-    result = against(type("Elusive", (Scripted,), {name: property(raising)})())
+    result = against(type("Elusive", (ScriptedStrategy,), {name: property(raising)})())
 
     assert (result.termination.kind, result.termination.seat) == ("crash", 1)
     assert "ValueError: no such method at " in result.termination.text
 
 
 def test_J1_what_a_strange_answer_says_of_itself_fits_a_line_and_a_record() -> None:
-    class Evil:
+    class EvilAnswer:
         def __repr__(self) -> str:
             return "\x1b[2J\n\ud800"
 
-    result = against(Scripted(Evil()))
+    result = against(ScriptedStrategy(EvilAnswer()))
 
     assert result.termination.kind == "illegal"
     assert result.termination.text.isprintable()
@@ -442,7 +444,7 @@ def test_a_strategy_without_methods_crashes() -> None:
 # ---- Meddling
 
 
-class Meddler(Scripted):
+class Meddler(ScriptedStrategy):
     """Tries to change what the referee asks by."""
 
     def __init__(self, meddle: Callable[[Any], object]) -> None:
@@ -474,7 +476,7 @@ def test_J1_a_question_cannot_be_changed_by_who_is_asked(
     assert (result.termination.kind, result.termination.seat) == ("crash", 1)
 
 
-class Keeper(Scripted):
+class KeepsEverything(ScriptedStrategy):
     """Keeps every question and piece of news for later."""
 
     def __init__(self) -> None:
@@ -490,7 +492,7 @@ class Keeper(Scripted):
 
 
 def test_what_a_strategy_keeps_does_not_change_later() -> None:
-    keeper = Keeper()
+    keeper = KeepsEverything()
     against(keeper, hands=20)
 
     assert len(keeper.kept) > 20

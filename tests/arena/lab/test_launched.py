@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import Match, MatchResult
+from arena.engine.match import MatchResult, MatchState
 from arena.engine.rules import Game
 from arena.engine.shuffle import seed_from_int
 from arena.games import GAMES
 from arena.lab import launched
-from arena.lab.bot_pool import Field
+from arena.lab.bot_pool import BotPool
 from arena.lab.in_process import Entrant, derived_seed, sittings
 from arena.lab.series import Sitting
 from protocol.messages import Ending, Verdict
@@ -38,7 +38,7 @@ SHORT: dict[str, dict[str, object]] = {
 SEED = 7
 
 
-class Rogue:
+class DelayedRogue:
     """Plays as a house bot does, until its time has come."""
 
     def __init__(self, bot: Strategy, answers: int, offence: Callable[[], object]):
@@ -66,14 +66,14 @@ def entrants(game: Game, offence: Callable[[], object] | None) -> list[Entrant]:
             made: Any = find(game.name, name)()
             made.seed(seed)
             last = place == len(BOTS[game.name]) - 1
-            return Rogue(made, 10, offence) if last and offence else made
+            return DelayedRogue(made, 10, offence) if last and offence else made
 
         return Entrant(name, make)
 
     return [entrant(*pair) for pair in enumerate(BOTS[game.name])]
 
 
-class Table(Field):
+class OneTablePool(BotPool):
     """Has the bots of one table, which play at once, with the cards that bots in this process have."""
 
     def __init__(self, strategies: dict[str, Strategy]) -> None:
@@ -91,7 +91,7 @@ class Table(Field):
     ) -> tuple[MatchResult, Verdict | None]:
         seed = derived_seed(SEED, "match", self.matches) if self.matches else SEED
         self.matches += 1
-        match = Match(game(), settings, seed=seed_from_int(seed))
+        match = MatchState(game(), settings, seed=seed_from_int(seed))
         drive(match, [self.strategies[name] for name in names])
         return match.result(), None
 
@@ -125,8 +125,8 @@ async def test_the_same_sitting_adds_up_to_the_same(
         entrant.name: entrant.make(f"{SEED}:{place}")
         for place, entrant in enumerate(entrants(game, offence))
     }
-    play = launched._Tables(
-        Table(made), game, [places], 3, settings, lambda: ticks.append("outside")
+    play = launched._SittingRunner(
+        OneTablePool(made), game, [places], 3, settings, lambda: ticks.append("outside")
     )
     [sitting] = await play.all_of_them()
 
@@ -135,7 +135,7 @@ async def test_the_same_sitting_adds_up_to_the_same(
     assert ticks.count("local") == ticks.count("outside")
 
 
-class Hall:
+class HeldMatches:
     """Lets every match wait until it is told how it ends."""
 
     def __init__(self, tables: int = 1) -> None:
@@ -163,7 +163,7 @@ class Hall:
             offender = await over
         finally:
             del self.playing[key]
-        match = Match(game(), settings, seed=bytes(32), start=False)
+        match = MatchState(game(), settings, seed=bytes(32), start=False)
         if offender is None:
             match.end(Ending.COMPLETED, None, "")
         else:
@@ -180,15 +180,17 @@ class Hall:
 
 async def in_hall(
     tables: Sequence[tuple[int, ...]],
-    scenario: Callable[[Hall, asyncio.Task[Any]], Any],
+    scenario: Callable[[HeldMatches, asyncio.Task[Any]], Any],
     each: int = 1,
 ) -> tuple[Sitting, ...]:
     """What these tables come to when a scenario says how their matches end."""
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
 
-    hall = Hall(each)
-    play = launched._Tables(cast(Field, hall), game, tables, 1, settings, lambda: None)
+    hall = HeldMatches(each)
+    play = launched._SittingRunner(
+        cast(BotPool, hall), game, tables, 1, settings, lambda: None
+    )
     task = asyncio.create_task(play.all_of_them())
     await scenario(hall, task)
     try:
@@ -199,7 +201,7 @@ async def in_hall(
 
 
 async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
-    async def scenario(hall: Hall, task: object) -> None:
+    async def scenario(hall: HeldMatches, task: object) -> None:
         await hall.until_playing("0-1", "2-3")
         hall.playing["2-3"].set_result(None)
         await hall.until_playing("0-1", "2-4")
@@ -214,7 +216,7 @@ async def test_tables_without_a_bot_in_common_are_played_side_by_side() -> None:
 
 
 async def test_J3_an_offender_plays_no_more() -> None:
-    async def scenario(hall: Hall, task: object) -> None:
+    async def scenario(hall: HeldMatches, task: object) -> None:
         await hall.until_playing("0-1", "0-2", "1-2")
         hall.playing["0-2"].set_result(1)
         await hall.until_playing("0-1", "0-3")
@@ -230,7 +232,7 @@ async def test_J3_an_offender_plays_no_more() -> None:
 
 
 async def test_an_offence_at_two_tables_at_once_is_one() -> None:
-    async def scenario(hall: Hall, task: object) -> None:
+    async def scenario(hall: HeldMatches, task: object) -> None:
         await hall.until_playing("0-2", "1-2")
         for table in hall.playing.values():
             table.set_result(1)
@@ -241,7 +243,7 @@ async def test_an_offence_at_two_tables_at_once_is_one() -> None:
 
 
 async def test_what_goes_wrong_stops_all_tables() -> None:
-    async def scenario(hall: Hall, task: object) -> None:
+    async def scenario(hall: HeldMatches, task: object) -> None:
         await hall.until_playing("0-1", "2-3")
         hall.playing["0-1"].set_exception(OSError("no"))
 
@@ -250,7 +252,7 @@ async def test_what_goes_wrong_stops_all_tables() -> None:
 
 
 async def test_cancelled_all_tables_are_stopped() -> None:
-    async def scenario(hall: Hall, task: asyncio.Task[Any]) -> None:
+    async def scenario(hall: HeldMatches, task: asyncio.Task[Any]) -> None:
         await hall.until_playing("0-1", "2-3")
         task.cancel()
 

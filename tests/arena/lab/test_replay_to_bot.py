@@ -11,7 +11,12 @@ import pytest
 from arena.engine.match import Record
 from arena.engine.verdict import Finding
 from arena.games.replay import reopened
-from arena.lab.replay_to_bot import Differs, Failed, Rehearsal, Rehearsed
+from arena.lab.replay_to_bot import (
+    BotFailed,
+    FirstDifference,
+    ReplayOutcome,
+    ReplayReferee,
+)
 from protocol.errors import ArenaError
 from protocol.messages import Answer, Ask, Ending, Limits, Match, Mechanism, Over, Ready
 from tests.support.sample_database import SHORT, play, void
@@ -24,14 +29,14 @@ NAMES = ("ann", "ben", "cem", "dee")
 replace = msgspec.structs.replace
 
 
-class Stage:
+class ReplayedBot:
     """A rehearsal and the bot that is asked, on a clock that tests set."""
 
     def __init__(self, record: Record, seat: int, bot: FakeBot) -> None:
         self.now = 100.0
         self.record, self.seat, self.bot = record, seat, bot
         names = NAMES[: len(record.scores)]
-        self.rehearsal = Rehearsal(
+        self.rehearsal = ReplayReferee(
             record, seat, names, Limits(), lambda: self.now, "m-1"
         )
         self.asks: list[Ask] = []
@@ -58,7 +63,7 @@ class Stage:
                     self.overs.append(message)
 
     @property
-    def result(self) -> Rehearsed:
+    def result(self) -> ReplayOutcome:
         return self.rehearsal.outcome.result()
 
     def _recorded(self) -> list[Any]:
@@ -86,15 +91,15 @@ async def test_the_same_answers_to_the_same_questions(
 ) -> None:
     record = play(game, 6).record
     seat = len(record.scores) - 1 if last else 0
-    stage = Stage(record, seat, bot)
+    stage = ReplayedBot(record, seat, bot)
 
     stage.answers(lambda ask, recorded: recorded)
 
-    assert stage.result == Rehearsed(len(stage.asks))
+    assert stage.result == ReplayOutcome(len(stage.asks))
     match = reopened(record)
     for answer in record.answers:
         match.answer(answer)
-    told = list(match.past(seat))
+    told = list(match.history_for(seat))
     assert [(ask.question, ask.news) for ask in stage.asks] == [
         (question, news) for question, news, _ in told
     ]
@@ -110,7 +115,7 @@ async def test_the_same_answers_to_the_same_questions(
 
 async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
     record = play("ace_king_queen", 6).record
-    stage = Stage(record, 0, bot)
+    stage = ReplayedBot(record, 0, bot)
     other = {"bet": "check", "check": "bet", "call": "fold", "fold": "call"}
 
     stage.answers(
@@ -120,39 +125,39 @@ async def test_it_stops_at_the_first_other_answer(bot: FakeBot) -> None:
     assert len(stage.asks) == 2
     ended = stage.result.ended
     assert stage.result.same == 1
-    assert isinstance(ended, Differs)
+    assert isinstance(ended, FirstDifference)
     assert ended.number == 2
     assert ended.question == stage.asks[1].question
     assert other[ended.recorded] == ended.given
 
 
 async def test_an_illegal_answer_fails(bot: FakeBot) -> None:
-    stage = Stage(play("blackjack", 6).record, 0, bot)
+    stage = ReplayedBot(play("blackjack", 6).record, 0, bot)
 
     stage.answers(lambda ask, recorded: -1)
 
     ended = stage.result.ended
-    assert isinstance(ended, Failed)
+    assert isinstance(ended, BotFailed)
     assert ended.text == "answered -1 to bet; legal: 5 to 100"
     assert ended.number == 1
 
 
 async def test_where_the_bot_offended_then_it_is_asked_once_more(bot: FakeBot) -> None:
     record = play("gin_rummy", 6, offender=1).record
-    stage = Stage(record, 1, bot)
+    stage = ReplayedBot(record, 1, bot)
 
     stage.answers(
         lambda ask, recorded: recorded or ask.question.choices[0]  # type: ignore[index]
     )
 
     ended = stage.result.ended
-    assert isinstance(ended, Differs)
+    assert isinstance(ended, FirstDifference)
     assert ended.recorded == "no legal answer"
     assert stage.result.same == len(stage.asks) - 1
 
 
 async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
-    stage = Stage(play("gin_rummy", 6, offender=1).record, 0, bot)
+    stage = ReplayedBot(play("gin_rummy", 6, offender=1).record, 0, bot)
 
     stage.answers(lambda ask, recorded: recorded)
 
@@ -163,15 +168,15 @@ async def test_where_another_offended_it_is_over(bot: FakeBot) -> None:
 
 
 async def test_a_match_that_never_began_asks_nothing(bot: FakeBot) -> None:
-    stage = Stage(void("high_low").record, 2, bot)
+    stage = ReplayedBot(void("high_low").record, 2, bot)
 
     stage.answers(lambda ask, recorded: recorded)
 
-    assert stage.result == Rehearsed(0)
+    assert stage.result == ReplayOutcome(0)
 
 
 async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
-    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     bot.reads()
     crash = Finding(
         kind=Ending.CRASH,
@@ -182,11 +187,11 @@ async def test_a_bot_that_is_gone_fails(bot: FakeBot) -> None:
     stage.rehearsal.offence(bot.player, crash)
     stage.rehearsal.offence(bot.player, replace(crash, text="later"))
 
-    assert stage.result == Rehearsed(0, Failed("crashed: exit status 3"))
+    assert stage.result == ReplayOutcome(0, BotFailed("crashed: exit status 3"))
 
 
 async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
-    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     stage.now += 9.9
     stage.rehearsal.tick()
     assert not stage.rehearsal.outcome.done()
@@ -194,13 +199,13 @@ async def test_a_bot_that_takes_too_long_fails(bot: FakeBot) -> None:
     stage.now += 0.2
     stage.rehearsal.tick()
 
-    assert stage.result == Rehearsed(
-        0, Failed("not ready within 10,000 ms after match")
+    assert stage.result == ReplayOutcome(
+        0, BotFailed("not ready within 10,000 ms after match")
     )
 
 
 async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
-    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     [invitation] = bot.reads()
     assert isinstance(invitation, Match)
     ready = Ready(invitation.match, "n")
@@ -215,27 +220,27 @@ async def test_a_bot_that_never_answers_fails(bot: FakeBot) -> None:
     stage.now += 0.2
     stage.rehearsal.tick()
 
-    assert stage.result.ended == Failed(
+    assert stage.result.ended == BotFailed(
         "did not answer within 30,000 ms", 1, ask.question
     )
 
 
 async def test_a_fault_of_the_arena_is_said(bot: FakeBot) -> None:
-    stage = Stage(play("gin_rummy", 6).record, 0, bot)
+    stage = ReplayedBot(play("gin_rummy", 6).record, 0, bot)
     [table] = stage.rehearsal.tables
 
     stage.rehearsal.void(table, "a fault of the arena")
 
-    assert stage.result.ended == Failed("a fault of the arena")
+    assert stage.result.ended == BotFailed("a fault of the arena")
 
 
 async def test_a_record_whose_other_answers_are_none(bot: FakeBot) -> None:
     record = play("gin_rummy", 6).record
     broken = replace(record, answers=(record.answers[0], "x", *record.answers[2:]))
     seat = 1 if len(_seats(record)) and _seats(record)[1] == 0 else 0
-    stage = Stage.__new__(Stage)
+    stage = ReplayedBot.__new__(ReplayedBot)
     stage.now = 1.0
-    stage.rehearsal = Rehearsal(
+    stage.rehearsal = ReplayReferee(
         broken, seat, NAMES[:2], Limits(), lambda: stage.now, "m-1"
     )
     stage.rehearsal.invite(bot.player)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.games import GAMES
 from arena.lab.ruin import Attempt, Ruin, Trials, ruin
 from bots.three_card_poker import Q64, Always, PlayerStrategy
@@ -32,7 +32,7 @@ class Folder(PlayerStrategy):
         return False
 
 
-class Stands:
+class StandsOnEverything:
     """Blackjack for the impatient: bets a fixed sum and stands on everything."""
 
     game: ClassVar[str] = "blackjack"
@@ -50,7 +50,7 @@ class Stands:
         pass
 
 
-class Cheat(Always):
+class AntesTooMuch(Always):
     """Antes more than it has after a while."""
 
     def ante(self, cash: int, most: int) -> int:
@@ -121,7 +121,7 @@ def test_T10_a_trial_that_is_given_up_is_undecided_and_counts_among_the_trials()
 
 
 def test_T10_an_offence_loses_the_trial_and_is_told() -> None:
-    result = tried(strategy_factory=Cheat)
+    result = tried(strategy_factory=AntesTooMuch)
 
     assert result.offences == result.trials == 20
     assert result.first_offence is not None
@@ -160,7 +160,9 @@ def test_T10_further_settings_reach_the_game() -> None:
 
 
 def test_T10_works_for_blackjack_too() -> None:
-    result = ruin("blackjack", Stands, stake=20, goal=40, trials=100, seed=1)
+    result = ruin(
+        "blackjack", StandsOnEverything, stake=20, goal=40, trials=100, seed=1
+    )
 
     assert result.game == "blackjack"
     assert result.wins + result.broke == 100
@@ -170,7 +172,14 @@ def test_T10_works_for_blackjack_too() -> None:
 
 def test_T10_a_blackjack_bankroll_below_the_minimum_is_broke() -> None:
     """Bets of 20 and what is left of 23: 3 chips are not enough to go on."""
-    result = ruin("blackjack", lambda: Stands(20), stake=23, goal=24, trials=50, seed=1)
+    result = ruin(
+        "blackjack",
+        lambda: StandsOnEverything(20),
+        stake=23,
+        goal=24,
+        trials=50,
+        seed=1,
+    )
 
     assert result.undecided == 0
     assert result.broke > 0
@@ -271,10 +280,10 @@ def test_a_game_that_knows_goals_tells_its_bots_the_goal() -> None:
 @pytest.mark.parametrize("game", ["three_card_poker", "blackjack"])
 def test_T10_a_trial_is_over_at_the_goal_and_not_before(game: str) -> None:
     attempt = Attempt.of(GAMES[game], stake=20, goal=25)
-    bot: Any = Q64 if game == "three_card_poker" else Stands
+    bot: Any = Q64 if game == "three_card_poker" else StandsOnEverything
     ends = set()
     for seed in range(20):
-        match = Match(attempt.game, attempt.settings, seed=bytes([seed] * 32))
+        match = MatchState(attempt.game, attempt.settings, seed=bytes([seed] * 32))
         drive(match, [bot()])
         assert match.termination == Termination(Ending.COMPLETED)
         cash = 20 + match.scores[0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arena.engine.drive import drive
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.rules import Game
 from arena.games import GAMES
 from arena.lab.series import Offence, Series, seatings, unit
@@ -20,9 +20,9 @@ AKQ = GAMES["ace_king_queen"]
 SETTINGS = AKQ.vocabulary.read_settings({"hands": 10})
 
 
-def played(game: Game, seed: bytes = bytes(32)) -> Match:
+def played(game: Game, seed: bytes = bytes(32)) -> MatchState:
     """A match of two that always do the same."""
-    match = Match(game, SETTINGS, seed=seed)
+    match = MatchState(game, SETTINGS, seed=seed)
     one: Any = find("ace_king_queen", "honest")()
     two: Any = find("ace_king_queen", "honest")()
     drive(match, [one, two])
@@ -85,7 +85,7 @@ def test_what_is_told_again_to_a_bot_that_comes_back_counts_once() -> None:
     ticks: list[None] = []
     counting = series(ticks)
     match = played(counting.begin())
-    again = list(match.past(0))
+    again = list(match.history_for(0))
     counting.add(match.result())
 
     assert again

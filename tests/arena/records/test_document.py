@@ -8,46 +8,48 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from arena.records.document import Sheet, read
+from arena.records.document import MatchDocument, read
 from arena.records.verify import check
-from arena.storage.reader import sheet_of
+from arena.storage.reader import document_of
 from arena.storage.store import Store
 from protocol.errors import UsageError
 from tests.support.sample_database import play, write
 
 
 @pytest.fixture(scope="module")
-def sheets(tmp_path_factory: pytest.TempPathFactory) -> list[Sheet]:
+def sheets(tmp_path_factory: pytest.TempPathFactory) -> list[MatchDocument]:
     file = write(tmp_path_factory.mktemp("sheets") / "arena.db")
     with Store(file, create=False) as store:
-        return [sheet_of(*stored) for stored in store.sealed_matches()]
+        return [document_of(*stored) for stored in store.sealed_matches()]
 
 
-def test_a_sheet_comes_back_as_it_was(sheets: list[Sheet]) -> None:
-    for sheet in sheets:
-        again = read(sheet.to_json())
+def test_a_sheet_comes_back_as_it_was(sheets: list[MatchDocument]) -> None:
+    for document in sheets:
+        again = read(document.to_json())
 
-        assert isinstance(again, Sheet)
-        assert again.to_json() == sheet.to_json()
+        assert isinstance(again, MatchDocument)
+        assert again.to_json() == document.to_json()
         assert check(again).reasons == ()
 
 
-def test_white_space_does_not_break_the_seal(sheets: list[Sheet]) -> None:
+def test_white_space_does_not_break_the_seal(sheets: list[MatchDocument]) -> None:
     pretty = msgspec.json.format(sheets[1].to_json(), indent=4)
 
     again = read(pretty)
 
-    assert isinstance(again, Sheet)
+    assert isinstance(again, MatchDocument)
     assert check(again).reasons == ()
 
 
-def test_what_another_program_has_changed_breaks_it(sheets: list[Sheet]) -> None:
+def test_what_another_program_has_changed_breaks_it(
+    sheets: list[MatchDocument],
+) -> None:
     document = json.loads(sheets[1].to_json())
     document["players"].reverse()
 
     again = read(json.dumps(document, ensure_ascii=False).encode())
 
-    assert isinstance(again, Sheet)
+    assert isinstance(again, MatchDocument)
     assert check(again).reasons == ("its digest does not fit its rows and its record",)
 
 

@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import Match
+from arena.engine.match import MatchState
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
 from arena.records.replay_events import (
-    Answered,
-    Asked,
-    Dealt,
-    Over,
-    Told,
-    Unfolding,
+    CardsDealt,
+    EventReplay,
+    MatchOver,
+    SeatAnswered,
+    SeatAsked,
+    SeatTold,
     rounds_of,
 )
 from protocol.errors import IllegalAnswer, UsageError
@@ -45,7 +45,7 @@ def test_rounds_are_counted_from_1_and_their_scores_are_those_at_their_ends(
         ends = [
             event.news.scores  # type: ignore[attr-defined]
             for event in events_of(record)
-            if isinstance(event, Told) and event.news.kind.endswith("_over")
+            if isinstance(event, SeatTold) and event.news.kind.endswith("_over")
         ]
         assert [each.scores for each in rounds] == ends
 
@@ -56,19 +56,19 @@ def test_a_round_ends_with_the_news_of_its_end(game: str) -> None:
 
     for each in (*rounds, msgspec.structs.replace(last, events=last.events[:-1])):
         *before, end = each.events
-        told = [event.news.kind for event in before if isinstance(event, Told)]
-        assert isinstance(end, Told)
+        told = [event.news.kind for event in before if isinstance(event, SeatTold)]
+        assert isinstance(end, SeatTold)
         if end.news.kind == "game_over":
             assert told.pop() == "round_over"
         else:
             assert end.news.kind in ("round_over", "hand_over")
         assert not {"round_over", "hand_over", "game_over"} & set(told)
-    assert isinstance(last.events[-1], Over)
+    assert isinstance(last.events[-1], MatchOver)
 
 
 def test_G15_a_game_that_is_over_belongs_to_its_last_round() -> None:
     told = [
-        [event.news.kind for event in each.events if isinstance(event, Told)]
+        [event.news.kind for event in each.events if isinstance(event, SeatTold)]
         for each in rounds_of(played("gin_rummy"))
     ]
 
@@ -83,21 +83,21 @@ def test_a_match_without_a_round_has_only_its_end() -> None:
 
     assert only.number == 1
     assert only.scores == (0, 0)
-    assert [type(event) for event in only.events] == [Over]
+    assert [type(event) for event in only.events] == [MatchOver]
 
 
 def test_a_match_that_was_never_dealt_has_only_its_end() -> None:
     [only] = rounds_of(sample_database.void("gin_rummy").record)
 
     [over] = only.events
-    assert isinstance(over, Over)
+    assert isinstance(over, MatchOver)
     assert over.termination.kind is Ending.VOID
 
 
 def test_a_long_match_is_told_as_it_is_read() -> None:
     """Not all of it at once, whatever it takes of memory."""
     record = sample_database.play("ace_king_queen", settings={"hands": 2_000}).record
-    taken = Unfolding.of(record)
+    taken = EventReplay.of(record)
     most = 0
     for value in record.answers:
         taken.feed(value)
@@ -117,7 +117,7 @@ def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> N
     """Compared with the rules' own steps."""
     record = played(game)
     steps: list[tuple[str, Any]] = []
-    match = Match(
+    match = MatchState(
         GAMES[game],
         GAMES[game].vocabulary.read_settings(SETTINGS[game]),
         seed=bytes.fromhex(record.seed or ""),
@@ -134,11 +134,11 @@ def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> N
     got: list[tuple[str, Any]] = []
     for event in events_of(record):
         match event:
-            case Told(seat, news):
+            case SeatTold(seat, news):
                 got.append(("told", (EVERYONE if seat is None else seat, news)))
-            case Asked(seat, question):
+            case SeatAsked(seat, question):
                 got.append(("asked", (seat, question)))
-            case Answered(seat, value, took):
+            case SeatAnswered(seat, value, took):
                 got.append(("answered", (seat, value, took)))
     assert got == steps
 
@@ -146,7 +146,7 @@ def test_all_that_happened_is_there_in_the_order_in_which_it_did(game: str) -> N
 @EACH_GAME
 def test_what_was_dealt_is_what_a_match_with_stacked_decks_needs(game: str) -> None:
     record = played(game)
-    dealt = [event.deal for event in events_of(record) if isinstance(event, Dealt)]
+    dealt = [event.deal for event in events_of(record) if isinstance(event, CardsDealt)]
 
     assert msgspec.to_builtins(tuple(dealt)) == seat_transcript.told(record, 0).decks
 
@@ -155,22 +155,24 @@ def test_what_was_dealt_is_what_a_match_with_stacked_decks_needs(game: str) -> N
 def test_cards_are_dealt_before_anybody_is_told_of_them(game: str) -> None:
     kinds = [type(event) for event in events_of(played(game))]
 
-    assert kinds[0] is Dealt
-    assert kinds[-1] is Over
+    assert kinds[0] is CardsDealt
+    assert kinds[-1] is MatchOver
 
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "gin_rummy", "three_card_poker"])
 def test_a_deal_is_the_beginning_of_its_round(game: str) -> None:
     """Not the end of the one before, although the rules go on from there without being asked."""
     for each in rounds_of(played(game)):
-        is_dealt = [type(event) is Dealt for event in each.events]
+        is_dealt = [type(event) is CardsDealt for event in each.events]
         assert is_dealt == [True] + [False] * (len(is_dealt) - 1)
 
 
 def test_stacked_decks_are_told_as_well() -> None:
     game = GAMES["ace_king_queen"]
     settings = game.vocabulary.read_settings({"hands": 2})
-    telling = Unfolding(Match(game, settings, decks=["AK", "QK"], tells_deals=True))
+    telling = EventReplay(
+        MatchState(game, settings, decks=["AK", "QK"], tells_deals=True)
+    )
     telling.feed("check")
     telling.feed("check")
 
@@ -178,14 +180,14 @@ def test_stacked_decks_are_told_as_well() -> None:
         event.deal
         for each in telling.take()
         for event in each.events
-        if isinstance(event, Dealt)
+        if isinstance(event, CardsDealt)
     ] == [("A", "K"), ("Q", "K")]
 
 
 @EACH_GAME
 def test_times_and_notes_stand_with_their_answers(game: str) -> None:
     record = played(game, note="a thought")
-    answers = [event for event in events_of(record) if isinstance(event, Answered)]
+    answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
 
     assert [event.took_ms for event in answers] == list(record.times_ms)
     assert [event.note for event in answers] == ["a thought"] + [None] * (
@@ -195,14 +197,14 @@ def test_times_and_notes_stand_with_their_answers(game: str) -> None:
 
 def test_a_record_without_times_has_none() -> None:
     record = msgspec.structs.replace(played("ace_king_queen"), times_ms=())
-    answers = [event for event in events_of(record) if isinstance(event, Answered)]
+    answers = [event for event in events_of(record) if isinstance(event, SeatAnswered)]
 
     assert {event.took_ms for event in answers} == {None}
 
 
 def test_who_is_to_decide_is_known_all_the_while() -> None:
     record = played("ace_king_queen")
-    telling = Unfolding.of(record)
+    telling = EventReplay.of(record)
 
     assert telling.pending == (0, "open")
     for value in record.answers:
@@ -214,7 +216,7 @@ def test_who_is_to_decide_is_known_all_the_while() -> None:
 
 
 def test_an_answer_that_is_not_legal_changes_nothing() -> None:
-    telling = Unfolding.of(played("ace_king_queen"))
+    telling = EventReplay.of(played("ace_king_queen"))
     before = list(telling.events)
 
     with pytest.raises(IllegalAnswer, match="seat 1 answered"):
@@ -250,14 +252,14 @@ def test_what_is_no_record_is_refused(broken: dict[str, Any]) -> None:
 
 def test_a_match_ends_once() -> None:
     record = played("ace_king_queen")
-    telling = Unfolding.of(record)
+    telling = EventReplay.of(record)
     for value in record.answers:
         telling.feed(value)
     telling.end(Termination(Ending.VOID, None, "too late"))
 
     [*_, last] = telling.take()
     over = last.events[-1]
-    assert isinstance(over, Over)
+    assert isinstance(over, MatchOver)
     assert over.termination.kind is Ending.COMPLETED
 
 
@@ -267,9 +269,9 @@ def test_an_offence_is_the_end_of_the_round_in_which_it_was(game: str) -> None:
     *_, last = rounds_of(record)
 
     over = last.events[-1]
-    assert isinstance(over, Over)
+    assert isinstance(over, MatchOver)
     assert (over.scores, over.termination) == (record.scores, record.termination)
-    assert isinstance(last.events[-2], Asked)
+    assert isinstance(last.events[-2], SeatAsked)
 
 
 # ---- Passing over
@@ -281,7 +283,7 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
     record = played(game)
     whole = list(rounds_of(record))
     for count in (1, 2, 5):
-        telling = Unfolding.of(record)
+        telling = EventReplay.of(record)
         for value in record.answers[:count]:
             telling.pass_over(value)
         assert telling.is_partial
@@ -301,12 +303,12 @@ def test_what_was_passed_over_is_not_told_and_the_rest_is(game: str) -> None:
 @EACH_GAME
 def test_the_end_of_a_match_is_told_even_if_all_was_passed_over(game: str) -> None:
     record = played(game)
-    telling = Unfolding.of(record)
+    telling = EventReplay.of(record)
     for value in record.answers:
         telling.pass_over(value)
 
     [last] = telling.take()
-    assert [type(event) for event in last.events] == [Over]
+    assert [type(event) for event in last.events] == [MatchOver]
     assert last.number == list(rounds_of(record))[-1].number
     assert last.scores == record.scores
     assert telling.is_over
@@ -314,10 +316,10 @@ def test_the_end_of_a_match_is_told_even_if_all_was_passed_over(game: str) -> No
 
 def test_an_offence_is_told_even_if_its_round_was_passed_over() -> None:
     record = played("gin_rummy", offender=0, after=6)
-    telling = Unfolding.of(record)
+    telling = EventReplay.of(record)
     for value in record.answers:
         telling.pass_over(value)
     telling.end(record.termination)
 
     [last] = telling.take()
-    assert [type(event) for event in last.events] == [Over]
+    assert [type(event) for event in last.events] == [MatchOver]

@@ -14,8 +14,8 @@ import arena.engine.match
 from arena.engine.match import MatchResult, Record
 from arena.engine.shuffle import commitment
 from arena.records.digest import sealed
-from arena.records.document import Sheet, read
-from arena.records.verify import Expected, check, check_record, stored_text
+from arena.records.document import MatchDocument, read
+from arena.records.verify import PlannedMatch, check, check_record, stored_text
 from bots.strategy import RandomMixin
 from protocol.errors import UsageError
 from protocol.messages import Ending, Termination
@@ -25,7 +25,9 @@ GAMES = sorted(SHORT)
 replace = msgspec.structs.replace
 
 
-def sheet(result: MatchResult, record: bytes | None = None, **rows: Any) -> Sheet:
+def sheet(
+    result: MatchResult, record: bytes | None = None, **rows: Any
+) -> MatchDocument:
     """A sheet of a result, sealed as it stands; `rows` say otherwise than the record."""
     raw = result.record.to_json() if record is None else record
     fields: dict[str, Any] = {
@@ -58,7 +60,7 @@ def sheet(result: MatchResult, record: bytes | None = None, **rows: Any) -> Shee
             )
         },
     )
-    return Sheet(digest=digest, record=msgspec.Raw(raw), **fields)
+    return MatchDocument(digest=digest, record=msgspec.Raw(raw), **fields)
 
 
 def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ def reasons(result: MatchResult, **changes: Any) -> tuple[str, ...]:
 def test_a_match_as_it_was_played_fits(game: str, offender: int | None) -> None:
     result = play(game, offender=offender, note="mind the gap ☃")
 
-    checked = check(sheet(result), Expected(game, result.record.settings))
+    checked = check(sheet(result), PlannedMatch(game, result.record.settings))
 
     assert checked.reasons == ()
     assert checked.is_committed
@@ -240,20 +242,24 @@ def test_an_unknown_game_and_settings_that_are_none() -> None:
 def test_a_game_or_settings_of_another_plan() -> None:
     result = play("ace_king_queen")
 
-    assert check(sheet(result), Expected("ace_king_queen", {"hands": 6})).reasons == (
-        'it was played by other settings than its competition: "hands"',
-    )
-    assert check(sheet(result), Expected("gin_rummy", {"hands": 4})).reasons == (
+    assert check(
+        sheet(result), PlannedMatch("ace_king_queen", {"hands": 6})
+    ).reasons == ('it was played by other settings than its competition: "hands"',)
+    assert check(sheet(result), PlannedMatch("gin_rummy", {"hands": 4})).reasons == (
         'it was a match of "ace_king_queen", its competition is in gin_rummy',
     )
     # A plan may leave out what is as by default, as those of before 0.2 do.
     short = play("gin_rummy")
-    assert check(sheet(short), Expected("gin_rummy", SHORT["gin_rummy"])).reasons == ()
+    assert (
+        check(sheet(short), PlannedMatch("gin_rummy", SHORT["gin_rummy"])).reasons == ()
+    )
     assert len(short.record.settings) > len(SHORT["gin_rummy"])
-    assert check(sheet(short), Expected("gin_rummy", {})).reasons == (
+    assert check(sheet(short), PlannedMatch("gin_rummy", {})).reasons == (
         'it was played by other settings than its competition: "max_rounds"',
     )
-    assert check(sheet(result), Expected("ace_king_queen", {"hand": 4})).reasons == (
+    assert check(
+        sheet(result), PlannedMatch("ace_king_queen", {"hand": 4})
+    ).reasons == (
         'it was played by other settings than its competition: "hand", "hands"',
     )
     assert check(sheet(result, game="gin_rummy")).reasons == (
@@ -405,7 +411,7 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-SHEETS: list[Sheet] = [
+SHEETS: list[MatchDocument] = [
     sheet(result)
     for game in GAMES
     for result in (play(game), play(game, offender=0), void(game))
@@ -413,7 +419,7 @@ SHEETS: list[Sheet] = [
 
 
 @given(st.sampled_from(SHEETS), st.integers(min_value=0))
-def test_no_bit_of_a_record_can_be_flipped(one: Sheet, where: int) -> None:
+def test_no_bit_of_a_record_can_be_flipped(one: MatchDocument, where: int) -> None:
     raw = bytes(one.record)
 
     changed = flipped(raw, where % (8 * len(raw)))
@@ -422,7 +428,7 @@ def test_no_bit_of_a_record_can_be_flipped(one: Sheet, where: int) -> None:
 
 
 @given(st.sampled_from(SHEETS), st.integers(min_value=0))
-def test_no_bit_of_a_sheet_can_be_flipped(one: Sheet, where: int) -> None:
+def test_no_bit_of_a_sheet_can_be_flipped(one: MatchDocument, where: int) -> None:
     data = one.to_json()
     changed = flipped(data, where % (8 * len(data)))
 
@@ -430,14 +436,14 @@ def test_no_bit_of_a_sheet_can_be_flipped(one: Sheet, where: int) -> None:
         again = read(changed)
     except UsageError:
         return
-    if isinstance(again, Sheet) and not check(again).reasons:
+    if isinstance(again, MatchDocument) and not check(again).reasons:
         # The name of a field may be hit whose value is the default.
         assert again.to_json() == one.to_json()
 
 
 @given(st.sampled_from(SHEETS), st.data())
 def test_a_forged_record_with_a_seal_of_its_own_is_found(
-    one: Sheet, data: st.DataObject
+    one: MatchDocument, data: st.DataObject
 ) -> None:
     """A forger who reckons the digest again still has to make cards, answers and result fit."""
     record = one.read_record()

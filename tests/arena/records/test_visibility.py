@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.engine.match import Match, Record
+from arena.engine.match import MatchState, Record
 from arena.engine.rules import EVERYONE
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.replay_events import Asked, Told, Unfolding, rounds_of
-from arena.records.visibility import Kind, Viewer, seen, view_of
+from arena.records.replay_events import EventReplay, SeatAsked, SeatTold, rounds_of
+from arena.records.visibility import Viewer, ViewerKind, seen, view_of
 from bots.strategy import choose
 from protocol.watching import View
 from tests.support import sample_database
@@ -38,7 +38,11 @@ def cards(what: object) -> set[bytes]:
 
 
 def test_J8_everybody_may_see_all_when_a_competition_is_over() -> None:
-    for viewer in (Viewer(), Viewer(Kind.OWNER, "eva"), Viewer(Kind.INSTRUCTOR, "x")):
+    for viewer in (
+        Viewer(),
+        Viewer(ViewerKind.OWNER, "eva"),
+        Viewer(ViewerKind.INSTRUCTOR, "x"),
+    ):
         assert view_of(("ann", "ben"), True, viewer) == ALL
 
 
@@ -46,20 +50,22 @@ def test_J8_during_a_competition_only_the_instructor_may() -> None:
     players = ("ann/gin", "ben")
 
     assert view_of(players, False, Viewer()) == PUBLIC
-    assert view_of(players, False, Viewer(Kind.INSTRUCTOR, "ann")) == ALL
-    assert view_of(players, False, Viewer(Kind.OWNER, "ann")) == View("seat", (0,))
-    assert view_of(players, False, Viewer(Kind.OWNER, "eva")) == PUBLIC
+    assert view_of(players, False, Viewer(ViewerKind.INSTRUCTOR, "ann")) == ALL
+    assert view_of(players, False, Viewer(ViewerKind.OWNER, "ann")) == View(
+        "seat", (0,)
+    )
+    assert view_of(players, False, Viewer(ViewerKind.OWNER, "eva")) == PUBLIC
 
 
 def test_J8_who_owns_several_seats_sees_with_all_of_them() -> None:
     players = ("ann", "ben", "ann/two", "anna")
 
-    view = view_of(players, False, Viewer(Kind.OWNER, "ann"))
+    view = view_of(players, False, Viewer(ViewerKind.OWNER, "ann"))
     assert view == View("seat", (0, 2))
 
 
 def test_J8_a_name_is_nothing_without_a_token() -> None:
-    assert view_of(("ann", "ben"), False, Viewer(Kind.PUBLIC, "ann")) == PUBLIC
+    assert view_of(("ann", "ben"), False, Viewer(ViewerKind.PUBLIC, "ann")) == PUBLIC
     assert view_of(("", "ben"), False, Viewer()) == PUBLIC
 
 
@@ -107,8 +113,8 @@ def test_J8_spectators_see_no_card_that_not_every_seat_has_seen(
     """After every answer: in the round that is being played, no card that some seat does not know of."""
     record = played(game, number)
     rules = GAMES[game]
-    telling = Unfolding.of(record)
-    match = Match(
+    telling = EventReplay.of(record)
+    match = MatchState(
         rules,
         rules.vocabulary.read_settings(SETTINGS[game]),
         seed=bytes.fromhex(record.seed or ""),
@@ -142,7 +148,7 @@ def test_J8_spectators_hear_what_all_are_told_and_of_questions_the_kind(
     public = [
         msgspec.to_builtins(event)
         for event in events_of(record)
-        if isinstance(event, Told) and event.seat is None
+        if isinstance(event, SeatTold) and event.seat is None
     ]
     told, merged = [], 0
     for event in shown(record, PUBLIC):
@@ -182,14 +188,14 @@ def test_J8_what_all_seats_are_told_one_by_one_is_one_thing_to_spectators() -> N
 
 
 def test_J8_what_not_all_seats_are_told_is_for_no_spectator() -> None:
-    events = [e for e in events_of(played("gin_rummy")) if isinstance(e, Told)]
+    events = [e for e in events_of(played("gin_rummy")) if isinstance(e, SeatTold)]
     first, second, *_ = events
 
     assert len(seen([first, second], PUBLIC, 2)) == 1
     assert seen([first], PUBLIC, 2) == []
     assert seen([second], PUBLIC, 2) == []
     assert seen([second, first], PUBLIC, 2) == []
-    assert seen([first, Told(1, events[-1].news)], PUBLIC, 2) == []
+    assert seen([first, SeatTold(1, events[-1].news)], PUBLIC, 2) == []
 
 
 @pytest.mark.parametrize("game", AGAINST_THE_DEALER)
@@ -244,7 +250,7 @@ def test_a_view_of_parts_is_the_parts_of_the_view(game: str) -> None:
     seats = GAMES[game].seats
     events = events_of(record)
     rng = random.Random(game)
-    asked = [number for number, event in enumerate(events) if type(event) is Asked]
+    asked = [number for number, event in enumerate(events) if type(event) is SeatAsked]
     cuts = sorted({0, *choose_some(rng, asked), len(events)})
 
     for view in (PUBLIC, View("seat", (0,)), ALL):

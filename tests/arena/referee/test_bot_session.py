@@ -8,7 +8,7 @@ import pytest
 
 from arena.engine.verdict import Finding
 from arena.games import GAMES
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from bots.strategy import choose
 from protocol.codec import Encoding, decode_from_arena, encode
 from protocol.messages import (
@@ -115,7 +115,7 @@ def test_the_bot_is_answered_in_its_encoding(house: FakeArena) -> None:
 
 
 def test_it_asks_to_be_written_once_until_it_is(house: FakeArena) -> None:
-    dirty: list[Player] = []
+    dirty: list[BotSession] = []
     ann = house.bot("ann", tables=3, on_dirty=dirty.append)
     dirty.clear()
     house.open(ann, house.bot("ben"))
@@ -183,7 +183,7 @@ def test_J7_the_clock_stands_while_a_bot_is_away(house: FakeArena) -> None:
     house.now += 1.5  # half a second of its bank
     ann.goes()
     house.now += 60.0
-    house.conduct.tick()
+    house.referee.tick()
     ann.comes_back()
     [again] = ann.asks()
     house.now += 1.5
@@ -204,12 +204,12 @@ def test_J7_the_clock_goes_on_where_it_stood(house: FakeArena) -> None:
     ann.comes_back()
     ann.reads()
     house.now += 0.9
-    house.conduct.tick()
+    house.referee.tick()
 
     assert not house.results
 
     house.now += 0.5
-    house.conduct.tick()
+    house.referee.tick()
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -258,7 +258,7 @@ def test_J7_a_loss_by_a_stall_of_the_arena_has_a_grace_of_its_own(
     [chair] = ann.player.chairs.values()
     chair.grace_s = 0.25
     ann.player.disconnected()
-    loss = ann.player.lost(house.now, 0.0, by_arena=True)
+    loss = ann.player.connection_lost(house.now, 0.0, by_arena=True)
     house.now += 0.75
 
     assert chair.grace_left_s(loss, house.now, 0.0) == pytest.approx(0.25)
@@ -287,15 +287,15 @@ def test_J7_the_grace_is_not_used_while_the_arena_stands_still(
 def silent(ann: FakeBot, house: FakeArena) -> None:
     """As the gateway has it."""
 
-    def lost(player: Player, since: float) -> None:
-        player.lost(since, 0.0)
+    def lost(player: BotSession, since: float) -> None:
+        player.connection_lost(since, 0.0)
 
-    def heard(player: Player, now: float) -> None:
+    def heard(player: BotSession, now: float) -> None:
         if player.loss is not None and player.loss.is_silent:
-            player.regained(now, 0.0)
+            player.connection_regained(now, 0.0)
 
-    house.conduct.on_lost = lost
-    house.conduct.on_heard = heard
+    house.referee.on_lost = lost
+    house.referee.on_heard = heard
     ann.wire.silent = house.now
 
 
@@ -307,11 +307,11 @@ def test_J7_a_machine_that_acknowledges_nothing_is_away_while_its_bot_is_waited_
     silent(ann, house)
     for _ in range(40):
         house.now += 0.5
-        house.conduct.tick()
+        house.referee.tick()
 
     assert not house.results
 
-    ann.player.regained(house.now, 0.0)  # its answer has come through
+    ann.player.connection_regained(house.now, 0.0)  # its answer has come through
     house.answer(ann, ask, "check")
     [chair] = ann.player.chairs.values()
 
@@ -327,20 +327,20 @@ def test_J7_a_machine_that_acknowledges_again_has_its_bot_think_on(
     playing(house, ann, ben)
     silent(ann, house)
     house.now += 20
-    house.conduct.tick()
+    house.referee.tick()
     ann.wire.silent = None
     house.now += 0.25
-    house.conduct.tick()
+    house.referee.tick()
 
     assert ann.player.loss is None
 
     house.now += 3.9
-    house.conduct.tick()
+    house.referee.tick()
 
     assert not house.results
 
     house.now += 0.25
-    house.conduct.tick()
+    house.referee.tick()
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -351,7 +351,7 @@ def test_J7_a_bot_whose_machine_is_awake_is_out_of_time(house: FakeArena) -> Non
     playing(house, ann, ben)
     for _ in range(20):
         house.now += 0.5
-        house.conduct.tick()
+        house.referee.tick()
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -367,13 +367,13 @@ def test_J7_what_is_on_its_way_for_less_than_a_second_is_no_silence_and_no_delay
     house.now += 3.5
     silent(ann, house)
     house.now += 0.6
-    house.conduct.tick()
+    house.referee.tick()
 
     assert not house.results
 
     ann.wire.silent = None
     house.now += 0.25
-    house.conduct.tick()
+    house.referee.tick()
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -388,7 +388,7 @@ def test_J7_who_always_has_something_on_its_way_is_out_of_time_all_the_same(
     for _ in range(60):
         house.now += 0.1
         ann.wire.silent = house.now - 0.05
-        house.conduct.tick()
+        house.referee.tick()
     [(_, result, _)] = house.results
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -413,8 +413,8 @@ def test_J7_the_credit_of_a_verdict_ends_with_the_connection(house: FakeArena) -
     playing(house, ann, ben)
     ann.goes()
     house.held_up(20.0)
-    house.conduct.tick()
-    house.conduct.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
+    house.referee.tick()
+    house.referee.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
     [(_, _, verdict)] = house.results
 
     assert verdict is not None
@@ -430,9 +430,9 @@ def test_J3_a_table_that_was_opened_before_a_loss_was_noticed_is_of_its_event(
     house.now += 0.5
     house.open(ann, cem)
     house.now += 1.0
-    house.conduct.tick()
+    house.referee.tick()
     assert ann.player.loss is not None
-    house.conduct.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
+    house.referee.offence(ann.player, found(Ending.DISCONNECT, "stayed away"))
     events = {verdict.event for _, _, verdict in house.results if verdict is not None}
 
     assert len(house.results) == 2
@@ -444,7 +444,7 @@ def test_J7_pongs_of_a_bot_that_thinks_long_mean_something(house: FakeArena) -> 
     playing(house, ann, ben)
     for _ in range(4):
         house.now += 1.0
-        house.conduct.tick()
+        house.referee.tick()
     assert ann.wire.pings
 
     for ping in ann.wire.pings:
@@ -482,7 +482,7 @@ def test_an_over_that_came_while_it_was_away_is_there_when_it_is_back(
     ann, ben = house.bot("ann"), house.bot("ben")
     playing(house, ann, ben)
     ann.goes()
-    house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
     ann.comes_back()
 
     assert [type(message) for message in ann.reads()] == [Welcome, Over]
@@ -493,7 +493,7 @@ def test_an_over_that_was_written_to_a_dying_connection_comes_again(
 ) -> None:
     ann, ben = house.bot("ann", tables=3), house.bot("ben")
     playing(house, ann, ben)
-    house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
     [written] = ann.reads()
     for _ in range(3):
         ann.goes()
@@ -506,7 +506,7 @@ def test_no_more_overs_are_kept_than_it_can_have_missed(house: FakeArena) -> Non
     ann = house.bot("ann", tables=2)
     for number in range(5):
         table = house.open(ann, house.bot(f"ben {number}"))
-        house.conduct.void(table, "not needed")
+        house.referee.void(table, "not needed")
     ann.reads()
     ann.goes()
     ann.comes_back()
@@ -706,7 +706,7 @@ def test_a_long_past_is_told_in_pieces(house: FakeArena) -> None:
 
 def test_after_every_piece_others_have_their_turn(house: FakeArena) -> None:
     ann, _ = long_past(house)
-    dirty: list[Player] = []
+    dirty: list[BotSession] = []
     ann.player.mark_dirty = dirty.append
     ann.goes()
     ann.comes_back(0)
@@ -723,7 +723,7 @@ def test_a_past_that_is_remembered_takes_turns_too(house: FakeArena) -> None:
     ann.goes()
     ann.comes_back(10**9)
     turns = 0
-    while not ann.player.is_here:
+    while not ann.player.is_caught_up:
         ann.player.flush(house.now)
         turns += 1
 
@@ -735,7 +735,7 @@ def test_who_is_behind_with_reading_is_told_no_more_until_it_has_read(
     house: FakeArena,
 ) -> None:
     ann, diary = long_past(house)
-    dirty: list[Player] = []
+    dirty: list[BotSession] = []
     ann.player.mark_dirty = dirty.append
     ann.goes()
     ann.comes_back(0, room=10_000)
@@ -770,7 +770,7 @@ def test_what_happens_while_the_past_is_told_comes_once_and_at_the_end(
     ann.comes_back(0, room=10_000)
     begun = ann.reads()
 
-    house.conduct.void(ending.table, "not needed")
+    house.referee.void(ending.table, "not needed")
     house.answer(ben, theirs, "bet")
     opened = house.open(ann, game="blackjack")
     rest = ann.reads_on()
@@ -805,7 +805,7 @@ def test_a_match_that_ends_while_its_past_is_told_is_over_after_that(
     ann.goes()
     ann.comes_back(0, room=10_000)
     messages = ann.reads()
-    house.conduct.void(chair.table, "not needed")
+    house.referee.void(chair.table, "not needed")
     messages += ann.reads_on()
 
     assert isinstance(messages[-1], Over)
@@ -861,7 +861,7 @@ def test_J4_who_is_out_for_good_while_the_past_is_told_gets_its_verdict(
     ann.comes_back(0, room=10_000)
     messages = ann.reads()
     ann.player.leaving = True  # as the gateway does it
-    house.conduct.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
+    house.referee.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
     messages += ann.reads()  # then its connection is closed
 
     last = messages[-1]
@@ -891,7 +891,7 @@ def test_an_answer_that_comes_while_the_past_is_told_counts(house: FakeArena) ->
 def test_in_practice_a_refusal_while_the_past_is_told_is_the_question_again(
     house: FakeArena,
 ) -> None:
-    house.conduct.practice = True
+    house.referee.practice = True
     ann, _ = long_past(house)
     [chair] = ann.player.chairs.values()
     assert chair.ask is not None
@@ -1053,7 +1053,7 @@ def test_a_link_that_dies_at_the_worst_moment_is_missed_within_a_minute(
 
 def test_while_the_arena_stood_still_nobody_was_silent(house: FakeArena) -> None:
     ann = house.bot("ann")
-    lag = house.conduct.lag
+    lag = house.referee.lag
     ann.player.link_probe.probe(house.now, lag.total_s(house.now))
     house.now += 20
     house.held_up(60)
@@ -1074,7 +1074,7 @@ def test_who_was_asked_something_may_have_thought_until_now(house: FakeArena) ->
     house.sit(ann, ben)
     assert ann.asks()
     house.now += 34
-    house.conduct.void(house.conduct.tables[0], "it was stopped")
+    house.referee.void(house.referee.tables[0], "it was stopped")
     house.now += 2
 
     assert ann.player.link_probe.probe(house.now) is not None
@@ -1146,10 +1146,10 @@ def test_few_matches_of_a_competition_are_opened_until_the_first_have_come_far(
 ) -> None:
     ann = house.bot("ann", tables=64).player
 
-    assert ann.room(0, 0.0) == 4
-    assert ann.room(3, 0.0) == 1
-    assert ann.room(3, 0.25) == 4 + 30 - 3
-    assert house.bot("ben", tables=3).player.room(0, 0.0) == 3
+    assert ann.free_tables(0, 0.0) == 4
+    assert ann.free_tables(3, 0.0) == 1
+    assert ann.free_tables(3, 0.25) == 4 + 30 - 3
+    assert house.bot("ben", tables=3).player.free_tables(0, 0.0) == 3
 
 
 def test_what_a_bot_plays_in_another_competition_takes_a_table_and_does_not_count_here(
@@ -1159,9 +1159,9 @@ def test_what_a_bot_plays_in_another_competition_takes_a_table_and_does_not_coun
     for _ in range(4):
         house.open(ann, ben)
 
-    assert ann.player.room(0, 0.0) == 4
-    assert ben.player.room(0, 0.0) == 1
-    assert ann.player.room(0, 1.0) == 64 - 4
+    assert ann.player.free_tables(0, 0.0) == 4
+    assert ben.player.free_tables(0, 0.0) == 1
+    assert ann.player.free_tables(0, 1.0) == 64 - 4
 
 
 @pytest.mark.parametrize(("thinks_s", "more"), [(0.0, 32), (0.024, 7), (2.0, 1)])
@@ -1181,7 +1181,7 @@ def test_a_quick_bot_far_away_has_enough_questions_on_their_way(
             house.answer(ben, ask)
 
     assert ann.player.answers >= 16
-    assert ann.player.room(0, 0.0) == 4 + more
+    assert ann.player.free_tables(0, 0.0) == 4 + more
 
 
 def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
@@ -1191,10 +1191,10 @@ def test_only_the_first_answer_of_a_frame_tells_how_long_a_bot_takes(
     for _ in range(3):
         ann.link.measured(40.0)
     for _ in range(16):
-        ann.took(house.now, house.now + 0.088)
+        ann.note_first_answer(house.now, house.now + 0.088)
         ann.answers += 2  # 24 ms each
 
-    assert ann.room(0, 0.0) == 4 + 7
+    assert ann.free_tables(0, 0.0) == 4 + 7
 
 
 def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: FakeArena) -> None:
@@ -1204,8 +1204,8 @@ def test_how_quick_a_bot_was_long_ago_counts_less_and_less(house: FakeArena) -> 
     for thinks_s, count in ((0.001, 1_000), (0.024, 5_000)):
         for _ in range(count):
             house.held_up(1.0)
-            ann.took(house.now - 0.04 - thinks_s, house.now)
+            ann.note_first_answer(house.now - 0.04 - thinks_s, house.now)
             ann.answers += 1
             ann.last_answer = house.now
 
-    assert ann.room(0, 0.0) == 4 + 7
+    assert ann.free_tables(0, 0.0) == 4 + 7

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from arena.referee.clock import TICK_S, Clock, Lag, Link, charged_from
+from arena.referee.clock import TICK_S, Lag, RoundTripFloor, SeatClock, charged_from
 from protocol.messages import Limits
 
 LATE_S = 0.002
 """How late a tick may be without being late."""
 
 
-def clock(decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000) -> Clock:
-    return Clock(Limits(decision_ms=decision_ms, bank_ms=bank_ms, hard_ms=hard_ms))
+def clock(
+    decision_ms: int = 1000, bank_ms: int = 3000, hard_ms: int = 5000
+) -> SeatClock:
+    return SeatClock(Limits(decision_ms=decision_ms, bank_ms=bank_ms, hard_ms=hard_ms))
 
 
 def test_J7_a_decision_within_decision_ms_costs_nothing() -> None:
@@ -115,8 +117,8 @@ def test_J7_credit_that_is_not_needed_does_not_fill_the_bank() -> None:
 # --- the link ---
 
 
-def link(*round_trips_ms: float) -> Link:
-    found = Link()
+def link(*round_trips_ms: float) -> RoundTripFloor:
+    found = RoundTripFloor()
     for round_trip_ms in round_trips_ms:
         found.measured(round_trip_ms)
     return found

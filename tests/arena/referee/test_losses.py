@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 
 from arena.engine.verdict import Finding
-from arena.referee.bot_session import Player
+from arena.referee.bot_session import BotSession
 from arena.referee.losses import Losses
-from arena.referee.referee import Conduct
+from arena.referee.referee import Referee
 from arena.referee.timers import Timer, Timers
 from protocol.messages import Limits
 from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
@@ -31,23 +31,23 @@ class FakeTimers(Timers):
         call()
 
 
-class Watched:
+class ArenaWithLosses:
     """The losses of a house, on its clock."""
 
-    def __init__(self, house: FakeArena, conduct: Conduct, limits: Limits) -> None:
+    def __init__(self, house: FakeArena, referee: Referee, limits: Limits) -> None:
         self.timers = FakeTimers()
         self.gone: list[tuple[str, str]] = []
         self.back: list[str] = []
         self.losses = Losses(
-            conduct, limits, lambda: house.now, self.timers, self._gone, self._back
+            referee, limits, lambda: house.now, self.timers, self._gone, self._back
         )
-        conduct.on_lost = self.losses.begin
-        conduct.on_heard = self.losses.end_silence
+        referee.on_lost = self.losses.begin
+        referee.on_heard = self.losses.end_silence
 
-    def _gone(self, player: Player, finding: Finding) -> None:
+    def _gone(self, player: BotSession, finding: Finding) -> None:
         self.gone.append((player.name, finding.text))
 
-    def _back(self, player: Player) -> None:
+    def _back(self, player: BotSession) -> None:
         self.back.append(player.name)
 
     @property
@@ -57,8 +57,8 @@ class Watched:
         return delay_s
 
 
-def at_table(house: FakeArena) -> tuple[FakeBot, Watched]:
-    watched = Watched(house, house.conduct, LIMITS)
+def at_table(house: FakeArena) -> tuple[FakeBot, ArenaWithLosses]:
+    watched = ArenaWithLosses(house, house.referee, LIMITS)
     ann, ben = house.bot("ann"), house.bot("ben")
     house.open(ann, ben)
     house.sit(ann, ben)
@@ -72,7 +72,7 @@ def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(
     ann, watched = at_table(house)
     ann.wire.silent = house.now
     house.held_up(40.0)
-    house.conduct.tick()
+    house.referee.tick()
 
     assert ann.player.loss is not None
     assert ann.player.loss.by_arena
@@ -81,7 +81,7 @@ def test_J7_a_loss_that_is_noticed_after_a_stall_begins_with_its_end(
 
     ann.wire.silent = None
     house.now += 0.25
-    house.conduct.tick()
+    house.referee.tick()
 
     assert watched.back == ["ann"]
     [chair] = ann.player.chairs.values()
@@ -124,7 +124,7 @@ def test_J7_a_machine_that_is_awake_when_the_grace_is_over_is_not_ruled_on(
     ann, watched = at_table(house)
     ann.wire.silent = house.now
     house.now += 2.0
-    house.conduct.tick()
+    house.referee.tick()
     assert ann.player.loss is not None
     ann.wire.silent = None
     watched.timers.ring()

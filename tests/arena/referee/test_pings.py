@@ -9,11 +9,11 @@ import pytest
 from arena.referee.pings import LinkProbe, Pings
 
 if TYPE_CHECKING:
-    from arena.referee.bot_session import Player
+    from arena.referee.bot_session import BotSession
     from tests.support.fake_bots import FakeArena, FakeBot
 
 
-class Looks:
+class CountedLooks:
     """Counts the looks at players."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,12 +29,12 @@ class Looks:
 
 @pytest.fixture
 def pings(house: FakeArena) -> Pings:
-    return Pings(house.conduct.lag.total_s)
+    return Pings(house.referee.lag.total_s)
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
-    return Looks(monkeypatch)
+def looks(monkeypatch: pytest.MonkeyPatch) -> CountedLooks:
+    return CountedLooks(monkeypatch)
 
 
 def answers(house: FakeArena, bot: FakeBot) -> None:
@@ -46,9 +46,9 @@ def answers(house: FakeArena, bot: FakeBot) -> None:
 
 def ticks(
     house: FakeArena, pings: Pings, seconds: float, *answering: FakeBot
-) -> list[Player]:
+) -> list[BotSession]:
     """So much time passes; who is gone by then."""
-    gone: list[Player] = []
+    gone: list[BotSession] = []
     until = house.now + seconds
     while house.now < until:
         house.now += 0.05
@@ -67,7 +67,7 @@ def test_a_new_player_is_pinged_at_once(house: FakeArena, pings: Pings) -> None:
 
 
 def test_idle_players_are_looked_at_every_twenty_seconds(
-    house: FakeArena, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: CountedLooks
 ) -> None:
     bots = [house.bot(f"bot {n}") for n in range(10)]
     for bot in bots:
@@ -80,7 +80,7 @@ def test_idle_players_are_looked_at_every_twenty_seconds(
 
 
 def test_a_tick_with_nothing_due_looks_at_nobody_however_many_there_are(
-    house: FakeArena, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: CountedLooks
 ) -> None:
     for n in range(5_000):
         pings.add(house.bot(f"bot {n}").player, house.now + 1)
@@ -92,7 +92,7 @@ def test_a_tick_with_nothing_due_looks_at_nobody_however_many_there_are(
 
 
 def test_a_tick_in_which_all_are_due_looks_at_some(
-    house: FakeArena, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: CountedLooks
 ) -> None:
     bots = [house.bot(f"bot {n}") for n in range(200)]
     for bot in bots:
@@ -133,7 +133,7 @@ def test_after_a_stall_what_waits_is_read_before_anybody_is_gone(
 
 
 def test_a_player_that_comes_back_is_pinged_at_once(
-    house: FakeArena, pings: Pings, looks: Looks
+    house: FakeArena, pings: Pings, looks: CountedLooks
 ) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)
@@ -155,7 +155,7 @@ def test_a_player_that_comes_back_is_pinged_at_once(
 
 @pytest.mark.parametrize("why", ["lost", "leaving", "no link"])
 def test_who_cannot_be_pinged_is_looked_at_no_more(
-    house: FakeArena, pings: Pings, looks: Looks, why: str
+    house: FakeArena, pings: Pings, looks: CountedLooks, why: str
 ) -> None:
     ann = house.bot("ann")
     pings.add(ann.player, house.now)

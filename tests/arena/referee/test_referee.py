@@ -11,7 +11,7 @@ from arena.engine.rules import Game
 from arena.engine.verdict import Finding
 from arena.games import GAMES
 from arena.games.replay import replay
-from arena.referee.live_match import Table
+from arena.referee.live_match import LiveMatch
 from arena.referee.referee import FAULT
 from protocol.codec import Encoding, encode
 from protocol.messages import (
@@ -105,7 +105,7 @@ def test_every_seat_is_invited_with_the_commitment_of_one_seed(
 def test_an_invitation_says_where_the_page_shows_the_match(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
-    house.conduct.page = "/arena/"
+    house.referee.page = "/arena/"
     table = house.open(ann, ben)
 
     assert only(ann.reads()).page == only(ben.reads()).page == f"/arena/#/m/{table.id}"
@@ -185,7 +185,7 @@ def test_over_comes_to_all_seats_with_the_last_news_and_the_seed(
     assert for_ann.reveal.seed == table.seed.hex()
     assert verdict is None
     assert ann.player.chairs == {}
-    assert house.conduct.tables == ()
+    assert house.referee.tables == ()
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -281,10 +281,10 @@ def test_J2_only_the_first_offence_ends_a_match(
 ) -> None:
     begun(house, ann, ben)
     house.answer(ann, only(ann.asks()), "raise")
-    house.conduct.offence(ben.player, found(Ending.DISCONNECT, "left"))
-    house.conduct.offence(ann.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ben.player, found(Ending.DISCONNECT, "left"))
+    house.referee.offence(ann.player, found(Ending.CRASH, "crashed"))
     house.now += 60
-    house.conduct.tick()
+    house.referee.tick()
     _, result, verdict = only(house.results)
 
     assert result.termination.kind is Ending.ILLEGAL
@@ -299,12 +299,12 @@ def test_an_offence_ends_all_matches_of_that_player_and_no_other(
     second = begun(house, cem, ann)
     itself = begun(house, ann, ann)
     other = begun(house, ben, cem)
-    house.conduct.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
+    house.referee.offence(ann.player, found(Ending.MALFORMED, "sent nonsense"))
 
     seats = {table.id: result.termination.seat for table, result, _ in house.results}
     assert [seats[table.id] for table in (first, second, itself)] == [0, 1, 0]
     assert all(verdict.bot == "ann" for *_, verdict in house.results if verdict)
-    assert house.conduct.tables == (other,)
+    assert house.referee.tables == (other,)
     assert ann.player.pending == 0
 
 
@@ -313,7 +313,7 @@ def test_an_offence_before_the_match_has_begun_has_a_result_too(
 ) -> None:
     house.open(ann, ben)
     house.sit(ben)
-    house.conduct.offence(ann.player, found(Ending.DISCONNECT, "left"))
+    house.referee.offence(ann.player, found(Ending.DISCONNECT, "left"))
     _, result, verdict = only(house.results)
 
     assert result.winner == 1
@@ -326,7 +326,7 @@ def test_answers_after_the_end_are_ignored(
 ) -> None:
     begun(house, ann, ben)
     ask = only(ann.asks())
-    house.conduct.offence(ben.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ben.player, found(Ending.CRASH, "crashed"))
     house.answer(ann, ask)
 
     assert len(house.results) == 1
@@ -355,7 +355,7 @@ def test_J4_the_offender_is_told_all_and_the_others_one_word(
 ) -> None:
     bots = [house.bot(f"bot {seat}") for seat in range(4)]
     begun(house, *bots, game="high_low")
-    house.conduct.offence(bots[2].player, found(kind, "in many words"))
+    house.referee.offence(bots[2].player, found(kind, "in many words"))
     _, result, verdict = only(house.results)
     overs = [only([m for m in bot.reads() if isinstance(m, Over)]) for bot in bots]
 
@@ -391,7 +391,7 @@ def test_J4_what_the_arena_found_out_elsewhere_is_in_the_verdict(
         exit_status=1,
         stderr="Traceback: its own",
     )
-    house.conduct.offence(ben.player, finding)
+    house.referee.offence(ben.player, finding)
     _, result, verdict = only(house.results)
 
     assert verdict.headline == result.termination.text == "crashed: exit status 1"
@@ -419,8 +419,8 @@ def test_every_elimination_is_told_as_it_happens(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     told: list[Any] = []
-    house.conduct.on_verdict = told.append
-    house.conduct.void(begun(house, ann, ben), "not needed")
+    house.referee.on_verdict = told.append
+    house.referee.void(begun(house, ann, ben), "not needed")
 
     assert told == []
 
@@ -435,7 +435,7 @@ def test_every_elimination_is_told_as_it_happens(
 
 @pytest.fixture
 def practice(house: FakeArena) -> FakeArena:
-    house.conduct.practice = True
+    house.referee.practice = True
     return house
 
 
@@ -509,12 +509,12 @@ def test_in_practice_time_runs_on_from_the_question(
     for _ in range(4):
         practice.now += 0.99
         practice.answer(ann, ask, "raise")
-        practice.conduct.tick()
+        practice.referee.tick()
 
     assert practice.results == []
 
     practice.now += 0.1
-    practice.conduct.tick()
+    practice.referee.tick()
     _, result, verdict = only(practice.results)
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -611,8 +611,8 @@ def test_a_void_match_is_void_once(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = begun(house, ann, ben)
-    house.conduct.void(table, "not needed")
-    house.conduct.void(table, "not needed")
+    house.referee.void(table, "not needed")
+    house.referee.void(table, "not needed")
 
     assert only(house.results)[1].termination.kind is Ending.VOID
 
@@ -620,7 +620,7 @@ def test_a_void_match_is_void_once(
 def test_J5_all_seats_are_told_why_a_match_is_void(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
-    house.conduct.void(begun(house, ann, ben), "its competition was stopped")
+    house.referee.void(begun(house, ann, ben), "its competition was stopped")
 
     for bot in (ann, ben):
         over = only([m for m in bot.reads() if isinstance(m, Over)])
@@ -640,12 +640,12 @@ def test_J7_who_does_not_answer_is_out_of_time(
     begun(house, ann, ben)
     only(ann.asks())
     house.now += 3.75
-    house.conduct.tick()
+    house.referee.tick()
 
     assert house.results == []
 
     house.now += 0.5
-    house.conduct.tick()
+    house.referee.tick()
     _, result, verdict = only(house.results)
 
     assert result.termination.kind is Ending.TIMEOUT
@@ -675,7 +675,7 @@ def test_J7_time_runs_from_the_writing_of_the_frame(
     house.now += 3.0
     ask = only(ann.asks())
     house.now += 3.75
-    house.conduct.tick()
+    house.referee.tick()
     house.answer(ann, ask, "check")
 
     assert house.results == []
@@ -702,7 +702,7 @@ def test_J7_a_full_bank_does_not_lift_the_limit_of_one_decision(
     begun(house, ann, ben, limits=limits)
     only(ann.asks())
     house.now += 5.001
-    house.conduct.tick()
+    house.referee.tick()
 
     assert only(house.results)[1].termination.kind is Ending.TIMEOUT
 
@@ -721,7 +721,7 @@ def test_J7_a_bot_with_many_tables_is_charged_as_one_worker(house: FakeArena) ->
     ann, asks = ten_tables(house)
     for ask in asks:
         house.now += 0.9
-        house.conduct.tick()
+        house.referee.tick()
         house.answer(ann, ask, "check")
 
     assert not any(verdict and verdict.bot == "ann" for *_, verdict in house.results)
@@ -741,7 +741,7 @@ def test_J7_many_answers_in_one_frame_are_charged_once(house: FakeArena) -> None
 def test_J7_a_silent_worker_is_late_at_every_table(house: FakeArena) -> None:
     ten_tables(house)
     house.now += 4.1
-    house.conduct.tick()
+    house.referee.tick()
 
     assert len(house.results) == 10
 
@@ -759,12 +759,12 @@ def test_J7_answers_elsewhere_do_not_hold_up_one_question_for_ever(
         house.answer(ann, quick, "check")
         house.answer(cem, only(cem.asks()), "check")
         [quick] = ann.asks()
-        house.conduct.tick()
+        house.referee.tick()
 
     assert house.results == []
 
     house.now += 0.51
-    house.conduct.tick()
+    house.referee.tick()
 
     table, result, verdict = only(house.results)
     assert table is first
@@ -778,12 +778,12 @@ def test_J2_who_is_not_ready_in_time_is_absent(
     house.open(ann, ben)
     house.sit(ann)
     house.now += 1.9
-    house.conduct.tick()
+    house.referee.tick()
 
     assert house.results == []
 
     house.now += 0.2
-    house.conduct.tick()
+    house.referee.tick()
     _, result, verdict = only(house.results)
 
     assert result.winner == 0
@@ -797,7 +797,7 @@ def test_J2_start_ms_may_be_less_than_decision_ms(
     house.open(ann, ben, limits=msgspec.structs.replace(LIMITS, start_ms=500))
     house.sit(ann)
     house.now += 0.6
-    house.conduct.tick()
+    house.referee.tick()
 
     assert only(house.results)[1].termination.kind is Ending.ABSENT
 
@@ -808,7 +808,7 @@ def test_a_deadline_that_was_met_is_forgotten(
     begun(house, ann, ben, hands=2)
     house.play_out(ann, ben)
     house.now += 60
-    house.conduct.tick()
+    house.referee.tick()
 
     assert len(house.results) == 1
 
@@ -820,12 +820,12 @@ def test_who_waits_for_the_other_is_not_on_the_clock(
     for _ in range(3):
         house.answer(ann, only(ann.asks()), "bet")
         house.now += 0.9
-        house.conduct.tick()
+        house.referee.tick()
         house.answer(ben, only(ben.asks()), "fold")
         house.answer(ben, only(ben.asks()), "check")
 
     assert house.results == []
-    assert [chair.clock.bank_ms for chair in house.conduct.tables[0].chairs] == [
+    assert [chair.clock.bank_ms for chair in house.referee.tables[0].chairs] == [
         3000,
         3000,
     ]
@@ -839,7 +839,7 @@ def test_deadlines_of_hundreds_of_tables_are_kept_in_order(house: FakeArena) -> 
         house.now += 0.01
     for _ in range(600):
         house.now += 0.01
-        house.conduct.tick()
+        house.referee.tick()
 
     assert [table.id for table, *_ in house.results] == sorted(
         (table.id for table, *_ in house.results),
@@ -852,11 +852,11 @@ def test_messages_about_chairs_that_are_gone_do_nothing(
     house: FakeArena, ann: FakeBot, ben: FakeBot
 ) -> None:
     table = begun(house, ann, ben)
-    house.conduct.void(table, "not needed")
-    house.conduct.ready(ann.player, Ready("nowhere.0", "nonce"))
-    house.conduct.answer(ann.player, Answer("nowhere.0", "nowhere.0:1", 1), house.now)
+    house.referee.void(table, "not needed")
+    house.referee.ready(ann.player, Ready("nowhere.0", "nonce"))
+    house.referee.answer(ann.player, Answer("nowhere.0", "nowhere.0:1", 1), house.now)
     match = only([m for m in ann.reads() if isinstance(m, Over)]).match
-    house.conduct.answer(ann.player, Answer(match, f"{match}:1", "bet"), house.now)
+    house.referee.answer(ann.player, Answer(match, f"{match}:1", "bet"), house.now)
 
     assert len(house.results) == 1
     assert not any(isinstance(message, Match) for message in ann.reads())
@@ -868,7 +868,7 @@ def test_J4_the_evidence_is_of_the_table_where_a_bot_is_asked(house: FakeArena) 
     house.answer(ann, only(ann.asks()), "check")
     begun(house, cem, ann)
     house.answer(cem, only(cem.asks()), "bet")
-    house.conduct.offence(ann.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ann.player, found(Ending.CRASH, "crashed"))
     first = house.results[0][2]
 
     assert first is not None
@@ -881,7 +881,7 @@ def test_J4_a_verdict_has_no_times_of_another_decision(house: FakeArena) -> None
     ask = only(ann.asks())
     house.now += 1.7
     house.answer(ann, ask, "bet")
-    house.conduct.offence(ann.player, found(Ending.CRASH, "crashed"))
+    house.referee.offence(ann.player, found(Ending.CRASH, "crashed"))
     _, _, verdict = only(house.results)
 
     assert (verdict.asked, verdict.taken_ms, verdict.waited_ms) == (None, None, None)
@@ -890,11 +890,11 @@ def test_J4_a_verdict_has_no_times_of_another_decision(house: FakeArena) -> None
 # --- limits of a seat's own ---
 
 
-def with_a_person(house: FakeArena, ann: FakeBot, ben: FakeBot) -> Table:
+def with_a_person(house: FakeArena, ann: FakeBot, ben: FakeBot) -> LiveMatch:
     """A table with a seat that may think for ten seconds, and one that may not."""
     long = msgspec.structs.replace(LIMITS, decision_ms=10_000, hard_ms=60_000)
     rules = GAMES["ace_king_queen"]
-    table = house.conduct.open(
+    table = house.referee.open(
         rules,
         rules.vocabulary.read_settings({"hands": 2}),
         [ann.player, ben.player],
@@ -970,9 +970,9 @@ def test_J3_what_waited_at_a_freeze_belongs_to_it_and_what_came_later_does_not(
     """A bot that thaws answers one question after another, and the last ones too late."""
     bot = house.bot(tables=3)
     first, second, third = frozen(house, bot, 3)
-    [_, table, late] = house.conduct.tables
+    [_, table, late] = house.referee.tables
 
-    def answer(table: Table) -> None:
+    def answer(table: LiveMatch) -> None:
         [chair] = table.chairs
         assert chair.ask is not None
         house.answer(bot, chair.ask)
@@ -1019,7 +1019,7 @@ def test_J3_a_crash_is_one_event_at_all_tables(house: FakeArena) -> None:
     bot = house.bot(tables=4)
     opened = frozen(house, bot, 4)
     crash = Finding(kind=Ending.CRASH, text="crashed", mechanism=Mechanism.WIRE)
-    house.conduct.offence(bot.player, crash)
+    house.referee.offence(bot.player, crash)
 
     assert set(events(house)) == set(opened)
     assert set(events(house).values()) == {bot.player.event}
@@ -1028,7 +1028,7 @@ def test_J3_a_crash_is_one_event_at_all_tables(house: FakeArena) -> None:
 def test_J3_an_illegal_answer_is_an_event_of_its_own(house: FakeArena) -> None:
     bot = house.bot(tables=2)
     frozen(house, bot, 2)
-    for table in house.conduct.tables:
+    for table in house.referee.tables:
         [chair] = table.chairs
         assert chair.ask is not None
         house.answer(bot, chair.ask, "all in")
@@ -1041,11 +1041,11 @@ def test_J3_a_pong_shows_that_a_bot_is_there_again(house: FakeArena) -> None:
     bot = house.bot()
     frozen(house, bot, 1)
     house.passes(20)
-    assert bot.player.is_unheard
+    assert bot.player.is_unresponsive
     bot.player.link_probe.probe(house.now)
 
     assert bot.player.link_probe.ponged(bot.wire.pings[-1], house.now)
-    assert not bot.player.is_unheard
+    assert not bot.player.is_unresponsive
     assert bot.player.event == ""
 
 
@@ -1058,13 +1058,13 @@ def test_J3_a_bot_that_answers_no_pings_is_not_waited_for_until_it_does(
     house.passes(20)
 
     assert bot.player.event
-    assert not bot.player.is_unheard
+    assert not bot.player.is_unresponsive
 
 
 def test_J3_the_verdict_says_whether_it_is_forgiven(house: FakeArena) -> None:
     bot = house.bot()
     rules = GAMES["three_card_poker"]
-    house.conduct.open(
+    house.referee.open(
         rules,
         rules.vocabulary.read_settings({}),
         [bot.player],
@@ -1112,4 +1112,4 @@ def test_J7_an_old_stall_is_no_credit_for_a_question_that_comes_while_a_bot_is_a
     house.answer(ben, his, "bet")
 
     assert table.chairs[0].ask is not None
-    assert table.chairs[0].lag_s == house.conduct.lag.total_s(house.now) > 2.0
+    assert table.chairs[0].lag_s == house.referee.lag.total_s(house.now) > 2.0

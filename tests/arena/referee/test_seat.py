@@ -12,7 +12,7 @@ from protocol.messages import Ask, Ending, Limits, Mechanism, Verdict
 
 if TYPE_CHECKING:
     from arena.engine.match import MatchResult
-    from arena.referee.live_match import Table
+    from arena.referee.live_match import LiveMatch
     from tests.support.fake_bots import LIMITS, FakeArena, FakeBot
 else:
     LIMITS = Limits(
@@ -20,7 +20,7 @@ else:
     )
 
 
-def begun(house: FakeArena, *bots: FakeBot, **options: Any) -> Table:
+def begun(house: FakeArena, *bots: FakeBot, **options: Any) -> LiveMatch:
     """A match whose seats are ready."""
     table = house.open(*bots, **options)
     house.sit(*bots)
@@ -54,7 +54,7 @@ def about(bank_ms: int) -> object:
     return pytest.approx(bank_ms, abs=1)
 
 
-def ended(house: FakeArena) -> tuple[Table, MatchResult, Verdict]:
+def ended(house: FakeArena) -> tuple[LiveMatch, MatchResult, Verdict]:
     """The one match that has ended, by an offence."""
     [(table, result, verdict)] = house.results
     assert verdict is not None
@@ -78,7 +78,7 @@ def test_J7_nobody_loses_on_time_because_the_arena_was_held_up(
     house.answer(ann, ask, "check")
 
     assert house.results == []
-    assert house.conduct.decisions == 1
+    assert house.referee.decisions == 1
 
 
 def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
@@ -88,9 +88,9 @@ def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
     ask = asked(house, ann, ben)
     house.now += 3.9
     house.held_up(0.3)
-    house.conduct.tick()
+    house.referee.tick()
     house.now += 0.35  # 4.55 s have passed, and 0.288 s of them count for nothing
-    house.conduct.tick()
+    house.referee.tick()
     _, _, verdict = ended(house)
 
     assert verdict.kind is Ending.TIMEOUT
@@ -102,7 +102,7 @@ def test_J7_a_deadline_that_passes_while_the_arena_is_held_up_is_put_off(
 def test_J7_lag_before_the_question_is_not_credited(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.held_up(10)
-    house.conduct.tick()
+    house.referee.tick()
     ask = asked(house, ann, ben)
     house.now += 1.5
     house.answer(ann, ask, "check")
@@ -117,7 +117,7 @@ def test_J7_lag_between_the_question_and_its_frame_is_not_credited(
     begun(house, ann, ben)
     house.held_up(10)
     [ask] = ann.asks()
-    house.conduct.tick()
+    house.referee.tick()
     house.now += 1.5
     house.answer(ann, ask, "check")
 
@@ -129,7 +129,7 @@ def test_J7_a_tick_is_counted_once_as_lag(house: FakeArena) -> None:
     ask = asked(house, ann, ben)
     for _ in range(3):
         house.held_up(0.512)
-        house.conduct.tick()
+        house.referee.tick()
     house.answer(ann, ask, "check")
 
     assert bank(ann) == 3000, "1,536 ms have passed, and 1,500 were the arena's"
@@ -141,12 +141,12 @@ def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: FakeArena) -
     house.sit(ann)
     house.now += 1.5
     house.held_up(1.012)
-    house.conduct.tick()
+    house.referee.tick()
 
     assert house.results == [], "2.5 s have passed, and 1 s was the arena's"
 
     house.now += 0.6
-    house.conduct.tick()
+    house.referee.tick()
     _, _, verdict = ended(house)
 
     assert (verdict.kind, verdict.bot) == (Ending.ABSENT, "ben")
@@ -156,11 +156,11 @@ def test_J7_the_arenas_lag_counts_for_who_is_to_be_ready_too(house: FakeArena) -
 def test_J7_lag_before_the_invitation_is_not_credited(house: FakeArena) -> None:
     ann, ben = house.bot("ann"), house.bot("ben")
     house.held_up(10)
-    house.conduct.tick()
+    house.referee.tick()
     house.open(ann, ben)
     house.sit(ann)
     house.now += 2.1
-    house.conduct.tick()
+    house.referee.tick()
 
     assert ended(house)[2].kind is Ending.ABSENT
 
@@ -243,7 +243,7 @@ def test_J4_out_of_time_is_told_with_taken_limit_credit_and_bank(
     linked(ann, 12)
     asked(house, ann, ben, limits=changed(bank_ms=1000))
     house.now += 2.14
-    house.conduct.tick()
+    house.referee.tick()
     _, result, verdict = ended(house)
 
     assert verdict.text == result.termination.text
@@ -260,7 +260,7 @@ def test_J4_what_a_late_answer_left_in_the_bank_is_told(house: FakeArena) -> Non
     ann, ben = house.bot("ann"), house.bot("ben")
     asked(house, ann, ben, limits=changed(bank_ms=60_000))
     house.now += 5.1
-    house.conduct.tick()
+    house.referee.tick()
 
     assert ended(house)[2].text == (
         "out of time: 5,100 ms for a decision (limit 5,000 ms, credit 0 ms), "
@@ -445,7 +445,7 @@ def test_J7_too_much_cpu_time_is_cpu_and_not_timeout(house: FakeArena) -> None:
     asked(house, ann, ben)
     while not house.results:
         house.computes(ann, 0.05)
-        house.conduct.tick()
+        house.referee.tick()
     _, result, verdict = ended(house)
 
     assert verdict.kind is Ending.CPU
@@ -479,7 +479,7 @@ def test_J7_an_opponents_time_is_not_charged_to_whoever_waits(house: FakeArena) 
     house.answer(ann, asked(house, ann, ben), "check")
     ben.asks()
     house.computes(ann, 60)
-    house.conduct.tick()
+    house.referee.tick()
     _, _, verdict = ended(house)
 
     assert (verdict.bot, verdict.kind) == ("ben", Ending.TIMEOUT)

@@ -14,12 +14,12 @@ import msgspec
 
 from arena.competitions.arena_host import Host
 from arena.competitions.config import Config
-from arena.competitions.planned_run import Run
-from arena.competitions.scheduler import Course, Open
+from arena.competitions.planned_run import PlannedRun
+from arena.competitions.scheduler import OpenGame, Scheduler
 from arena.formats.spec import Form, plan_of
 from arena.games import GAMES
 from arena.referee.budget import Budget
-from arena.referee.sessions import Players
+from arena.referee.sessions import BotSessions
 from arena.storage.store import Store
 from protocol.codec import Encoding
 from protocol.messages import VERSION, Hello, Limits
@@ -36,7 +36,7 @@ FEW, MANY = 50, 5_000
 
 
 def test_players_are_counted_by_game_token_and_address(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     ann, ben = house.bot("ann").player, house.bot("ben").player
     ann.token = "secret"
     players.add(ann)
@@ -58,7 +58,7 @@ def test_players_are_counted_by_game_token_and_address(house: FakeArena) -> None
 
 
 def test_who_is_counted_by_address_may_change(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     players.add(house.bot("ann").player)
     players.recount(lambda player: False)
 
@@ -68,7 +68,7 @@ def test_who_is_counted_by_address_may_change(house: FakeArena) -> None:
 def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
     house: FakeArena,
 ) -> None:
-    players = Players()
+    players = BotSessions()
     ann, ben = house.bot("ann"), house.bot("ben")
     players.add(ann.player)
     players.add(ben.player)
@@ -80,7 +80,7 @@ def test_a_player_that_comes_back_counts_again_and_keeps_its_place(
 
 
 def test_sessions_are_found_until_they_are_good_no_longer(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     ann = house.bot("ann")
     players.add(ann.player)
     first = ann.player.secret
@@ -91,14 +91,14 @@ def test_sessions_are_found_until_they_are_good_no_longer(house: FakeArena) -> N
     assert players.of_session(first) is players.of_session(ann.player.secret)
     assert players.of_session("guessed") is None
 
-    ann.player.heard_welcome()
+    ann.player.note_welcome_arrived()
     ann.goes()
 
     assert players.of_session(first) is None
 
 
 def test_those_who_moved_are_told_once(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     ann = house.bot("ann")
     players.add(ann.player)
     ann.goes()
@@ -112,7 +112,7 @@ def test_those_who_moved_are_told_once(house: FakeArena) -> None:
 
 
 def test_who_has_not_been_seen_is_new(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     ann, ben = house.bot("ann"), house.bot("ben")
     players.add(ann.player)
     players.see(GAME, ["ann"])
@@ -131,7 +131,7 @@ def test_who_has_not_been_seen_is_new(house: FakeArena) -> None:
 
 
 def test_a_player_is_found_by_what_its_name_looks_like(house: FakeArena) -> None:
-    players = Players()
+    players = BotSessions()
     ann = house.bot("Ann").player
     players.add(ann)
 
@@ -143,7 +143,7 @@ def test_a_player_is_found_by_what_its_name_looks_like(house: FakeArena) -> None
 # --- what it costs ---
 
 
-class Line(FakeBotConnection):
+class GatewayConnection(FakeBotConnection):
     """A wire as the gateway needs it."""
 
     peer, close_code, close_reason = "?", None, ""
@@ -160,7 +160,7 @@ class Line(FakeBotConnection):
         self.is_open = False
 
 
-class Crowd:
+class IdleBots:
     """An arena with so many idle bots, where three competitions wait for more: what is done in it is counted in bytecodes."""
 
     def __init__(self, host: Host, count: int) -> None:
@@ -168,8 +168,8 @@ class Crowd:
         self.lines = [self.joins(f"bot {n}") for n in range(count)]
         assert len(host.gateway.players) == count, "all are welcome"
 
-    def joins(self, name: str, **fields: Any) -> Line:
-        line = Line()
+    def joins(self, name: str, **fields: Any) -> GatewayConnection:
+        line = GatewayConnection()
         hello = Hello(VERSION, name, tuple(GAMES), **fields)
         now = asyncio.get_running_loop().time()
         self._host.gateway.connected(cast(Any, line))
@@ -177,7 +177,7 @@ class Crowd:
         self._host.gateway.received(cast(Any, line), frame, Encoding.JSON, now)
         return line
 
-    def leaves(self, line: Line) -> None:
+    def leaves(self, line: GatewayConnection) -> None:
         self._host.gateway.lost(cast(Any, line))
 
     async def cost(self, action: Callable[[], object]) -> int:
@@ -204,7 +204,7 @@ class Crowd:
 
 
 async def costs(
-    tmp_path: Path, action: Callable[[Crowd], Callable[[], object]]
+    tmp_path: Path, action: Callable[[IdleBots], Callable[[], object]]
 ) -> tuple[int, int]:
     """What something costs among few bots and among many."""
 
@@ -213,7 +213,7 @@ async def costs(
             limits = Limits(per_address=10**6)
             host = Host(store, limits=limits)
             nothing: Any = lambda *_: None  # noqa: E731
-            course = Course(
+            scheduler = Scheduler(
                 host,
                 store,
                 Config(),
@@ -223,15 +223,15 @@ async def costs(
             )
             rules = GAMES[GAME]
             plan = plan_of(rules, rules.vocabulary.read_settings({}), ())
-            run = Run(name="run", game=GAME, form=Form.ROUND_ROBIN, least=10**6)
-            waiting = asyncio.create_task(course.run([run], [Open(plan, 10**6)]))
+            run = PlannedRun(name="run", game=GAME, form=Form.ROUND_ROBIN, least=10**6)
+            waiting = asyncio.create_task(scheduler.run([run], [OpenGame(plan, 10**6)]))
             await asyncio.sleep(0)  # it goes on with nothing
             players = ("bot 1", "bot 2", "new", "away")
             own = msgspec.structs.replace(plan, players=players)
             competition = host.compete(own)
             competition.arbiter.is_paused = True
             playing = asyncio.create_task(host.play(competition))
-            crowd = Crowd(host, count)
+            crowd = IdleBots(host, count)
             host.gateway._outboxes.flush()
             for _ in range(5):
                 await asyncio.sleep(0)
@@ -277,7 +277,7 @@ async def test_a_leave_costs_the_same(tmp_path: Path) -> None:
 
 
 async def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
-    def back(crowd: Crowd) -> Callable[[], object]:
+    def back(crowd: IdleBots) -> Callable[[], object]:
         player = crowd._host.gateway.players["bot 1"]
         return lambda: crowd.joins("bot 1", resume=player.secret)
 
@@ -287,15 +287,15 @@ async def test_a_bot_that_comes_back_costs_the_same(tmp_path: Path) -> None:
 
 
 async def test_an_idle_tick_costs_the_same(tmp_path: Path) -> None:
-    def idle(crowd: Crowd) -> Callable[[], object]:
+    def idle(crowd: IdleBots) -> Callable[[], object]:
         gateway = crowd._host.gateway
         now = asyncio.get_running_loop().time()
         while gateway._pings._heap and gateway._pings._heap[0][0] <= now:
             list(gateway._pings.tick(now))
 
         def tick() -> None:
-            gateway.conduct.tick()
-            gateway.reception.strangers.tick()
+            gateway.referee.tick()
+            gateway.login.throttle.tick()
             assert list(gateway._pings.tick(now)) == []
 
         return tick

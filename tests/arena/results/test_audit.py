@@ -10,11 +10,11 @@ import pytest
 
 from arena.engine.match import MatchResult, Result
 from arena.formats.formats import schedule_of
-from arena.formats.schedule import Outcome, Pairing, Placed
+from arena.formats.schedule import Outcome, Pairing, RankingPlace
 from arena.formats.spec import Form, Plan
-from arena.records.verify import Asked
+from arena.records.verify import OpenQuestion
 from arena.results.audit import audit, remarks
-from arena.storage.store import Act, Competition, Played, State
+from arena.storage.store import Act, CompetitionRow, CompetitionState, MatchRow
 from protocol.messages import Ending, Limits, Termination, Verdict
 from tests.support.sample_database import plan, play, verdict_of, void
 
@@ -25,17 +25,17 @@ REMOVAL = Act(
 STOP = Act(competition="c-1", at=50.0, who="eva", what="stop", text="late")
 
 
-class Contest:
+class PlayedCompetition:
     """A competition that was played, to be damaged."""
 
     def __init__(self, of: Plan, offender_in: int | None = None) -> None:
-        self.matches: list[Played] = []
+        self.matches: list[MatchRow] = []
         self.verdicts: list[Verdict] = []
         self.acts: list[Act] = []
-        self.state = State.FINISHED
+        self.state = CompetitionState.FINISHED
         self.finished_at: float | None = 99.0
         self.plan = of
-        self.ranking: tuple[Placed, ...] = ()
+        self.ranking: tuple[RankingPlace, ...] = ()
         out: set[str] = set()
         schedule = schedule_of(of)
         try:
@@ -55,11 +55,11 @@ class Contest:
         except StopIteration as end:
             self.ranking = end.value
 
-    def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> Played:
+    def add(self, pairing: Pairing, result: MatchResult, **more: Any) -> MatchRow:
         """One more match."""
         number = len(self.matches) + 1
         fields: dict[str, Any] = {"id": f"m-{number}", "counts": True, **more}
-        played = Played(
+        played = MatchRow(
             number=number,
             competition="c-1",
             pairing=pairing.number,
@@ -87,17 +87,17 @@ class Contest:
         act = Act(competition="c-1", at=60.0, who="eva", what="void", match=name)
         self.acts.append(act)
 
-    def goes_on(self, state: State) -> None:
+    def goes_on(self, state: CompetitionState) -> None:
         """It is not finished, and so has no ranking; whoever stops it has done so."""
         self.state, self.ranking, self.finished_at = state, (), None
-        if state is State.STOPPED:
+        if state is CompetitionState.STOPPED:
             self.finished_at = STOP.at
             self.acts.append(STOP)
 
     @property
-    def competition(self) -> Competition:
+    def competition(self) -> CompetitionRow:
         """What is written of it as a whole."""
-        return Competition(
+        return CompetitionRow(
             id="c-1",
             plan=self.plan,
             state=self.state,
@@ -126,20 +126,20 @@ class Contest:
 def test_a_competition_as_it_was_played_fits(
     game: str, offender_in: int | None
 ) -> None:
-    assert Contest(plan(game), offender_in).said() == []
+    assert PlayedCompetition(plan(game), offender_in).said() == []
 
 
 def test_a_larger_elimination_is_drawn_again() -> None:
     players = tuple(f"p{number}" for number in range(1, 20))
 
-    played = Contest(plan("high_low", players=players), offender_in=3)
+    played = PlayedCompetition(plan("high_low", players=players), offender_in=3)
 
     assert len(played.matches) > 5
     assert played.said() == []
 
 
 def test_void_matches_and_those_taken_back_count_for_nothing() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     first = next(schedule_of(played.plan))[0]
     played.add(first, void("ace_king_queen"), counts=False)
     played.add(first, play("ace_king_queen", 9))
@@ -150,13 +150,13 @@ def test_void_matches_and_those_taken_back_count_for_nothing() -> None:
 
 
 @pytest.mark.parametrize("form", [Form.LADDER, Form.ROUND_ROBIN])
-@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("state", CompetitionState)
 def test_a_match_that_does_not_count_and_that_nobody_has_taken_back(
-    state: State, form: Form
+    state: CompetitionState, form: Form
 ) -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, form=form)
-    if state is not State.FINISHED:
+    if state is not CompetitionState.FINISHED:
         played.goes_on(state)
     played.take_back(1)
     played.change(2, counts=False)
@@ -168,7 +168,7 @@ def test_a_match_that_does_not_count_and_that_nobody_has_taken_back(
 
 
 def test_a_match_that_was_taken_back_and_counts() -> None:
-    played = Contest(plan("gin_rummy"))
+    played = PlayedCompetition(plan("gin_rummy"))
     played.take_back(1)
     played.change(1, counts=True)
 
@@ -176,14 +176,14 @@ def test_a_match_that_was_taken_back_and_counts() -> None:
 
 
 def test_a_void_match_that_is_counted() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.change(2, result=void("ace_king_queen"))
 
     assert ("m-2", "it is void, and is counted all the same") in played.said()
 
 
 def test_a_pairing_that_is_counted_twice() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     first = next(schedule_of(played.plan))[0]
     played.add(first, play("ace_king_queen", 9))
 
@@ -191,7 +191,7 @@ def test_a_pairing_that_is_counted_twice() -> None:
 
 
 def test_a_pairing_that_has_no_match() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     del played.matches[1]
 
     [(match, text)] = played.said()
@@ -202,7 +202,7 @@ def test_a_pairing_that_has_no_match() -> None:
 
 
 def test_so_many_that_only_some_are_named() -> None:
-    played = Contest(plan("three_card_poker", matches=3))
+    played = PlayedCompetition(plan("three_card_poker", matches=3))
     played.matches.clear()
 
     *named, (_, rest) = played.said()
@@ -211,10 +211,13 @@ def test_so_many_that_only_some_are_named() -> None:
     assert rest == "4 pairings more have no match"
 
 
-@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED, State.STOPPED])
+@pytest.mark.parametrize(
+    "state",
+    [CompetitionState.RUNNING, CompetitionState.PAUSED, CompetitionState.STOPPED],
+)
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low"])
-def test_nothing_is_missing_before_the_end(game: str, state: State) -> None:
-    played = Contest(plan(game))
+def test_nothing_is_missing_before_the_end(game: str, state: CompetitionState) -> None:
+    played = PlayedCompetition(plan(game))
     played.goes_on(state)
     del played.matches[-1]
 
@@ -223,13 +226,13 @@ def test_nothing_is_missing_before_the_end(game: str, state: State) -> None:
 
 @pytest.mark.parametrize("game", ["ace_king_queen", "high_low", "three_card_poker"])
 def test_K5_nothing_is_missing_of_who_was_not_there(game: str) -> None:
-    played = Contest(replace(plan(game), not_there=("zoe", "yan")))
+    played = PlayedCompetition(replace(plan(game), not_there=("zoe", "yan")))
 
     assert played.said() == []
 
 
 def test_K5_who_takes_part_was_there() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, not_there=("zoe", played.plan.players[0]))
 
     name = played.plan.players[0]
@@ -237,8 +240,8 @@ def test_K5_who_takes_part_was_there() -> None:
 
 
 def test_a_competition_that_nobody_has_stopped() -> None:
-    played = Contest(plan("high_low"))
-    played.goes_on(State.STOPPED)
+    played = PlayedCompetition(plan("high_low"))
+    played.goes_on(CompetitionState.STOPPED)
     played.acts.clear()
 
     assert played.said() == [(None, "it is stopped, and nobody has stopped it")]
@@ -247,17 +250,25 @@ def test_a_competition_that_nobody_has_stopped() -> None:
 @pytest.mark.parametrize(
     ("state", "finished_at", "said"),
     [
-        (State.FINISHED, None, "it is finished, and nothing says when it ended"),
-        (State.STOPPED, None, "it is stopped, and nothing says when it ended"),
-        (State.RUNNING, 99.0, "it is running, and has the time of an end"),
-        (State.PAUSED, 99.0, "it is paused, and has the time of an end"),
+        (
+            CompetitionState.FINISHED,
+            None,
+            "it is finished, and nothing says when it ended",
+        ),
+        (
+            CompetitionState.STOPPED,
+            None,
+            "it is stopped, and nothing says when it ended",
+        ),
+        (CompetitionState.RUNNING, 99.0, "it is running, and has the time of an end"),
+        (CompetitionState.PAUSED, 99.0, "it is paused, and has the time of an end"),
     ],
 )
 def test_an_end_that_its_state_does_not_know(
-    state: State, finished_at: float | None, said: str
+    state: CompetitionState, finished_at: float | None, said: str
 ) -> None:
-    played = Contest(plan("ace_king_queen"))
-    if state is not State.FINISHED:
+    played = PlayedCompetition(plan("ace_king_queen"))
+    if state is not CompetitionState.FINISHED:
         played.goes_on(state)
     played.finished_at = finished_at
 
@@ -265,13 +276,13 @@ def test_an_end_that_its_state_does_not_know(
 
 
 def test_a_ranking_where_there_can_be_none() -> None:
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     ranking = played.ranking
-    played.goes_on(State.STOPPED)
+    played.goes_on(CompetitionState.STOPPED)
     played.ranking = ranking
-    ladder = Contest(plan("gin_rummy"))
+    ladder = PlayedCompetition(plan("gin_rummy"))
     ladder.plan = replace(ladder.plan, form=Form.LADDER)
-    ladder.ranking = (Placed(rank=1, names=("ann",), stage=1),)
+    ladder.ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
 
     [(_, stopped)] = played.said()
     [(_, of_ladder)] = ladder.said()
@@ -281,14 +292,14 @@ def test_a_ranking_where_there_can_be_none() -> None:
 
 
 def test_a_match_that_the_schedule_does_not_ask_for() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.add(Pairing(17, ("ann", "ben")), play("ace_king_queen", 9))
 
     assert played.said() == [("m-4", "the schedule asks for no pairing 17")]
 
 
 def test_a_match_in_the_wrong_chairs() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     one, other = played.matches[0].players
     played.change(1, players=(other, one))
 
@@ -298,14 +309,14 @@ def test_a_match_in_the_wrong_chairs() -> None:
 
 
 def test_a_bot_need_not_meet_itself() -> None:
-    played = Contest(plan("ace_king_queen", with_itself=True))
+    played = PlayedCompetition(plan("ace_king_queen", with_itself=True))
     played.matches = [one for one in played.matches if len(set(one.players)) == 2]
 
     assert played.said() == []
 
 
 def test_an_offender_that_plays_on() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     offence = play("ace_king_queen", 9, offender=0)
     out = played.matches[0].players[0]
     played.change(1, result=offence)
@@ -318,14 +329,14 @@ def test_an_offender_that_plays_on() -> None:
 
 
 def test_a_removed_bot_that_plays_on() -> None:
-    played = Contest(plan("three_card_poker", matches=2))
+    played = PlayedCompetition(plan("three_card_poker", matches=2))
     played.acts = [REMOVAL]
 
     assert played.said() == [("m-4", "ann had been removed before")]
 
 
 def test_a_removed_bot_misses_no_match() -> None:
-    played = Contest(plan("three_card_poker", matches=2))
+    played = PlayedCompetition(plan("three_card_poker", matches=2))
     played.acts = [REMOVAL]
     del played.matches[3]
 
@@ -334,7 +345,7 @@ def test_a_removed_bot_misses_no_match() -> None:
 
 def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
     of = plan("high_low")
-    played = Contest(of)
+    played = PlayedCompetition(of)
     final = played.matches[-1]
     seat = final.players.index("ann") if "ann" in final.players else 0
     bot = final.players[seat]
@@ -351,7 +362,7 @@ def test_a_removed_bot_of_an_elimination_is_out_at_its_table() -> None:
 
 def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
     """One is out without a card being dealt; the other comes to the next table, and is out there."""
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     first = played.matches[0]
     removed = Result(
         (0, 0, 0, 0), (0, 0, 0, 0), Termination(Ending.REMOVED, 0, "copied")
@@ -368,7 +379,7 @@ def test_two_removed_bots_at_one_table_of_an_elimination() -> None:
 
 
 def test_an_offence_without_its_verdict() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     bot = played.matches[1].players[0]
     missed = "m-2", f"{bot} is out by illegal, no verdict says so"
     not_so = "a verdict says {} is out by {}, the match does not"
@@ -401,14 +412,14 @@ def test_an_offence_without_its_verdict() -> None:
 def test_a_verdict_that_says_otherwise_than_its_match(
     fields: dict[str, Any], said: str
 ) -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     played.verdicts = [replace(played.verdicts[0], **fields)]
 
     assert played.said() == [("m-2", said)]
 
 
 def test_a_verdict_that_is_written_down_twice() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     played.verdicts *= 2
 
     [verdict, _] = played.verdicts
@@ -416,7 +427,7 @@ def test_a_verdict_that_is_written_down_twice() -> None:
 
 
 def test_a_table_to_which_two_did_not_come() -> None:
-    played = Contest(plan("high_low"), offender_in=1)
+    played = PlayedCompetition(plan("high_low"), offender_in=1)
     first, [verdict] = played.matches[0], played.verdicts
     also = replace(
         verdict, bot=first.players[2], seat=2, kind=Ending.ABSENT, text="late"
@@ -435,7 +446,7 @@ def test_a_table_to_which_two_did_not_come() -> None:
 
 
 def test_a_verdict_on_a_match_that_is_not_there() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     played.verdicts.append(replace(played.verdicts[0], bot="cem", match="m-9"))
 
     assert played.said() == [
@@ -445,7 +456,7 @@ def test_a_verdict_on_a_match_that_is_not_there() -> None:
 
 def test_a_row_without_the_nul_that_its_verdict_has() -> None:
     """PostgreSQL's texts hold none."""
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     ended = played.matches[1].result.termination
     told = replace(played.matches[1].result, termination=replace(ended, text="a�b"))
     played.change(2, result=told)
@@ -455,11 +466,11 @@ def test_a_row_without_the_nul_that_its_verdict_has() -> None:
 
 
 def test_evidence_that_the_record_does_not_bear_out() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=2)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=2)
     [verdict] = played.verdicts
     assert verdict.asked is not None, "it gave an illegal answer"
     assert verdict.legal is not None, "there was something to answer"
-    asked = Asked(verdict.seat, verdict.asked, verdict.legal)
+    asked = OpenQuestion(verdict.seat, verdict.asked, verdict.legal)
     cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, []),
         ({"asked": "{}"}, ["its verdict has wrong asked"]),
@@ -485,7 +496,7 @@ def test_evidence_that_the_record_does_not_bear_out() -> None:
 
 
 def test_a_forfeit_has_a_verdict_on_which_nothing_was_asked() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=3)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=3)
     text = "did not come within 60,000 ms"
     absent = Termination(Ending.ABSENT, 0, text)
     played.change(3, result=Result((0, 0), (0, 0), absent))
@@ -503,7 +514,7 @@ def test_a_forfeit_has_a_verdict_on_which_nothing_was_asked() -> None:
 
 
 def test_a_ranking_that_the_matches_do_not_make() -> None:
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     first, *rest = played.ranking
     played.ranking = (replace(first, names=("zoe",)), *rest)
 
@@ -514,7 +525,7 @@ def test_a_ranking_that_the_matches_do_not_make() -> None:
 
 
 def test_of_two_rankings_the_first_difference_is_told() -> None:
-    made = Contest(plan("high_low")).ranking
+    made = PlayedCompetition(plan("high_low")).ranking
     *most, last = made
     names = " ".join(last.names)
     deeper = replace(last, stage=last.stage + 1)
@@ -530,14 +541,14 @@ def test_of_two_rankings_the_first_difference_is_told() -> None:
         (): f"says nobody more, the matches make 1. {made[0].names[0]}",
     }
     for ranking, text in wrong.items():
-        played = Contest(plan("high_low"))
+        played = PlayedCompetition(plan("high_low"))
         played.ranking = ranking
 
         assert played.said() == [(None, f"its ranking {text}")]
 
 
 def test_the_scores_of_the_final_are_those_of_its_match() -> None:
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     first, *rest = played.ranking
     assert first.score is not None
 
@@ -548,7 +559,7 @@ def test_the_scores_of_the_final_are_those_of_its_match() -> None:
 
 
 def test_tables_that_were_drawn_from_another_seed() -> None:
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     played.plan = replace(played.plan, seed="18" * 16)
 
     assert any("the schedule asks for" in text for _, text in played.said())
@@ -556,7 +567,7 @@ def test_tables_that_were_drawn_from_another_seed() -> None:
 
 def test_a_table_of_an_elimination_that_was_not_played() -> None:
     players = tuple(f"p{number}" for number in range(1, 10))
-    played = Contest(plan("high_low", players=players))
+    played = PlayedCompetition(plan("high_low", players=players))
     del played.matches[0]
 
     said = played.said()
@@ -575,14 +586,14 @@ def test_a_table_of_an_elimination_that_was_not_played() -> None:
     ],
 )
 def test_a_plan_that_cannot_be_played(fields: dict[str, Any], why: str) -> None:
-    played = Contest(plan("high_low"))
+    played = PlayedCompetition(plan("high_low"))
     played.plan = replace(played.plan, **fields)
 
     assert (None, f"its schedule cannot be run again: {why}") in played.said()
 
 
 def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
-    played = Contest(plan("ace_king_queen"), offender_in=1)
+    played = PlayedCompetition(plan("ace_king_queen"), offender_in=1)
     played.plan = replace(played.plan, form=Form.LADDER)
     last = played.matches[-1].pairing
     pairing = Pairing(last + 1, played.matches[0].players)
@@ -592,16 +603,16 @@ def test_a_ladder_has_no_schedule_and_an_offender_may_come_back() -> None:
 
 
 def test_a_ladder_as_it_was_played_has_no_remarks() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, form=Form.LADDER)
     played.acts = [REMOVAL]
 
     assert played.remarked() == []
-    assert Contest(plan("ace_king_queen")).remarked() == []
+    assert PlayedCompetition(plan("ace_king_queen")).remarked() == []
 
 
 def test_a_ladder_that_is_not_in_order() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, form=Form.LADDER)
     one, two, three = played.matches
     played.matches = [one, three, two]
@@ -613,19 +624,19 @@ def test_a_ladder_that_is_not_in_order() -> None:
 
 
 def test_a_gap_in_a_ladder_that_has_ended() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.plan = replace(played.plan, form=Form.LADDER)
     del played.matches[1]
 
     [remark] = played.remarked()
 
     assert remark.startswith("1 of its pairings have no match, the first is 2: ")
-    played.goes_on(State.RUNNING)
+    played.goes_on(CompetitionState.RUNNING)
     assert played.remarked() == []  # it may be being played
 
 
 def test_a_removal_after_the_end() -> None:
-    played = Contest(plan("ace_king_queen"))
+    played = PlayedCompetition(plan("ace_king_queen"))
     played.acts = [replace(REMOVAL, at=100.0)]
 
     assert played.said() == []
@@ -635,7 +646,7 @@ def test_a_removal_after_the_end() -> None:
 
 
 def test_nothing_is_raised_whatever_seats_there_are() -> None:
-    changes: Sequence[Callable[[Contest], None]] = (
+    changes: Sequence[Callable[[PlayedCompetition], None]] = (
         lambda played: played.change(1, players=()),
         lambda played: played.change(1, players=("zoe",)),
         lambda played: played.change(
@@ -648,16 +659,16 @@ def test_nothing_is_raised_whatever_seats_there_are() -> None:
     )
     for game in ("ace_king_queen", "three_card_poker", "high_low"):
         for change in changes:
-            played = Contest(plan(game))
+            played = PlayedCompetition(plan(game))
             change(played)
 
             played.said()
 
 
-def forgiving(forgive: int, *, events: tuple[str, ...]) -> Contest:
+def forgiving(forgive: int, *, events: tuple[str, ...]) -> PlayedCompetition:
     """A league of ann and ben in four matches each, the first of which events of hers have ended; she plays them all."""
     of = plan("three_card_poker", players=("ann", "ben"), matches=4, forgive=forgive)
-    played = Contest(of)
+    played = PlayedCompetition(of)
     mine = [match for match in played.matches if match.players == ("ann",)]
     text = "did not come back"
     for match, event in zip(mine, events, strict=False):

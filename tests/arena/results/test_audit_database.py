@@ -19,7 +19,7 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.results import audit_database, workers
 from arena.results.audit import Flaw
-from arena.storage.store import Act, State, Store
+from arena.storage.store import Act, CompetitionState, Store
 from protocol.errors import StoreFailed, UsageError
 from protocol.messages import Ending, Termination
 from tests.support.databases import rows
@@ -150,7 +150,7 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
         writing.finished(one, play("ace_king_queen", 1))
         store.flush()
 
-        class Late(Store):
+        class LateStore(Store):
             def verdicts(self, competition: str | None = None) -> Any:
                 writing.finished(two, play("ace_king_queen", 2, offender=0))
                 act = Act(
@@ -164,7 +164,7 @@ def test_an_arena_may_write_while_its_database_is_checked(tmp_path: Path) -> Non
                 store.flush()
                 return super().verdicts(competition)
 
-        with Late(tmp_path / "arena.db", create=False) as late:
+        with LateStore(tmp_path / "arena.db", create=False) as late:
             [found] = audit_database.examine(late)
 
         assert (found.matches, found.flaws, found.notes) == (1, (), ())
@@ -186,15 +186,17 @@ def _steered(where: str) -> None:
         robin = SampleWriter(store, plan("ace_king_queen"), competition)
         pairings = next(schedule_of(robin.plan))
         robin.finished(pairings[0], play("ace_king_queen", 1), "r-1")
-        store.state_changed(competition, State.PAUSED, act("pause", 1_001.6))
+        store.state_changed(competition, CompetitionState.PAUSED, act("pause", 1_001.6))
         store.taken_back(competition, "r-1", act("void", 1_001.7, match="r-1"))
-        store.state_changed(competition, State.RUNNING, act("resume", 1_001.8))
+        store.state_changed(
+            competition, CompetitionState.RUNNING, act("resume", 1_001.8)
+        )
         robin.finished(pairings[0], play("ace_king_queen", 2), "r-2")
         name = pairings[1].players[0]
         store.acted(act("remove", 1_002.6, bot=name, text="copied"))
         robin.finished(pairings[1], _forfeit(Ending.REMOVED, "copied"), "r-3")
         store.competition_finished(
-            competition, 1_010.0, (), State.STOPPED, act("stop", 1_010.0)
+            competition, 1_010.0, (), CompetitionState.STOPPED, act("stop", 1_010.0)
         )
         competition = "ladder"
         of = replace(plan("ace_king_queen"), form=Form.LADDER)

@@ -14,16 +14,16 @@ import pytest
 from arena.engine.match import Result
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Outcome
-from arena.formats.spec import Bot, Form
+from arena.formats.spec import Form, RelaunchSpec
 from arena.records import document as sheet
 from arena.records import verify
 from arena.results import csv_tables
 from arena.results.export import Exported, Options, export
-from arena.storage.live_results import Results
+from arena.storage.live_results import LiveResults
 from arena.storage.roster import Roster
 from arena.storage.roster_csv import Student, class_in
 from arena.storage.schema import ROSTER
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from protocol.errors import UsageError
 from protocol.messages import Ending
 from tests.support.written_competition import (
@@ -123,7 +123,7 @@ def test_standings_are_those_of_the_arena(store: Store, folder: Path) -> None:
     course.ends()
     export(store, folder, [course.id])
     rows = table(folder / "akq-1" / "standings.csv")
-    expected = Results(store, course.id).standings
+    expected = LiveResults(store, course.id).standings
 
     assert [row["name"] for row in rows] == [
         f"'{row.name}" if row.name == FORMULA else row.name for row in expected
@@ -144,7 +144,7 @@ def test_the_cross_table_has_a_row_and_a_column_for_everyone_left(
     course = akq(store)
     export(store, folder, [course.id])
     rows = {row["name"]: row for row in table(folder / "akq-1" / "cross_table.csv")}
-    cells = Results(store, course.id).cross_table
+    cells = LiveResults(store, course.id).cross_table
 
     assert [*rows] == [SCRIPT, f"'{FORMULA}", "ann"]
     assert int(rows["ann"][f"'{FORMULA}"]) == cells["ann"][FORMULA].score
@@ -200,10 +200,10 @@ def test_every_match_can_be_verified_from_its_line(store: Store, folder: Path) -
     good = []
     for line in lines:
         one = sheet.read(line)
-        assert isinstance(one, sheet.Sheet)
+        assert isinstance(one, sheet.MatchDocument)
         good.append(verify.check(one).reasons == ())
     broken = sheet.read(lines[0].replace(b'"pairing":1', b'"pairing":2'))
-    assert isinstance(broken, sheet.Sheet)
+    assert isinstance(broken, sheet.MatchDocument)
 
     # What the course made up has the record of another match.
     assert good == [True, True, True, False, False]
@@ -216,7 +216,7 @@ def test_the_document_says_all_that_the_tables_say(store: Store, folder: Path) -
     course.ends()
     export(store, folder, [course.id])
     document = json.loads((folder / "akq-1" / "competition.json").read_bytes())
-    summary = Results(store, course.id).summary()
+    summary = LiveResults(store, course.id).summary()
 
     assert document == json.loads(msgspec.json.encode(summary))
     assert document["plan"]["players"] == [SCRIPT, FORMULA, "ann", "ben"]
@@ -268,7 +268,7 @@ def test_who_is_graded_has_the_rosters_email_and_team(
     )
     (table_,) = next(schedule_of(final.plan))
     final.plays(1, table_.players, (4, 3, 2, -9))
-    final.ends(ranking=Results(anywhere, final.id).ranking)
+    final.ends(ranking=LiveResults(anywhere, final.id).ranking)
     export(anywhere, folder, [course.id, league.id, final.id])
     assert set(graded(folder / course.id / "standings.csv").values()) == {("", "")}
 
@@ -341,7 +341,7 @@ def test_K5_who_was_not_there_and_who_met_nobody_has_no_rank(
     (tables,) = next(schedule_of(final.plan))
     final.plays(1, tables.players, (4, 3, 2, -9))
     course.ends()
-    final.ends(ranking=Results(store, final.id).ranking)
+    final.ends(ranking=LiveResults(store, final.id).ranking)
     going_on = WrittenCompetition(
         store, plan(Form.ELIMINATION, names(9), **away), "high-low-2"
     )
@@ -409,7 +409,7 @@ def test_no_token_and_no_command_leaves_the_arena_and_an_email_only_for_grades(
     }
     with store.engine.begin() as connection:
         connection.execute(ROSTER.insert().values(**row))
-    bots = (Bot(name="ann", words=tuple(SECRET.split()), folder="/home/prof"),)
+    bots = (RelaunchSpec(name="ann", words=tuple(SECRET.split()), folder="/home/prof"),)
     course = akq(store, bots=bots)
     course.ends()
     export(store, folder, [course.id])
@@ -427,9 +427,9 @@ def test_no_token_and_no_command_leaves_the_arena_and_an_email_only_for_grades(
     assert "example.org" not in everything(folder.with_name("public"))
 
 
-@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
+@pytest.mark.parametrize("state", [CompetitionState.RUNNING, CompetitionState.PAUSED])
 def test_while_a_competition_goes_on_its_cards_stay_where_they_are(
-    store: Store, folder: Path, state: State
+    store: Store, folder: Path, state: CompetitionState
 ) -> None:
     course = akq(store)
     store.state_changed(course.id, state, course.act("pause"))
@@ -466,7 +466,7 @@ def test_the_seed_of_tables_that_are_still_to_be_drawn_is_told_to_nobody(
 # ---- The page
 
 
-class Page(HTMLParser):
+class ParsedPage(HTMLParser):
     """What a browser would make of it: elements, their attributes, the text."""
 
     def __init__(self, text: str) -> None:
@@ -492,8 +492,8 @@ class Page(HTMLParser):
         return [attrs for name, attrs in self.tags if name == tag]
 
 
-def page(folder: Path) -> Page:
-    return Page((folder / "index.html").read_text(encoding="utf-8"))
+def page(folder: Path) -> ParsedPage:
+    return ParsedPage((folder / "index.html").read_text(encoding="utf-8"))
 
 
 def test_the_page_shows_every_competition_and_links_its_files(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.sandbox.bot_spec import Entry, named, read_entry, unused
+from arena.sandbox.bot_spec import BotSpec, named, read_entry, unused
 from arena.sandbox.command import Program
 from protocol.errors import UsageError
 
@@ -91,7 +91,7 @@ def test_a_name_is_short_enough_for_a_table() -> None:
 
 
 def test_a_word_that_makes_no_name() -> None:
-    assert named([Entry(Program(("/",)))])[0].name == "bot"
+    assert named([BotSpec(Program(("/",)))])[0].name == "bot"
 
 
 def test_bots_that_would_have_the_same_name_are_numbered(here: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena.sandbox import bubblewrap
-from arena.sandbox.command import Shown
+from arena.sandbox.command import VisiblePath
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,10 @@ def test_what_is_shown_comes_after_the_directory_it_is_shown_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answers(monkeypatch, 0)
-    shown = [Shown(Path("/here/ann"), Path("ann")), Shown(Path("/x"), Path("/x"))]
+    shown = [
+        VisiblePath(Path("/here/ann"), Path("ann")),
+        VisiblePath(Path("/x"), Path("/x")),
+    ]
     words = bubblewrap.wrap(["true"], scratch=tmp_path, shown=shown)
 
     assert ("/x", "/x") in binds(words)

@@ -11,7 +11,7 @@ import pytest
 
 from arena.sandbox.command import (
     Program,
-    Shown,
+    VisiblePath,
     bot_command,
     expose,
     read_program,
@@ -251,7 +251,7 @@ def test_a_link_to_the_folder_of_what_is_hidden_shows_the_rest(folder: Path) -> 
     (folder / "ben" / "arena.db").touch()
 
     assert list(expose(folder / "link", Path("link"), [folder / "ben/arena.db"])) == [
-        Shown(folder / "link" / "x.jar", Path("link/x.jar"))
+        VisiblePath(folder / "link" / "x.jar", Path("link/x.jar"))
     ]
 
 

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 import pytest
 
 from arena.sandbox.process_table import (
-    Entry,
     LinuxProcesses,
+    ProcessEntry,
     Processes,
     PsutilProcesses,
     cpu_resolution_ms,
@@ -42,7 +42,9 @@ def test_a_stat_line_is_read_whatever_the_process_calls_itself(name: bytes) -> N
     stat = parse_stat(STAT % (name, b"S", 1))
 
     assert stat is not None
-    assert stat.entry == Entry(42, 7, name.decode(errors="replace"), 12345, False)
+    assert stat.entry == ProcessEntry(
+        42, 7, name.decode(errors="replace"), 12345, False
+    )
     assert (stat.own_ticks, stat.reaped_ticks) == (200, 50)
 
 

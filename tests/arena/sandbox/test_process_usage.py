@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from arena.engine.verdict import Finding
-from arena.sandbox.process_table import Cpu, Entry
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry
 from arena.sandbox.process_usage import (
     MIB,
     ROUNDING_MS,
@@ -141,12 +141,12 @@ def test_the_sandbox_is_none_of_the_processes_at_the_peak() -> None:
 # ---- tree_of
 
 
-def table(*lines: str) -> list[Entry]:
+def table(*lines: str) -> list[ProcessEntry]:
     """Lines like `11 < 10 name`, with a Z behind for a zombie."""
     entries = []
     for line in lines:
         pid, _, parent, name, *zombie = line.split()
-        entries.append(Entry(int(pid), int(parent), name, 0.0, bool(zombie)))
+        entries.append(ProcessEntry(int(pid), int(parent), name, 0.0, bool(zombie)))
     return entries
 
 
@@ -199,7 +199,7 @@ def metered(*samples: Mapping[int, tuple[float, float]]) -> list[float]:
     meter = Meter()
     shown = []
     for sample in samples:
-        meter.read(Cpu(pid, 0, *times) for pid, times in sample.items())
+        meter.read(ProcessCpu(pid, 0, *times) for pid, times in sample.items())
         meter.forgive()
         shown.append(meter.total_ms)
     return shown
@@ -255,10 +255,10 @@ def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
     meter = Meter()
     for number in range(1, 101):  # each takes 15 ms, of which the kernel shows ticks
         seen = 15.0 * (number - 1) // 10 * 10
-        meter.read([Cpu(1, 0, 0, seen), Cpu(100 + number, 0, 15, 0)])
+        meter.read([ProcessCpu(1, 0, 0, seen), ProcessCpu(100 + number, 0, 15, 0)])
         meter.forgive()
         for _ in range(3):
-            meter.read([Cpu(1, 0, 0, 15.0 * number // 10 * 10)])
+            meter.read([ProcessCpu(1, 0, 0, 15.0 * number // 10 * 10)])
             meter.forgive()
 
     assert meter.total_ms == pytest.approx(1500, abs=2 * ROUNDING_MS)
@@ -266,8 +266,8 @@ def test_the_kernels_rounding_is_not_charged_child_by_child() -> None:
 
 def test_a_number_that_is_used_again_is_another_process() -> None:
     meter = Meter()
-    meter.read([Cpu(1, 100, 50, 0)])
-    meter.read([Cpu(1, 200, 10, 0)])
+    meter.read([ProcessCpu(1, 100, 50, 0)])
+    meter.read([ProcessCpu(1, 200, 10, 0)])
 
     assert meter.total_ms == 60
 

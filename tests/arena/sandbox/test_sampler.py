@@ -14,7 +14,7 @@ import pytest
 
 from arena.engine.verdict import Finding
 from arena.sandbox import sampler as module
-from arena.sandbox.process_table import Cpu, Entry, Memory, probe
+from arena.sandbox.process_table import ProcessCpu, ProcessEntry, ProcessMemory, probe
 from arena.sandbox.process_usage import MIB, ROUNDING_MS
 from arena.sandbox.sampler import Sampler
 from protocol.messages import Limits
@@ -27,8 +27,8 @@ class Pretended:
     """A system's processes, as a test wants them; `pss` is not asked for without need."""
 
     def __init__(self) -> None:
-        self.entries = {10: Entry(10, 1, "keeper", 5, False)}
-        self.held: dict[int, Memory] = {}
+        self.entries = {10: ProcessEntry(10, 1, "keeper", 5, False)}
+        self.held: dict[int, ProcessMemory] = {}
         self.shares: dict[int, int] = {}
         self.opened: dict[int, dict[int, int]] = {}
         self.mapped: dict[int, int] = {}
@@ -39,22 +39,22 @@ class Pretended:
         self.broken = False
 
     def add(self, pid: int, parent: int = 10, mib: int = 10, *, pss: int = 0) -> None:
-        self.held[pid] = Memory(mib * MIB, mib * MIB)
+        self.held[pid] = ProcessMemory(mib * MIB, mib * MIB)
         self.shares[pid] = pss * MIB
-        self.put(Entry(pid, parent, "bot", 6, False))
+        self.put(ProcessEntry(pid, parent, "bot", 6, False))
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: ProcessEntry) -> None:
         self.entries = {**self.entries, entry.pid: entry}  # a thread reads the old one
 
     def remove(self, pid: int) -> None:
         self.entries = {key: it for key, it in self.entries.items() if key != pid}
 
-    def table(self) -> Mapping[int, Entry]:
+    def table(self) -> Mapping[int, ProcessEntry]:
         if self.broken:
             raise ValueError("a fault of ours")
         return self.entries
 
-    def memory(self, pid: int) -> Memory | None:
+    def memory(self, pid: int) -> ProcessMemory | None:
         return self.held.get(pid)
 
     def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
@@ -68,13 +68,13 @@ class Pretended:
         self.asked_files += 1
         return self.opened.get(pid, {})
 
-    def cpu(self, pid: int) -> Cpu | None:
+    def cpu(self, pid: int) -> ProcessCpu | None:
         if pid not in self.entries:
             return None
-        return Cpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
+        return ProcessCpu(pid, self.entries[pid].started, *self.times.get(pid, (0, 0)))
 
 
-class Watched:
+class SampledBots:
     """A sampler over pretended processes, and what it has found."""
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_finding_is_told_once_and_in_the_event_loop() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=312)
     watched.sampler.watch("ann", 10)
     await watched.finds()
@@ -121,7 +121,7 @@ async def test_a_finding_is_told_once_and_in_the_event_loop() -> None:
 
 
 async def test_a_hog_is_found_in_a_grandchild() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.add(13, 12, mib=300)
@@ -132,7 +132,7 @@ async def test_a_hog_is_found_in_a_grandchild() -> None:
 
 
 async def test_a_tree_is_found_when_two_samples_agree() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=140, pss=130)
     watched.processes.add(12, 11, mib=140, pss=130)
     watched.sampler.watch("ann", 10)
@@ -143,15 +143,15 @@ async def test_a_tree_is_found_when_two_samples_agree() -> None:
 
 
 async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> None:
-    class Moment(Pretended):
+    class MomentAfterFork(Pretended):
         def pss(self, pid: int, but: Collection[int] = ()) -> int | None:
             self.remove(12)  # it has executed another program, and ended
             return super().pss(pid, but)
 
-    watched = Watched()
+    watched = SampledBots()
     watched.sampler.close()
     found: list[str] = []
-    moment = Moment()
+    moment = MomentAfterFork()
     moment.add(11, mib=140, pss=130)
     moment.add(12, 11, mib=140, pss=130)
     sampler = Sampler(LIMITS, lambda name, finding: found.append(name), moment)
@@ -167,7 +167,7 @@ async def test_a_child_that_has_its_parents_memory_for_a_moment_is_nothing() -> 
 
 
 async def test_what_is_in_files_counts_once_however_many_have_them_open() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=20, pss=15)
     watched.processes.add(12, 11, mib=20, pss=15)
     watched.processes.opened = {11: {7: 140 * MIB}, 12: {7: 140 * MIB, 8: 100 * MIB}}
@@ -179,7 +179,7 @@ async def test_what_is_in_files_counts_once_however_many_have_them_open() -> Non
 
 
 async def test_what_is_in_a_file_and_mapped_counts_once() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=160, pss=160)
     watched.processes.mapped = {11: 150 * MIB}
     watched.processes.opened = {11: {7: 150 * MIB}}
@@ -193,7 +193,7 @@ async def test_what_is_in_a_file_and_mapped_counts_once() -> None:
 
 
 async def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=100)
     watched.processes.in_files = 156 * MIB
     watched.sampler.watch("ann", 10)
@@ -209,7 +209,7 @@ async def test_nobody_looks_for_files_where_there_are_too_few_to_matter() -> Non
 
 
 async def test_zombies_do_not_count() -> None:
-    watched = Watched()
+    watched = SampledBots()
     for pid in range(20, 30):
         watched.processes.add(pid)
         zombie = watched.processes.entries[pid]._replace(is_zombie=True)
@@ -227,20 +227,20 @@ async def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
     """Else whoever keeps the machine busy is found too late."""
     rests: list[float | None] = []
 
-    class Recorded(threading.Event):
+    class RecordedRests(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
             rests.append(timeout)
             return super().wait(0.001)
 
-    def waits_for_a_core() -> Mapping[int, Entry]:
+    def waits_for_a_core() -> Mapping[int, ProcessEntry]:
         threading.Event().wait(0.2)
         return {}
 
-    watched = Watched()
+    watched = SampledBots()
     watched.sampler.close()
     monkeypatch.setattr(watched.processes, "table", waits_for_a_core)
     sampler = Sampler(LIMITS, lambda name, finding: None, watched.processes)
-    monkeypatch.setattr(sampler, "_closing", Recorded())
+    monkeypatch.setattr(sampler, "_closing", RecordedRests())
     sampler.watch("ann", 10)
     sampler.start()
     async with asyncio.timeout(TIMEOUT_S):
@@ -251,7 +251,7 @@ async def test_a_sample_that_waited_for_a_core_is_not_followed_by_a_long_rest(
 
 
 async def test_nobody_is_found_who_is_not_watched_any_more() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.sampler.watch("ann", 10)
     watched.sampler.forget("ann")
     watched.processes.add(11, mib=312)
@@ -264,7 +264,7 @@ async def test_nobody_is_found_who_is_not_watched_any_more() -> None:
 
 
 async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=312)
     watched.sampler.watch("ann", 10)
     until = time.monotonic() + TIMEOUT_S
@@ -272,7 +272,7 @@ async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() 
         time.sleep(0.001)  # the loop must not run: it would tell
 
     assert watched.sampler.samples >= 3
-    watched.processes.put(Entry(20, 1, "keeper", 7, False))
+    watched.processes.put(ProcessEntry(20, 1, "keeper", 7, False))
     watched.sampler.watch("ann", 20)
     await watched.samples()
     watched.sampler.close()
@@ -281,9 +281,9 @@ async def test_a_finding_that_is_on_its_way_is_not_the_next_bots_of_that_name() 
 
 
 async def test_another_process_with_the_keepers_number_is_not_the_keeper() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.sampler.watch("ann", 10)
-    watched.processes.put(Entry(10, 1, "other", 99, False))
+    watched.processes.put(ProcessEntry(10, 1, "other", 99, False))
     watched.processes.times[10] = (0, 5000)
     watched.processes.add(11, mib=312)
     await watched.samples()
@@ -294,7 +294,7 @@ async def test_another_process_with_the_keepers_number_is_not_the_keeper() -> No
 
 
 async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.times[10] = (70, 1000)  # a keeper with a past
     watched.processes.add(11)
     watched.sampler.watch("ann", 10)
@@ -316,7 +316,7 @@ async def test_cpu_time_is_read_when_it_is_asked_for_and_never_runs_backwards() 
 
 
 async def test_a_child_that_nobody_waited_for_is_forgiven_after_two_samples() -> None:
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11)
     watched.processes.add(12, 11)
     watched.processes.times[12] = (500, 0)
@@ -335,7 +335,7 @@ async def test_cpu_time_that_was_used_before_the_first_sample_is_known_at_once(
 ) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", TIMEOUT_S)
 
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11)
     watched.processes.times[11] = (80, 0)
     watched.sampler.watch("ann", 10)
@@ -349,7 +349,7 @@ async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        watched = Watched()
+        watched = SampledBots()
         watched.processes.broken = True
         watched.processes.add(11, mib=312)
         watched.sampler.watch("ann", 10)
@@ -367,7 +367,7 @@ async def test_a_fault_of_ours_is_logged_once_and_is_nobodys_offence(
 
 async def test_a_closed_sampler_tells_nothing_and_its_thread_has_ended() -> None:
     before = threading.active_count()
-    watched = Watched()
+    watched = SampledBots()
     watched.processes.add(11, mib=312)
     watched.sampler.watch("ann", 10)
     watched.sampler.close()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from arena.records.visibility import Kind, Viewer
-from arena.referee.bot_session import Player
-from arena.referee.sessions import Players
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.bot_session import BotSession
+from arena.referee.sessions import BotSessions
 from arena.server.admission import GUEST, TOKEN_NEEDED, Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
 from protocol.messages import VERSION, Action, Hello, Instruct, Limits
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 LIMITS = Limits(per_token=2, grace_ms=1000)
 
 
-class Door:
+class AdmissionToSessions:
     """The door, and those who are in."""
 
     def __init__(self, house: FakeArena) -> None:
         self.house = house
-        self.players = Players()
+        self.players = BotSessions()
         self.admission = Admission(self.players, LIMITS)
 
-    def comes(self, name: str, token: str | None = None) -> Player:
+    def comes(self, name: str, token: str | None = None) -> BotSession:
         """A bot that has come in before."""
         player = self.house.bot(name).player
         player.token = token
@@ -55,23 +55,25 @@ def hello(name: str = "ann", **fields: Any) -> Hello:
 
 
 @pytest.fixture
-def door(house: FakeArena) -> Door:
-    return Door(house)
+def door(house: FakeArena) -> AdmissionToSessions:
+    return AdmissionToSessions(house)
 
 
 # --- new bots ---
 
 
-def test_a_new_bot_is_called_what_it_says(door: Door) -> None:
+def test_a_new_bot_is_called_what_it_says(door: AdmissionToSessions) -> None:
     assert door.asks("ann") == ("ann", None)
     assert door.asks("ann", token="whatever") == ("ann", None)
 
 
-def test_another_version_is_refused(door: Door) -> None:
+def test_another_version_is_refused(door: AdmissionToSessions) -> None:
     assert door.refuses(protocol=7) == ("version", "expected protocol 1, got 7")
 
 
-def test_an_unknown_game_is_refused_with_those_that_there_are(door: Door) -> None:
+def test_an_unknown_game_is_refused_with_those_that_there_are(
+    door: AdmissionToSessions,
+) -> None:
     code, text = door.refuses(games=("blackjack", "chess"))
 
     assert code == "games"
@@ -81,7 +83,7 @@ def test_an_unknown_game_is_refused_with_those_that_there_are(door: Door) -> Non
     )
 
 
-def test_a_name_of_one_that_is_here_is_taken(door: Door) -> None:
+def test_a_name_of_one_that_is_here_is_taken(door: AdmissionToSessions) -> None:
     door.comes("ann")
 
     assert door.refuses("ann") == (
@@ -92,7 +94,7 @@ def test_a_name_of_one_that_is_here_is_taken(door: Door) -> None:
 
 
 def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     ann = house.bot("ann")
     door.players.add(ann.player)
@@ -107,7 +109,7 @@ def test_a_name_of_one_that_plays_and_may_come_back_is_taken(
 
 
 def test_a_name_of_one_that_has_left_nothing_behind_is_free(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     door.comes("ann").disconnected()
 
@@ -118,7 +120,7 @@ def test_a_name_of_one_that_has_left_nothing_behind_is_free(
 
 
 def test_so_many_connections_may_be_open_with_one_token(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     door.comes("ann", token="class")
     ben = door.comes("ben", token="class")
@@ -136,7 +138,7 @@ def test_so_many_connections_may_be_open_with_one_token(
     assert door.asks("dora", token="class") == ("dora", None)
 
 
-def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
+def test_bots_without_a_token_are_counted_by_address(door: AdmissionToSessions) -> None:
     limits = msgspec.structs.replace(LIMITS, per_address=3)
     door.admission = Admission(door.players, limits)
     for name in ("ann", "ben", "cem"):
@@ -152,7 +154,7 @@ def test_bots_without_a_token_are_counted_by_address(door: Door) -> None:
 
 
 def test_a_token_keeps_the_name_of_a_bot_that_is_away(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     ann = house.bot("ann")
     ann.player.token = "secret"
@@ -164,14 +166,16 @@ def test_a_token_keeps_the_name_of_a_bot_that_is_away(
     assert door.asks("ann", token="secret") == ("ann", None)
 
 
-def test_a_token_that_is_expected_names_the_bot(door: Door, house: FakeArena) -> None:
+def test_a_token_that_is_expected_names_the_bot(
+    door: AdmissionToSessions, house: FakeArena
+) -> None:
     process = house.launched("x").process
     door.admission.expect("mine", "secret", process)
 
     assert door.asks("whatever it says", token="secret") == ("mine", process)
 
 
-def test_a_token_that_is_expected_is_good_once(door: Door) -> None:
+def test_a_token_that_is_expected_is_good_once(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "secret")
     door.asks("child", token="secret")
 
@@ -181,7 +185,9 @@ def test_a_token_that_is_expected_is_good_once(door: Door) -> None:
     )
 
 
-def test_a_hello_that_is_refused_does_not_use_the_token_up(door: Door) -> None:
+def test_a_hello_that_is_refused_does_not_use_the_token_up(
+    door: AdmissionToSessions,
+) -> None:
     door.admission.expect("mine", "secret")
     door.refuses(protocol=2, token="secret")
     door.refuses(games=("chess",), token="secret")
@@ -189,7 +195,7 @@ def test_a_hello_that_is_refused_does_not_use_the_token_up(door: Door) -> None:
     assert door.asks(token="secret") == ("mine", None)
 
 
-def test_a_name_that_is_expected_is_kept(door: Door) -> None:
+def test_a_name_that_is_expected_is_kept(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "secret")
     kept = (
         "name",
@@ -210,7 +216,7 @@ def test_a_name_that_is_expected_is_kept(door: Door) -> None:
 
 
 def test_who_is_on_the_roster_is_told_what_to_do_about_a_name_that_is_kept(
-    listed: Door,
+    listed: AdmissionToSessions,
 ) -> None:
     listed.admission.expect("ann", "secret")
     code, said = listed.refuses("ann", token=ANN)
@@ -223,7 +229,7 @@ def test_who_is_on_the_roster_is_told_what_to_do_about_a_name_that_is_kept(
 
 
 def test_who_is_known_by_its_connection_keeps_its_name_without_a_token(
-    door: Door,
+    door: AdmissionToSessions,
 ) -> None:
     door.admission.expect("mine", "secret")
     door.admission.forget("mine", keeps_name=True)
@@ -232,7 +238,7 @@ def test_who_is_known_by_its_connection_keeps_its_name_without_a_token(
     assert door.asks("x", token="secret") == ("x", None), "nobody is expected any more"
 
 
-def test_who_is_not_expected_any_more_is_a_stranger(door: Door) -> None:
+def test_who_is_not_expected_any_more_is_a_stranger(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "secret")
     door.admission.expect("other", "secret 2")
     door.admission.forget("mine")
@@ -241,7 +247,7 @@ def test_who_is_not_expected_any_more_is_a_stranger(door: Door) -> None:
     assert door.asks("x", token="secret 2") == ("other", None)
 
 
-def test_a_token_is_not_kept_in_clear(door: Door) -> None:
+def test_a_token_is_not_kept_in_clear(door: AdmissionToSessions) -> None:
     door.admission.expect("mine", "secret-token")
 
     assert "secret-token" not in repr(vars(door.admission))
@@ -251,7 +257,7 @@ def test_a_token_is_not_kept_in_clear(door: Door) -> None:
 
 
 def test_a_vouched_connection_needs_neither_name_nor_token(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     process = house.launched("x").process
     door.comes("ann")
@@ -260,7 +266,9 @@ def test_a_vouched_connection_needs_neither_name_nor_token(
     assert door.admission.admitted(hello("ann"), known) == known
 
 
-def test_a_vouched_connection_must_speak_the_protocol_all_the_same(door: Door) -> None:
+def test_a_vouched_connection_must_speak_the_protocol_all_the_same(
+    door: AdmissionToSessions,
+) -> None:
     with pytest.raises(Unwelcome, match="expected protocol 1, got 2"):
         door.admission.admitted(hello(protocol=2), ("mine", None))
     with pytest.raises(Unwelcome, match="unknown game 'chess'"):
@@ -270,7 +278,7 @@ def test_a_vouched_connection_must_speak_the_protocol_all_the_same(door: Door) -
 # --- sessions ---
 
 
-def test_a_hello_without_a_session_resumes_none(door: Door) -> None:
+def test_a_hello_without_a_session_resumes_none(door: AdmissionToSessions) -> None:
     door.comes("ann")
 
     assert door.admission.resumed(hello("ann")) is None
@@ -278,7 +286,7 @@ def test_a_hello_without_a_session_resumes_none(door: Door) -> None:
 
 @pytest.mark.parametrize("token", [None, "token"])
 def test_a_session_is_resumed_with_its_name_and_token(
-    door: Door, token: str | None
+    door: AdmissionToSessions, token: str | None
 ) -> None:
     ann = door.comes("ann", token)
     door.comes("ben", token)
@@ -287,7 +295,7 @@ def test_a_session_is_resumed_with_its_name_and_token(
 
 
 def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     player = house.bot("its own name").player
     player.name = "mine"
@@ -297,7 +305,7 @@ def test_a_session_is_resumed_by_the_name_that_the_bot_calls_itself(
     assert door.resumes("mine", player.secret) is player
 
 
-def test_a_session_is_not_resumed_in_another_version(door: Door) -> None:
+def test_a_session_is_not_resumed_in_another_version(door: AdmissionToSessions) -> None:
     ann = door.comes("ann")
 
     with pytest.raises(Unwelcome) as why:
@@ -308,13 +316,13 @@ def test_a_session_is_not_resumed_in_another_version(door: Door) -> None:
 
 @pytest.mark.parametrize("what", ["name", "session", "former", "token", "no token"])
 def test_a_session_is_not_resumed_unless_all_fits(
-    door: Door, house: FakeArena, what: str
+    door: AdmissionToSessions, house: FakeArena, what: str
 ) -> None:
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
     ann.disconnected()
     ann.resumed(hello("ann", resume=former), ben.connection)  # type: ignore[arg-type]
-    ann.heard_welcome()
+    ann.note_welcome_arrived()
     wrong = {
         "name": ("ben", ann.secret, "token"),
         "session": ("ann", ben.secret, "token"),
@@ -331,7 +339,7 @@ def test_a_session_is_not_resumed_unless_all_fits(
 
 
 def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
-    door: Door, house: FakeArena
+    door: AdmissionToSessions, house: FakeArena
 ) -> None:
     ann, ben = door.comes("ann", "token"), door.comes("ben", "token")
     former = ann.secret
@@ -345,7 +353,9 @@ def test_a_welcome_that_was_lost_on_its_way_locks_nobody_out(
 
 
 @pytest.mark.parametrize("session", ["", "0" * 32, "ü" * 32])
-def test_a_session_that_never_was_is_not_resumed(door: Door, session: str) -> None:
+def test_a_session_that_never_was_is_not_resumed(
+    door: AdmissionToSessions, session: str
+) -> None:
     door.comes("ann")
 
     with pytest.raises(Unwelcome, match="no such session"):
@@ -364,14 +374,14 @@ NEEDED = ("token", TOKEN_NEEDED)
 
 
 @pytest.fixture
-def listed(door: Door) -> Door:
+def listed(door: AdmissionToSessions) -> AdmissionToSessions:
     """On this machine: names of the roster need their tokens."""
     door.admission = Admission(door.players, LIMITS, ROSTER)
     return door
 
 
 @pytest.fixture
-def closed(door: Door) -> Door:
+def closed(door: AdmissionToSessions) -> AdmissionToSessions:
     """Elsewhere: everybody needs a token."""
     door.admission = Admission(door.players, LIMITS, ROSTER, requires_token=True)
     return door
@@ -391,7 +401,7 @@ def closed(door: Door) -> Door:
     ],
 )
 def test_a_token_of_the_roster_names_the_bot(
-    closed: Door, said: str, called: str
+    closed: AdmissionToSessions, said: str, called: str
 ) -> None:
     assert closed.asks(said, token=ANN) == (called, None)
 
@@ -399,7 +409,7 @@ def test_a_token_of_the_roster_names_the_bot(
 @pytest.mark.parametrize("token", [None, "", "guessed", BEN.upper(), hashed(ANN)])
 @pytest.mark.parametrize("name", ["ann", "nobody"])
 def test_where_tokens_are_required_all_others_are_told_the_same(
-    closed: Door, token: str | None, name: str
+    closed: AdmissionToSessions, token: str | None, name: str
 ) -> None:
     closed.comes("nobody")
     for more in ({}, {"protocol": 7}, {"games": ("chess",)}, {"resume": "x"}):
@@ -410,7 +420,7 @@ def test_where_tokens_are_required_all_others_are_told_the_same(
         assert (why.value.code, str(why.value)) == NEEDED
 
 
-def test_a_good_token_learns_what_else_is_wrong(closed: Door) -> None:
+def test_a_good_token_learns_what_else_is_wrong(closed: AdmissionToSessions) -> None:
     closed.comes("ann")
 
     assert closed.refuses("x", token=ANN, protocol=7)[0] == "version"
@@ -425,19 +435,19 @@ def test_a_good_token_learns_what_else_is_wrong(closed: Door) -> None:
 
 @pytest.mark.parametrize("name", ["ann", "ann/gin", "revoked"])
 def test_a_name_of_the_roster_needs_its_token_on_this_machine_too(
-    listed: Door, name: str
+    listed: AdmissionToSessions, name: str
 ) -> None:
     assert listed.refuses(name) == NEEDED
     assert listed.refuses(name, token="guessed") == NEEDED
 
 
-def test_other_names_are_free_on_this_machine(listed: Door) -> None:
+def test_other_names_are_free_on_this_machine(listed: AdmissionToSessions) -> None:
     assert listed.asks("zed") == ("zed", None)
     assert listed.refuses("anna", token="my own word") == NEEDED, "it is a mistake"
 
 
 def test_a_bot_that_the_arena_has_launched_needs_only_its_own_token(
-    closed: Door, house: FakeArena
+    closed: AdmissionToSessions, house: FakeArena
 ) -> None:
     process = house.launched("x").process
     closed.admission.expect("mine", "secret", process)
@@ -447,7 +457,7 @@ def test_a_bot_that_the_arena_has_launched_needs_only_its_own_token(
 
 
 def test_so_many_connections_may_be_open_with_a_token_of_the_roster(
-    closed: Door,
+    closed: AdmissionToSessions,
 ) -> None:
     closed.comes("ann", ANN)
     closed.comes("ann/gin", ANN)
@@ -457,7 +467,7 @@ def test_so_many_connections_may_be_open_with_a_token_of_the_roster(
 
 
 def test_with_a_roster_those_without_a_token_are_counted_by_address(
-    door: Door,
+    door: AdmissionToSessions,
 ) -> None:
     limits = msgspec.structs.replace(LIMITS, per_address=1)
     door.admission = Admission(door.players, limits, ROSTER)
@@ -486,7 +496,7 @@ def changed(**fields: Any) -> Access:
     ],
 )
 def test_whose_token_is_good_no_longer_has_to_go(
-    listed: Door, players: dict[str, str], text: str, is_out: bool
+    listed: AdmissionToSessions, players: dict[str, str], text: str, is_out: bool
 ) -> None:
     ann, gin = listed.comes("ann", ANN), listed.comes("ann/gin", ANN)
     listed.comes("ben", BEN)
@@ -503,7 +513,7 @@ def test_whose_token_is_good_no_longer_has_to_go(
 
 
 def test_who_came_while_its_name_was_changed_may_come_back_with_its_token(
-    listed: Door,
+    listed: AdmissionToSessions,
 ) -> None:
     gin = listed.comes("ann/gin", ANN)
     renamed = Access(
@@ -518,7 +528,7 @@ def test_who_came_while_its_name_was_changed_may_come_back_with_its_token(
     assert listed.asks("ann/gin", token=ANN)[0] == "anna"
 
 
-def test_a_person_who_comes_too_late_is_no_bot(door: Door) -> None:
+def test_a_person_who_comes_too_late_is_no_bot(door: AdmissionToSessions) -> None:
     door.admission.expect("pat", GUEST + "1")
     door.admission.forget("pat", token=GUEST + "1")
 
@@ -526,7 +536,7 @@ def test_a_person_who_comes_too_late_is_no_bot(door: Door) -> None:
     assert door.asks("pat", token="a word")[0] == "pat"
 
 
-def test_who_is_on_the_roster_still_may_stay(listed: Door) -> None:
+def test_who_is_on_the_roster_still_may_stay(listed: AdmissionToSessions) -> None:
     listed.comes("ann", ANN)
     listed.comes("ben/gin", BEN)
     more = {**ROSTER.players, hashed("cem's"): "cem"}
@@ -535,7 +545,7 @@ def test_who_is_on_the_roster_still_may_stay(listed: Door) -> None:
 
 
 def test_who_has_a_name_that_is_somebodys_now_has_to_go(
-    listed: Door, house: FakeArena
+    listed: AdmissionToSessions, house: FakeArena
 ) -> None:
     listed.admission.expect("cem/launched", "secret")
     listed.comes("cem/launched", "secret")
@@ -555,30 +565,32 @@ def instruct(token: str, protocol: int = VERSION) -> Instruct:
     return Instruct(protocol, token, Action.STATUS)
 
 
-def test_an_instructor_is_known_by_the_token(listed: Door) -> None:
+def test_an_instructor_is_known_by_the_token(listed: AdmissionToSessions) -> None:
     assert listed.admission.instructs(instruct("the instructor's")) == "prof"
     assert listed.admission.is_instructors("the instructor's")
 
 
 @pytest.mark.parametrize("token", ["", "guessed", ANN])
-def test_nobody_else_instructs(listed: Door, token: str) -> None:
+def test_nobody_else_instructs(listed: AdmissionToSessions, token: str) -> None:
     for protocol in (VERSION, 7):
         with pytest.raises(Unwelcome) as why:
             listed.admission.instructs(instruct(token, protocol))
         assert (why.value.code, str(why.value)) == NEEDED
 
 
-def test_an_instructor_of_another_version_is_told_so(listed: Door) -> None:
+def test_an_instructor_of_another_version_is_told_so(
+    listed: AdmissionToSessions,
+) -> None:
     with pytest.raises(Unwelcome, match="expected protocol 1, got 7") as why:
         listed.admission.instructs(instruct("the instructor's", 7))
     assert why.value.code == "version"
 
 
-def test_an_instructors_token_is_none_of_a_player(closed: Door) -> None:
+def test_an_instructors_token_is_none_of_a_player(closed: AdmissionToSessions) -> None:
     assert closed.refuses("prof", token="the instructor's") == NEEDED
 
 
-def test_without_a_roster_nobody_instructs(door: Door) -> None:
+def test_without_a_roster_nobody_instructs(door: AdmissionToSessions) -> None:
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
         door.admission.instructs(instruct(""))
 
@@ -590,12 +602,12 @@ def test_without_a_roster_nobody_instructs(door: Door) -> None:
     ("name", "viewer"),
     [
         ("pat", Viewer()),
-        ("pat", Viewer(Kind.INSTRUCTOR)),
-        ("ann/me", Viewer(Kind.OWNER, "ann")),
+        ("pat", Viewer(ViewerKind.INSTRUCTOR)),
+        ("ann/me", Viewer(ViewerKind.OWNER, "ann")),
     ],
 )
 def test_a_person_is_called_what_nobody_else_is(
-    listed: Door, name: str, viewer: Viewer
+    listed: AdmissionToSessions, name: str, viewer: Viewer
 ) -> None:
     listed.admission.check_guest(name, viewer)
 
@@ -604,14 +616,14 @@ def test_a_person_is_called_what_nobody_else_is(
     ("name", "viewer", "code"),
     [
         ("ann", Viewer(), "token"),
-        ("ann/me", Viewer(Kind.INSTRUCTOR), "token"),
-        ("ben/me", Viewer(Kind.OWNER, "ann"), "token"),
+        ("ann/me", Viewer(ViewerKind.INSTRUCTOR), "token"),
+        ("ben/me", Viewer(ViewerKind.OWNER, "ann"), "token"),
         ("zed", Viewer(), "name"),
         ("kept", Viewer(), "name"),
     ],
 )
 def test_a_person_takes_nobodys_name(
-    listed: Door, name: str, viewer: Viewer, code: str
+    listed: AdmissionToSessions, name: str, viewer: Viewer, code: str
 ) -> None:
     listed.comes("zed")
     listed.admission.expect("kept", "a secret")
@@ -621,11 +633,11 @@ def test_a_person_takes_nobodys_name(
     assert why.value.code == code
 
 
-def test_where_bots_need_a_token_people_do(closed: Door) -> None:
+def test_where_bots_need_a_token_people_do(closed: AdmissionToSessions) -> None:
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
         closed.admission.check_guest("pat", Viewer())
-    closed.admission.check_guest("pat", Viewer(Kind.INSTRUCTOR))
-    closed.admission.check_guest("ann/me", Viewer(Kind.OWNER, "ann"))
+    closed.admission.check_guest("pat", Viewer(ViewerKind.INSTRUCTOR))
+    closed.admission.check_guest("ann/me", Viewer(ViewerKind.OWNER, "ann"))
 
 
 # --- those who look on ---
@@ -635,18 +647,20 @@ def test_where_bots_need_a_token_people_do(closed: Door) -> None:
     ("token", "viewer"),
     [
         (None, Viewer()),
-        (ANN, Viewer(Kind.OWNER, "ann")),
-        ("the instructor's", Viewer(Kind.INSTRUCTOR, "prof")),
+        (ANN, Viewer(ViewerKind.OWNER, "ann")),
+        ("the instructor's", Viewer(ViewerKind.INSTRUCTOR, "prof")),
     ],
 )
 def test_who_looks_on_is_told_by_its_token(
-    closed: Door, token: str | None, viewer: Viewer
+    closed: AdmissionToSessions, token: str | None, viewer: Viewer
 ) -> None:
     assert closed.admission.viewer(token) == viewer
 
 
 @pytest.mark.parametrize("token", ["", "guessed", hashed(ANN)])
-def test_a_token_that_is_nobodys_shows_nothing(listed: Door, token: str) -> None:
+def test_a_token_that_is_nobodys_shows_nothing(
+    listed: AdmissionToSessions, token: str
+) -> None:
     with pytest.raises(Unwelcome) as why:
         listed.admission.viewer(token)
 
@@ -658,7 +672,7 @@ def test_a_token_that_is_nobodys_shows_nothing(listed: Door, token: str) -> None
 
 @pytest.mark.parametrize("name", ["ANN", "Ａnn", "a\u034fnn", "ann\u3164"])
 def test_a_name_that_looks_like_one_that_is_here_is_taken(
-    door: Door, name: str
+    door: AdmissionToSessions, name: str
 ) -> None:
     door.comes("ann")
 
@@ -668,7 +682,9 @@ def test_a_name_that_looks_like_one_that_is_here_is_taken(
     )
 
 
-def test_a_name_is_shown_as_it_was_written_first(door: Door, house: FakeArena) -> None:
+def test_a_name_is_shown_as_it_was_written_first(
+    door: AdmissionToSessions, house: FakeArena
+) -> None:
     door.players.spellings.add("Ann")  # who plays in a competition
 
     assert door.asks("ann") == ("Ann", None)
@@ -678,7 +694,9 @@ def test_a_name_is_shown_as_it_was_written_first(door: Door, house: FakeArena) -
     assert door.asks("ANN") == ("Ann", None)
 
 
-def test_names_below_one_owner_begin_as_the_first_did(door: Door) -> None:
+def test_names_below_one_owner_begin_as_the_first_did(
+    door: AdmissionToSessions,
+) -> None:
     door.comes("Ann/1")
 
     assert door.asks("ANN/2") == ("Ann/2", None)
@@ -687,7 +705,7 @@ def test_names_below_one_owner_begin_as_the_first_did(door: Door) -> None:
 
 @pytest.mark.parametrize("name", ["Ann", "ANN", "ａｎｎ", "a\u034fnn/gin", "REVOKED"])
 def test_a_name_that_looks_like_one_of_the_roster_needs_its_token(
-    listed: Door, name: str
+    listed: AdmissionToSessions, name: str
 ) -> None:
     assert listed.refuses(name) == NEEDED
     with pytest.raises(Unwelcome, match=TOKEN_NEEDED):
@@ -705,24 +723,28 @@ def test_a_name_that_looks_like_one_of_the_roster_needs_its_token(
     ],
 )
 def test_a_token_gives_the_rosters_spelling(
-    closed: Door, said: str, called: str
+    closed: AdmissionToSessions, said: str, called: str
 ) -> None:
     assert closed.asks(said, token=ANN) == (called, None)
 
 
-def test_a_program_of_somebodys_keeps_its_first_spelling(closed: Door) -> None:
+def test_a_program_of_somebodys_keeps_its_first_spelling(
+    closed: AdmissionToSessions,
+) -> None:
     closed.comes("ann/Gin", ANN)
 
     assert closed.refuses("ANN/GIN", token=ANN)[0] == "name"
 
 
-def test_the_rosters_spelling_wins_over_an_earlier_one(closed: Door) -> None:
+def test_the_rosters_spelling_wins_over_an_earlier_one(
+    closed: AdmissionToSessions,
+) -> None:
     closed.players.spellings.add("ANN/gin")
 
     assert closed.asks("ann/GIN", token=ANN) == ("ann/GIN", None)
 
 
-def test_two_that_a_roster_has_long_had_stay_two(door: Door) -> None:
+def test_two_that_a_roster_has_long_had_stay_two(door: AdmissionToSessions) -> None:
     both = Access(
         names=frozenset({"ann", "Ann"}),
         players={hashed("1"): "ann", hashed("2"): "Ann"},
@@ -735,7 +757,7 @@ def test_two_that_a_roster_has_long_had_stay_two(door: Door) -> None:
 
 
 def test_who_comes_without_a_token_has_to_go_when_one_like_it_is_on_the_roster(
-    door: Door,
+    door: AdmissionToSessions,
 ) -> None:
     player = door.comes("ANN")
 
@@ -744,7 +766,9 @@ def test_who_comes_without_a_token_has_to_go_when_one_like_it_is_on_the_roster(
     )
 
 
-def test_a_name_that_is_kept_is_kept_however_it_is_spelled(door: Door) -> None:
+def test_a_name_that_is_kept_is_kept_however_it_is_spelled(
+    door: AdmissionToSessions,
+) -> None:
     door.admission.expect("mine", "a secret")
 
     assert "kept for a bot" in door.refuses("MINE")[1]
@@ -761,17 +785,23 @@ def test_a_name_that_is_kept_is_kept_however_it_is_spelled(door: Door) -> None:
         ("ann／gin", "expected a plain '/' in a name, got 'ann\\uff0fgin'"),
     ],
 )
-def test_a_name_that_pretends_is_refused(door: Door, name: str, text: str) -> None:
+def test_a_name_that_pretends_is_refused(
+    door: AdmissionToSessions, name: str, text: str
+) -> None:
     assert door.refuses(name) == ("name", text)
 
 
-def test_a_person_takes_no_name_that_looks_like_a_bots(listed: Door) -> None:
+def test_a_person_takes_no_name_that_looks_like_a_bots(
+    listed: AdmissionToSessions,
+) -> None:
     listed.comes("zed")
     with pytest.raises(Unwelcome, match="named 'zed' is here"):
         listed.admission.check_guest("ZED", Viewer())
 
 
-def test_a_session_goes_on_under_the_name_that_the_bot_says(door: Door) -> None:
+def test_a_session_goes_on_under_the_name_that_the_bot_says(
+    door: AdmissionToSessions,
+) -> None:
     door.players.spellings.add("Ann")
     name, _ = door.asks("ANN")
     player = door.house.bot("ANN").player

@@ -9,10 +9,10 @@ from typing import cast
 
 import pytest
 
-from arena.referee.sessions import Players
+from arena.referee.sessions import BotSessions
 from arena.referee.transport import Wire
 from arena.server.admission import Admission, Unwelcome
-from arena.server.login import Desk
+from arena.server.login import AdminRequests
 from arena.storage.tokens import Access, hashed
 from protocol.errors import UsageError
 from protocol.messages import VERSION, Action, Done, Instruct, Limits, Refused
@@ -29,11 +29,13 @@ class Hearing:
         self.answers: list[Done | Refused] = []
         self.works: list[asyncio.Future[Done]] = []
         self.at_once: Callable[[], Done] | None = None
-        self.desk = Desk(Admission(Players(), Limits(), ACCESS), self._does)
+        self.admin_requests = AdminRequests(
+            Admission(BotSessions(), Limits(), ACCESS), self._does
+        )
         self.wire = cast(Wire, object())
 
     def says(self, word: Instruct = WORD, wire: Wire | None = None) -> None:
-        self.desk.heard(wire or self.wire, word, self.answers.append)
+        self.admin_requests.received(wire or self.wire, word, self.answers.append)
 
     def _does(self, message: Instruct, who: str) -> Done | Awaitable[Done]:
         assert who == "Eva"
@@ -103,7 +105,7 @@ async def test_what_cannot_be_done_is_refused_at_once() -> None:
 async def test_whoever_has_gone_is_told_nothing() -> None:
     hearing = Hearing()
     hearing.says()
-    hearing.desk.left(hearing.wire)
+    hearing.admin_requests.disconnected(hearing.wire)
     hearing.works[0].set_result(Done("2 new"))
     await turns()
     assert hearing.answers == []
@@ -123,7 +125,7 @@ async def test_what_fails_when_whoever_wanted_it_has_gone_is_for_the_log_at_most
 
     hearing = Hearing()
     hearing.says()
-    hearing.desk.left(hearing.wire)
+    hearing.admin_requests.disconnected(hearing.wire)
     hearing.works.pop().set_exception(error)
     await turns()
     gc.collect()

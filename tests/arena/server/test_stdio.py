@@ -25,7 +25,7 @@ TIMEOUT_S = 20.0  # nothing here takes more than a moment
 LIMITS = Limits(frame_bytes=1024, buffer_bytes=200_000)
 
 
-class Owner:
+class RecordingOwner:
     """Notes what it is told."""
 
     def __init__(self) -> None:
@@ -74,8 +74,8 @@ class Owner:
     def ponged(self, connection: Wire, payload: bytes, arrived: float) -> None:
         self._note("ponged")
 
-    def trifled(self, connection: Wire) -> None:
-        self._note("trifled")
+    def on_trivial_frame(self, connection: Wire) -> None:
+        self._note("on_trivial_frame")
 
     def drained(self, connection: Wire) -> None:
         self._note("drained")
@@ -85,7 +85,7 @@ class Owner:
         self._note("lost")
 
 
-class Bot:
+class FakePipeEnds:
     """The other ends: what it reads and writes."""
 
     def __init__(self, stdin: int, stdout: int) -> None:
@@ -124,12 +124,14 @@ def _collected() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def connected(**limits: int) -> AsyncIterator[tuple[Owner, Pipe, Bot]]:
+async def connected(
+    **limits: int,
+) -> AsyncIterator[tuple[RecordingOwner, Pipe, FakePipeEnds]]:
     """A bot and an arena; afterwards both pipes are closed, and the owner knows, once."""
     asyncio.get_running_loop().set_debug(True)
     stdin, to_bot = os.pipe()
     from_bot, stdout = os.pipe()
-    owner, bot = Owner(), Bot(stdin, stdout)
+    owner, bot = RecordingOwner(), FakePipeEnds(stdin, stdout)
     timers = Timers(asyncio.get_running_loop())
     changed = msgspec.structs.replace(LIMITS, **limits)
     pipe = await Pipe.open(owner, changed, timers, "ann", to_bot, from_bot)
@@ -201,7 +203,7 @@ async def test_empty_lines_are_no_frames_but_counted() -> None:
         bot.say(b"\n\r\n \t \n[1]\n")
         await owner.until("received")
     assert owner.frames == [b"[1]"]
-    assert owner.told.count("trifled") == 3
+    assert owner.told.count("on_trivial_frame") == 3
 
 
 async def test_what_is_no_json_is_handed_on_for_the_codec_to_refuse() -> None:
@@ -409,7 +411,7 @@ async def test_descriptors_that_are_no_pipes_are_closed(tmp_path: Path) -> None:
     stdin, to_bot = os.pipe()
     (tmp_path / "file").touch()
     file = os.open(tmp_path / "file", os.O_RDONLY)
-    owner, timers = Owner(), Timers(asyncio.get_running_loop())
+    owner, timers = RecordingOwner(), Timers(asyncio.get_running_loop())
     with pytest.raises(ValueError, match="Pipe transport is for pipes"):
         await Pipe.open(owner, LIMITS, timers, "ann", to_bot, file)
     for descriptor in (to_bot, file):

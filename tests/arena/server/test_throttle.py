@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena.server.throttle import Allowance, Strangers
+from arena.server.throttle import Allowance, Throttle
 from protocol.messages import Limits
 
 TICK_S = 0.01
@@ -12,10 +12,10 @@ COST_S = 0.000_5  # of one thing that a stranger says
 SHARE = 0.05
 
 
-class Guest:
+class FakeUnknownConnection:
     """A connection that nobody knows yet; what it says is read if it may be."""
 
-    def __init__(self, door: Door, address: str = "10.0.0.1") -> None:
+    def __init__(self, door: ThrottledArena, address: str = "10.0.0.1") -> None:
         self.address = address
         self.handshake_s = 0.0
         self.shakes_s = 0.002
@@ -23,12 +23,12 @@ class Guest:
         self.is_read = False
         self.is_cut = False
         self._door = door
-        door.strangers.met(self)
+        door.throttle.connected(self)
 
-    def hold(self) -> None:
+    def pause_reading(self) -> None:
         self.is_read = False
 
-    def serve(self) -> None:
+    def resume_reading(self) -> None:
         self.is_read = True
 
     def shake(self) -> float:
@@ -38,30 +38,30 @@ class Guest:
 
     def greets(self) -> None:
         """A part of a handshake of TLS has come from it."""
-        self._door.strangers.shakes(self)
+        self._door.throttle.shakes(self)
 
     def cut(self) -> None:
         self.is_cut = True
         self.is_read = False
-        self._door.strangers.gone(self)
+        self._door.throttle.disconnected(self)
 
     def says(self, what: str = "something") -> None:
         """It has its turn, and uses it."""
         assert self.is_read, "it waits"
         if what == "a request":
-            self._door.strangers.asked(self)
+            self._door.throttle.asked(self)
         elif what == "a good hello":
-            self._door.strangers.known(self)
+            self._door.throttle.known(self)
         elif what == "a bad hello":
-            self._door.strangers.failed(self)
+            self._door.throttle.failed(self)
         self._door.spent_s += COST_S
-        self._door.strangers.was_read(self, COST_S)
+        self._door.throttle.was_read(self, COST_S)
 
     def goes(self) -> None:
-        self._door.strangers.gone(self)
+        self._door.throttle.disconnected(self)
 
 
-class Door:
+class ThrottledArena:
     """Strangers, a match that is on or not, and the time that strangers have cost."""
 
     def __init__(self, most: int = 100) -> None:
@@ -69,63 +69,63 @@ class Door:
         self.is_busy = True
         self.spent_s = 0.0
         limits = Limits(strangers=most)
-        self.strangers = Strangers(limits, lambda: self.is_busy, lambda: self.now)
+        self.throttle = Throttle(limits, lambda: self.is_busy, lambda: self.now)
 
     def tick(self, seconds: float = TICK_S) -> None:
         self.now += seconds
-        self.strangers.tick()
+        self.throttle.tick()
 
     def fails(self, count: int = 10, address: str = "10.0.0.1") -> None:
         """So many come and go without a welcome."""
         for _ in range(count):
-            guest = Guest(self, address)
+            guest = FakeUnknownConnection(self, address)
             guest.goes()
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def door() -> ThrottledArena:
+    return ThrottledArena()
 
 
 # --- well-meaning strangers ---
 
 
-def test_a_stranger_is_read_at_once_and_all_the_time(door: Door) -> None:
-    guest = Guest(door)
+def test_a_stranger_is_read_at_once_and_all_the_time(door: ThrottledArena) -> None:
+    guest = FakeUnknownConnection(door)
 
     for _ in range(3):
         guest.says()
         door.tick()
     guest.says("a good hello")
 
-    assert len(door.strangers) == 0
+    assert len(door.throttle) == 0
 
 
 def test_of_too_many_from_one_address_the_oldest_goes() -> None:
-    door = Door(most=3)
-    other = Guest(door, "10.0.0.2")
-    guests = [Guest(door) for _ in range(5)]
+    door = ThrottledArena(most=3)
+    other = FakeUnknownConnection(door, "10.0.0.2")
+    guests = [FakeUnknownConnection(door) for _ in range(5)]
 
     assert [guest.is_cut for guest in guests] == [True, True, False, False, False]
     assert not other.is_cut
-    assert len(door.strangers) == 4
+    assert len(door.throttle) == 4
 
 
 def test_of_too_many_from_everywhere_the_oldest_goes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._MOST", 3)
-    door = Door()
-    guests = [Guest(door, f"10.0.0.{n}") for n in range(4)]
+    door = ThrottledArena()
+    guests = [FakeUnknownConnection(door, f"10.0.0.{n}") for n in range(4)]
 
     assert [guest.is_cut for guest in guests] == [True, False, False, False]
 
 
 def test_who_is_known_does_not_count() -> None:
-    door = Door(most=3)
+    door = ThrottledArena(most=3)
     for _ in range(50):
-        Guest(door).says("a good hello")
-    guest = Guest(door)
+        FakeUnknownConnection(door).says("a good hello")
+    guest = FakeUnknownConnection(door)
     door.tick()
 
     assert guest.is_read, "nobody has failed"
@@ -136,10 +136,10 @@ def test_who_is_known_does_not_count() -> None:
 
 @pytest.mark.parametrize("how", ["goes", "a bad hello", "is cut"])
 def test_after_some_failures_those_from_there_wait_for_their_turn(
-    door: Door, how: str
+    door: ThrottledArena, how: str
 ) -> None:
     for count in range(10):
-        guest = Guest(door)
+        guest = FakeUnknownConnection(door)
         assert guest.is_read, count
         if how == "a bad hello":
             guest.says(how)
@@ -147,7 +147,10 @@ def test_after_some_failures_those_from_there_wait_for_their_turn(
             guest.goes()
         else:
             guest.cut()
-    there, elsewhere = Guest(door), Guest(door, "10.0.0.2")
+    there, elsewhere = (
+        FakeUnknownConnection(door),
+        FakeUnknownConnection(door, "10.0.0.2"),
+    )
 
     assert not there.is_read
     assert elsewhere.is_read
@@ -160,35 +163,35 @@ def test_after_some_failures_those_from_there_wait_for_their_turn(
     assert there.is_read, "it is its turn"
 
 
-def test_a_failure_counts_once(door: Door) -> None:
+def test_a_failure_counts_once(door: ThrottledArena) -> None:
     for _ in range(9):
-        guest = Guest(door)
+        guest = FakeUnknownConnection(door)
         guest.says("a bad hello")
         guest.goes()
 
-    assert Guest(door).is_read
+    assert FakeUnknownConnection(door).is_read
 
 
-def test_failures_are_forgotten_after_a_minute(door: Door) -> None:
+def test_failures_are_forgotten_after_a_minute(door: ThrottledArena) -> None:
     door.fails(9)
     door.tick(61.0)
     door.fails(9)
 
-    assert Guest(door).is_read
+    assert FakeUnknownConnection(door).is_read
 
     door.fails(1)
 
-    assert not Guest(door).is_read
+    assert not FakeUnknownConnection(door).is_read
 
     door.tick(61.0)
 
-    assert Guest(door).is_read
+    assert FakeUnknownConnection(door).is_read
 
 
-def test_failures_from_many_addresses_make_everybody_wait(door: Door) -> None:
+def test_failures_from_many_addresses_make_everybody_wait(door: ThrottledArena) -> None:
     for number in range(500):
         door.fails(1, f"10.{number // 250}.{number % 250}.1")
-    guest = Guest(door, "192.168.0.1")
+    guest = FakeUnknownConnection(door, "192.168.0.1")
 
     assert not guest.is_read
 
@@ -198,27 +201,29 @@ def test_failures_from_many_addresses_make_everybody_wait(door: Door) -> None:
 
 
 def test_no_more_addresses_are_remembered_than_needed(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    door: ThrottledArena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._MOST_ADDRESSES", 10)
     for number in range(100):
         door.fails(1, f"10.0.0.{number}")
 
-    assert len(door.strangers._failures) == 10
+    assert len(door.throttle._failures) == 10
 
 
-def test_who_came_before_the_failures_waits_from_its_next_words_on(door: Door) -> None:
-    early = Guest(door)
+def test_who_came_before_the_failures_waits_from_its_next_words_on(
+    door: ThrottledArena,
+) -> None:
+    early = FakeUnknownConnection(door)
     door.fails()
     early.says()
 
     assert not early.is_read
 
 
-def test_while_nothing_is_played_nobody_waits(door: Door) -> None:
+def test_while_nothing_is_played_nobody_waits(door: ThrottledArena) -> None:
     door.fails()
     door.is_busy = False
-    guests = [Guest(door) for _ in range(50)]
+    guests = [FakeUnknownConnection(door) for _ in range(50)]
     for guest in guests:
         guest.says()
         guest.says("a bad hello")
@@ -229,9 +234,9 @@ def test_while_nothing_is_played_nobody_waits(door: Door) -> None:
     assert sum(guest.is_read for guest in guests) <= 8, "now something is"
 
 
-def test_who_waits_when_the_last_match_ends_waits_no_more(door: Door) -> None:
+def test_who_waits_when_the_last_match_ends_waits_no_more(door: ThrottledArena) -> None:
     door.fails()
-    guests = [Guest(door) for _ in range(50)]
+    guests = [FakeUnknownConnection(door) for _ in range(50)]
     door.is_busy = False
     door.tick()
 
@@ -241,9 +246,9 @@ def test_who_waits_when_the_last_match_ends_waits_no_more(door: Door) -> None:
 # --- the line ---
 
 
-def test_turns_go_round_and_end_with_the_first_words(door: Door) -> None:
+def test_turns_go_round_and_end_with_the_first_words(door: ThrottledArena) -> None:
     door.fails()
-    guests = [Guest(door) for _ in range(24)]
+    guests = [FakeUnknownConnection(door) for _ in range(24)]
     order: list[int] = []
     while len(order) < 72:
         door.tick()
@@ -256,10 +261,10 @@ def test_turns_go_round_and_end_with_the_first_words(door: Door) -> None:
     assert order == [*range(24)] * 3
 
 
-def test_who_says_nothing_holds_nobody_up(door: Door) -> None:
+def test_who_says_nothing_holds_nobody_up(door: ThrottledArena) -> None:
     door.fails()
-    silent = [Guest(door) for _ in range(50)]
-    guest = Guest(door)
+    silent = [FakeUnknownConnection(door) for _ in range(50)]
+    guest = FakeUnknownConnection(door)
     ticks = 0
     while not guest.is_read:
         door.tick()
@@ -270,10 +275,10 @@ def test_who_says_nothing_holds_nobody_up(door: Door) -> None:
 
 
 def test_all_turns_together_take_no_more_than_their_share_of_the_time(
-    door: Door,
+    door: ThrottledArena,
 ) -> None:
     door.fails()
-    guests = [Guest(door) for _ in range(100)]
+    guests = [FakeUnknownConnection(door) for _ in range(100)]
     began = door.now
     while door.now - began < 10.0:
         door.tick()
@@ -286,13 +291,13 @@ def test_all_turns_together_take_no_more_than_their_share_of_the_time(
     assert 0.8 * SHARE < share <= SHARE
 
 
-def test_handshakes_and_accepting_count_too(door: Door) -> None:
+def test_handshakes_and_accepting_count_too(door: ThrottledArena) -> None:
     door.fails()
     began, handshakes = door.now, 0
     while door.now - began < 2.0:
-        if len(door.strangers) < 100:
-            Guest(door).handshake_s = 0.002
-        for place in list(door.strangers._turn):
+        if len(door.throttle) < 100:
+            FakeUnknownConnection(door).handshake_s = 0.002
+        for place in list(door.throttle._turn):
             handshakes += 1
             place.stranger.cut()
         door.tick()
@@ -301,8 +306,10 @@ def test_handshakes_and_accepting_count_too(door: Door) -> None:
     assert 0.5 * SHARE < spent_s / (door.now - began) <= SHARE
 
 
-def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Door) -> None:
-    guests = [Guest(door, f"10.0.0.{number}") for number in range(30)]
+def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(
+    door: ThrottledArena,
+) -> None:
+    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(30)]
     steps: list[int] = []
     for guest in guests:
         guest.shakes_s = 0.000_4
@@ -319,10 +326,10 @@ def test_of_all_handshakes_so_many_steps_are_worked_off_in_a_tick(door: Door) ->
 
 @pytest.mark.parametrize("is_busy", [True, False])
 def test_more_than_a_tick_has_room_for_waits_for_the_next(
-    door: Door, is_busy: bool
+    door: ThrottledArena, is_busy: bool
 ) -> None:
     door.is_busy = is_busy
-    guest, later = Guest(door), Guest(door)
+    guest, later = FakeUnknownConnection(door), FakeUnknownConnection(door)
     guest.shakes_s = 0.000_4
     for _ in range(8):
         guest.greets()
@@ -341,11 +348,11 @@ def test_more_than_a_tick_has_room_for_waits_for_the_next(
     [(0.000_4, [8, 1, 0]), (0.001_5, [3, 3, 3]), (0.003_7, [2, 2, 2]), (0.130, [1, 1, 1])],
 )  # fmt: skip
 def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
-    door: Door, is_busy: bool, step_s: float, steps: list[int]
+    door: ThrottledArena, is_busy: bool, step_s: float, steps: list[int]
 ) -> None:
     """As with a key of RSA-4096."""
     door.is_busy = is_busy
-    guests = [Guest(door, f"10.0.0.{number}") for number in range(9)]
+    guests = [FakeUnknownConnection(door, f"10.0.0.{number}") for number in range(9)]
     for guest in guests:
         guest.shakes_s = step_s
         guest.greets()
@@ -357,8 +364,8 @@ def test_steps_of_handshakes_end_for_this_tick_when_they_have_taken_long(
     assert counts == steps
 
 
-def test_who_goes_while_its_handshake_waits_is_forgotten(door: Door) -> None:
-    guests = [Guest(door) for _ in range(9)]
+def test_who_goes_while_its_handshake_waits_is_forgotten(door: ThrottledArena) -> None:
+    guests = [FakeUnknownConnection(door) for _ in range(9)]
     for guest in guests:
         guest.shakes_s = 0.000_4
         guest.greets()
@@ -366,29 +373,36 @@ def test_who_goes_while_its_handshake_waits_is_forgotten(door: Door) -> None:
     door.tick()
 
     assert guests[-1].shaken == 0
-    assert not door.strangers._shaking
+    assert not door.throttle._shaking
 
 
-def test_handshakes_after_failures_take_no_more_than_the_share(door: Door) -> None:
+def test_handshakes_after_failures_take_no_more_than_the_share(
+    door: ThrottledArena,
+) -> None:
     door.fails()
     began, door.spent_s = door.now, 0.0
     while door.now - began < 10.0:
-        if len(door.strangers) < 100:
-            Guest(door).greets()
-        for place in list(door.strangers._turn):
-            if isinstance(guest := place.stranger, Guest) and guest.shaken:
+        if len(door.throttle) < 100:
+            FakeUnknownConnection(door).greets()
+        for place in list(door.throttle._turn):
+            if (
+                isinstance(guest := place.stranger, FakeUnknownConnection)
+                and guest.shaken
+            ):
                 guest.goes()
         door.tick()
 
     assert 0.5 * SHARE < door.spent_s / (door.now - began) <= SHARE
 
 
-def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: Door) -> None:
+def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(
+    door: ThrottledArena,
+) -> None:
     """As 130 ms for each that was recorded once, and sent twice a second from then on."""
     door.fails()
     began, door.spent_s, shaken = door.now, 0.0, 0
     while door.now - began < 20.0:
-        guest = Guest(door)
+        guest = FakeUnknownConnection(door)
         guest.shakes_s = 0.130
         guest.greets()
         for _ in range(50):
@@ -399,12 +413,12 @@ def test_what_a_handshake_cost_is_paid_back_before_the_next_begins(door: Door) -
     assert 0 < shaken <= 20.0 * SHARE / 0.130 + 1
 
 
-def test_a_long_turn_is_paid_back(door: Door) -> None:
+def test_a_long_turn_is_paid_back(door: ThrottledArena) -> None:
     door.fails()
-    guest, other = Guest(door), Guest(door)
+    guest, other = FakeUnknownConnection(door), FakeUnknownConnection(door)
     door.tick()
     assert guest.is_read
-    door.strangers.was_read(guest, 1.0)
+    door.throttle.was_read(guest, 1.0)
     ticks = 0
     while not other.is_read or ticks == 0:
         if other.is_read:
@@ -415,11 +429,11 @@ def test_a_long_turn_is_paid_back(door: Door) -> None:
     assert ticks * TICK_S == pytest.approx(1.0 / SHARE, rel=0.1)
 
 
-def test_time_that_nobody_wanted_is_no_burst_later(door: Door) -> None:
+def test_time_that_nobody_wanted_is_no_burst_later(door: ThrottledArena) -> None:
     door.fails()
     for _ in range(1000):
         door.tick()
-    guests = [Guest(door) for _ in range(90)]
+    guests = [FakeUnknownConnection(door) for _ in range(90)]
     turns = 0
     for _ in range(10):
         door.tick()
@@ -432,10 +446,10 @@ def test_time_that_nobody_wanted_is_no_burst_later(door: Door) -> None:
 
 
 def test_in_a_full_line_the_newest_has_no_place() -> None:
-    door = Door(most=20)
+    door = ThrottledArena(most=20)
     door.fails()
-    waiting = [Guest(door) for _ in range(20)]
-    late = Guest(door)
+    waiting = [FakeUnknownConnection(door) for _ in range(20)]
+    late = FakeUnknownConnection(door)
 
     assert late.is_cut
     assert not any(guest.is_cut for guest in waiting)
@@ -444,13 +458,15 @@ def test_in_a_full_line_the_newest_has_no_place() -> None:
         door.tick()
     waiting[0].says("a good hello")
 
-    assert not Guest(door).is_cut, "there is a place again"
+    assert not FakeUnknownConnection(door).is_cut, "there is a place again"
 
 
-def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: Door) -> None:
+def test_who_has_a_good_token_gets_in_whatever_the_others_do(
+    door: ThrottledArena,
+) -> None:
     door.fails()
-    flood = [Guest(door) for _ in range(60)]
-    guest = Guest(door)
+    flood = [FakeUnknownConnection(door) for _ in range(60)]
+    guest = FakeUnknownConnection(door)
     words = 0
     for _ in range(400):
         door.tick()
@@ -459,7 +475,7 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: Door) -> None
                 one.says("a bad hello")
                 one.goes()
                 flood.remove(one)
-                flood.append(Guest(door))
+                flood.append(FakeUnknownConnection(door))
         if guest.is_read:
             words += 1
             guest.says("something" if words == 1 else "a good hello")
@@ -472,32 +488,34 @@ def test_who_has_a_good_token_gets_in_whatever_the_others_do(door: Door) -> None
 # --- those who only ask for the page ---
 
 
-def asks(door: Door, count: int = 1) -> Guest:
+def asks(door: ThrottledArena, count: int = 1) -> FakeUnknownConnection:
     """So many requests from one address, each over a connection of its own; the last one."""
     for _ in range(count):
-        guest = Guest(door)
+        guest = FakeUnknownConnection(door)
         guest.says("a request")
         guest.goes()
     return guest
 
 
-def test_a_class_that_opens_the_page_has_failed_at_nothing(door: Door) -> None:
+def test_a_class_that_opens_the_page_has_failed_at_nothing(
+    door: ThrottledArena,
+) -> None:
     asks(door, 3000)
 
-    assert Guest(door).is_read
-    assert len(door.strangers) == 1
+    assert FakeUnknownConnection(door).is_read
+    assert len(door.throttle) == 1
 
 
-def test_who_has_asked_is_no_stranger_any_more(door: Door) -> None:
-    guest = Guest(door)
+def test_who_has_asked_is_no_stranger_any_more(door: ThrottledArena) -> None:
+    guest = FakeUnknownConnection(door)
     guest.says("a request")
 
-    assert len(door.strangers) == 0
+    assert len(door.throttle) == 0
 
 
-def test_who_asks_without_end_stands_in_line(door: Door) -> None:
+def test_who_asks_without_end_stands_in_line(door: ThrottledArena) -> None:
     asks(door, 3010)
-    late = Guest(door)
+    late = FakeUnknownConnection(door)
 
     assert not late.is_read
 
@@ -507,9 +525,11 @@ def test_who_asks_without_end_stands_in_line(door: Door) -> None:
     assert late.is_read
 
 
-def test_what_asking_costs_the_line_is_no_more_than_its_share(door: Door) -> None:
+def test_what_asking_costs_the_line_is_no_more_than_its_share(
+    door: ThrottledArena,
+) -> None:
     asks(door, 3010)
-    waiting = [Guest(door) for _ in range(90)]
+    waiting = [FakeUnknownConnection(door) for _ in range(90)]
     door.spent_s = 0.0
     for _ in range(100):  # a second
         door.tick()
@@ -517,62 +537,64 @@ def test_what_asking_costs_the_line_is_no_more_than_its_share(door: Door) -> Non
             guest.says("a request")
             guest.goes()
             waiting.remove(guest)
-            waiting.append(Guest(door))
+            waiting.append(FakeUnknownConnection(door))
 
     assert door.spent_s <= 1.2 * SHARE
 
 
-def test_requests_come_back_with_time(door: Door) -> None:
+def test_requests_come_back_with_time(door: ThrottledArena) -> None:
     asks(door, 3000)
     door.tick(60)
     asks(door, 3000)
 
-    assert Guest(door).is_read
+    assert FakeUnknownConnection(door).is_read
 
 
-def test_another_address_does_not_pay_for_it(door: Door) -> None:
+def test_another_address_does_not_pay_for_it(door: ThrottledArena) -> None:
     asks(door, 3010)
 
-    assert Guest(door, "10.0.0.2").is_read
+    assert FakeUnknownConnection(door, "10.0.0.2").is_read
 
 
-def test_a_viewer_that_was_refused_counts_like_a_stranger(door: Door) -> None:
+def test_a_viewer_that_was_refused_counts_like_a_stranger(door: ThrottledArena) -> None:
     for _ in range(10):
-        door.strangers.blame("10.0.0.1")
+        door.throttle.blame("10.0.0.1")
 
-    assert not Guest(door).is_read
+    assert not FakeUnknownConnection(door).is_read
 
 
-def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: Door) -> None:
+def test_who_asks_and_goes_at_once_has_failed_at_nothing(door: ThrottledArena) -> None:
     for _ in range(20):
-        guest = Guest(door)
-        door.strangers.asked(guest)
+        guest = FakeUnknownConnection(door)
+        door.throttle.asked(guest)
         guest.goes()
 
-    assert Guest(door).is_read
+    assert FakeUnknownConnection(door).is_read
 
 
 # --- those who come through a proxy ---
 
 
-def through(door: Door, number: int, address: str = "10.0.0.1") -> tuple[Guest, bool]:
+def through(
+    door: ThrottledArena, number: int, address: str = "10.0.0.1"
+) -> tuple[FakeUnknownConnection, bool]:
     """One whose request says where it comes from, and whether it is heard at once."""
-    guest = Guest(door, f"127.0.0.1:{number}")
-    return guest, door.strangers.moved(guest, address)
+    guest = FakeUnknownConnection(door, f"127.0.0.1:{number}")
+    return guest, door.throttle.moved(guest, address)
 
 
 def test_those_behind_a_proxy_are_counted_where_they_come_from() -> None:
-    door = Door(most=3)
+    door = ThrottledArena(most=3)
     guests = [through(door, number)[0] for number in range(4)]
     other, is_heard = through(door, 4, "10.0.0.2")
 
     assert [guest.is_cut for guest in guests] == [True, False, False, False]
     assert (is_heard, other.is_cut) == (True, False)
-    assert dict(door.strangers._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
+    assert dict(door.throttle._near) == {"10.0.0.1": 3, "10.0.0.2": 1}
 
 
 def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(
-    door: Door,
+    door: ThrottledArena,
 ) -> None:
     door.fails()
     guest, is_heard = through(door, 1)
@@ -589,17 +611,17 @@ def test_after_failures_a_request_through_a_proxy_waits_for_its_turn(
     assert guest.is_read
 
 
-def test_who_had_its_turn_already_is_heard(door: Door) -> None:
+def test_who_had_its_turn_already_is_heard(door: ThrottledArena) -> None:
     for number in range(500):
         door.fails(1, f"10.{number // 250}.{number % 250}.1")
-    guest = Guest(door, "127.0.0.1:1")
+    guest = FakeUnknownConnection(door, "127.0.0.1:1")
     while not guest.is_read:
         door.tick()
 
-    assert door.strangers.moved(guest, "10.0.0.1")
+    assert door.throttle.moved(guest, "10.0.0.1")
 
 
-def test_failures_count_where_they_come_from(door: Door) -> None:
+def test_failures_count_where_they_come_from(door: ThrottledArena) -> None:
     for number in range(10):
         through(door, number)[0].goes()
 
@@ -608,19 +630,19 @@ def test_failures_count_where_they_come_from(door: Door) -> None:
 
 
 def test_whoever_has_no_place_any_more_is_not_heard() -> None:
-    door = Door(most=1)
-    early = Guest(door, "127.0.0.1:1")
+    door = ThrottledArena(most=1)
+    early = FakeUnknownConnection(door, "127.0.0.1:1")
     through(door, 2)
-    door.strangers.gone(early)
+    door.throttle.disconnected(early)
 
-    assert door.strangers.moved(early, "10.0.0.1") is False
-    assert dict(door.strangers._near) == {"10.0.0.1": 1}
+    assert door.throttle.moved(early, "10.0.0.1") is False
+    assert dict(door.throttle._near) == {"10.0.0.1": 1}
 
 
 # ---- The requests of an address
 
 
-class Clock:
+class ManualClock:
     """A time that tests set."""
 
     now = 100.0
@@ -630,8 +652,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 def spent(allowance: Allowance, address: str = "10.0.0.1") -> int:
@@ -642,7 +664,7 @@ def spent(allowance: Allowance, address: str = "10.0.0.1") -> int:
     return count
 
 
-def test_so_many_at_once_and_then_so_many_a_second(clock: Clock) -> None:
+def test_so_many_at_once_and_then_so_many_a_second(clock: ManualClock) -> None:
     allowance = Allowance(5, 2, clock)
 
     assert spent(allowance) == 5
@@ -654,7 +676,7 @@ def test_so_many_at_once_and_then_so_many_a_second(clock: Clock) -> None:
     assert spent(allowance) == 1, "what was left of one is not lost"
 
 
-def test_who_was_quiet_for_long_has_no_more_than_at_once(clock: Clock) -> None:
+def test_who_was_quiet_for_long_has_no_more_than_at_once(clock: ManualClock) -> None:
     allowance = Allowance(5, 2, clock)
     allowance.spend("10.0.0.1")
     clock.now += 3_600
@@ -662,7 +684,7 @@ def test_who_was_quiet_for_long_has_no_more_than_at_once(clock: Clock) -> None:
     assert spent(allowance) == 5
 
 
-def test_every_address_has_its_own(clock: Clock) -> None:
+def test_every_address_has_its_own(clock: ManualClock) -> None:
     allowance = Allowance(5, 2, clock)
     spent(allowance)
 
@@ -670,7 +692,7 @@ def test_every_address_has_its_own(clock: Clock) -> None:
 
 
 def test_the_address_that_was_quiet_longest_is_forgotten(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
+    clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.throttle._MOST_ADDRESSES", 2)
     allowance = Allowance(5, 2, clock)

@@ -12,7 +12,7 @@ import pytest
 from websockets.http11 import Request
 
 from arena.referee.timers import Timers
-from arena.referee.transport import Caller, Owner, Wire
+from arena.referee.transport import Caller, ConnectionOwner, Wire
 from arena.server.entrance import Entrance
 from arena.server.websocket import Connection
 from protocol.messages import Limits
@@ -25,7 +25,7 @@ UPGRADE = (
 )
 
 
-class Eager(asyncio.Transport):
+class EagerTransport(asyncio.Transport):
     """Begins to read right after `connection_made`, though it says that it has paused."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Eager(asyncio.Transport):
             self.is_paused, self.reads = False, True
 
 
-class Door:
+class FakeDoor:
     """Has everybody wait, or serves everybody at once."""
 
     def __init__(self, *, serves: bool) -> None:
@@ -54,9 +54,9 @@ class Door:
     def connected(self, connection: Wire) -> None:
         assert isinstance(connection, Connection)
         if self.serves:
-            connection.serve()
+            connection.resume_reading()
         else:
-            connection.hold()
+            connection.pause_reading()
 
     def was_read(self, connection: Wire, took_s: float) -> None:
         pass
@@ -67,11 +67,11 @@ class Door:
 
 @pytest.mark.parametrize("serves", [True, False])
 async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) -> None:
-    door = cast(Owner, Door(serves=serves))
+    door = cast(ConnectionOwner, FakeDoor(serves=serves))
     timers = Timers(asyncio.get_running_loop())
     buffer = cast(Any, memoryview(bytearray(64)))
     connection = Connection(door, Limits(), timers, buffer)
-    transport, loop = Eager(), asyncio.get_running_loop()
+    transport, loop = EagerTransport(), asyncio.get_running_loop()
     loop.call_soon(connection.connection_made, transport)  # as asyncio does
     loop.call_soon(transport.begin)
     await asyncio.sleep(0)
@@ -79,13 +79,13 @@ async def test_who_is_to_wait_is_not_read_whatever_asyncio_does(serves: bool) ->
 
     assert transport.reads is serves
 
-    connection.serve()
+    connection.resume_reading()
 
     assert transport.reads
     connection._set_deadline(None)
 
 
-class Gone(Eager):
+class ClosedSocket(EagerTransport):
     """A socket whose peer has closed it: there is no connection any more that could be shut down."""
 
     def __init__(self) -> None:
@@ -109,11 +109,11 @@ class Gone(Eager):
 
 
 async def test_who_says_all_and_is_gone_at_once_is_no_fault_of_the_arena() -> None:
-    door = cast(Owner, Door(serves=False))
+    door = cast(ConnectionOwner, FakeDoor(serves=False))
     timers = Timers(asyncio.get_running_loop())
     buffer = cast(Any, memoryview(bytearray(64)))
     connection = Connection(door, Limits(), timers, buffer)
-    transport = Gone()
+    transport = ClosedSocket()
     connection.connection_made(transport)
 
     connection._write(b"")
@@ -154,13 +154,13 @@ async def test_who_is_closing_does_not_rest() -> None:
     connection._set_deadline(None)
 
 
-async def welcome() -> tuple[Connection, Eager]:
+async def welcome() -> tuple[Connection, EagerTransport]:
     """A connection that is read."""
-    door = cast(Owner, Door(serves=True))
+    door = cast(ConnectionOwner, FakeDoor(serves=True))
     timers = Timers(asyncio.get_running_loop())
     buffer = cast(Any, memoryview(bytearray(64)))
     connection = Connection(door, Limits(), timers, buffer)
-    transport = Eager()
+    transport = EagerTransport()
     connection.connection_made(transport)
     await asyncio.sleep(0)
     transport.begin()
@@ -171,7 +171,7 @@ async def welcome() -> tuple[Connection, Eager]:
 # --- one request after another ---
 
 
-class Slow(Entrance):
+class SlowEntrance(Entrance):
     """Leaves it to the test when an answer is made; a WebSocket is opened at once."""
 
     def requested(self, caller: Caller, request: Request) -> None:
@@ -179,7 +179,7 @@ class Slow(Entrance):
             caller.accept(request)
 
 
-class Taker(Eager):
+class Taker(EagerTransport):
     """Takes all that is written, and says that it waits if it is told to."""
 
     def __init__(self) -> None:
@@ -213,10 +213,10 @@ class Taker(Eager):
 
 def asking() -> tuple[Connection, Taker]:
     """A connection that is served, and may ask."""
-    door = cast(Owner, Door(serves=True))
+    door = cast(ConnectionOwner, FakeDoor(serves=True))
     timers = Timers(asyncio.get_running_loop())
     buffer = memoryview(bytearray(64 * 1024))
-    connection = Connection(door, Limits(), timers, buffer, entrance=Slow())
+    connection = Connection(door, Limits(), timers, buffer, entrance=SlowEntrance())
     transport = Taker()
     connection.connection_made(transport)
     transport.begin()
@@ -296,7 +296,7 @@ async def test_little_is_read_of_what_follows_a_request() -> None:
 
 async def test_who_is_to_wait_is_not_read_as_its_request_is_not_whole() -> None:
     connection, transport = asking()
-    connection.hold()
+    connection.pause_reading()
     comes(connection, GET[:5])  # was on its way
 
     assert not transport.reads

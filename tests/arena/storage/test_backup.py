@@ -11,7 +11,7 @@ import pytest
 from arena.formats.spec import Form
 from arena.storage import backup as module
 from arena.storage.backup import backup
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from protocol.errors import ArenaError, UsageError
 from tests.support.arena_process import ROOT
 from tests.support.written_competition import WrittenCompetition, plan, play
@@ -54,7 +54,7 @@ def test_a_copy_is_made_beside_the_arena_that_runs_and_can_be_gone_on_with(
 
     with Store(copy, exclusive=True) as other:
         [competition] = other.competitions()
-        assert competition.state is State.RUNNING
+        assert competition.state is CompetitionState.RUNNING
         assert len(other.matches("akq-1")) == 1
     with Store(file, create=False) as store:
         assert len(store.matches("akq-1")) == 2

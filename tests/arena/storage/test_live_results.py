@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from arena.formats.bracket import Stands
+from arena.formats.bracket import StageStatus
 from arena.formats.formats import schedule_of
 from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
-from arena.storage.live_results import Results
-from arena.storage.models import State
+from arena.storage.live_results import LiveResults
+from arena.storage.models import CompetitionState
 from arena.storage.store import Store
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Termination
@@ -31,7 +31,7 @@ def store(database: str) -> Iterator[Store]:
         yield store
 
 
-def seen(results: Results) -> tuple[Any, ...]:
+def seen(results: LiveResults) -> tuple[Any, ...]:
     """All that anybody could see."""
     return (
         results.competition,
@@ -50,7 +50,7 @@ def seen(results: Results) -> tuple[Any, ...]:
 
 def test_a_round_robin_that_nobody_has_begun(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
 
     assert [row.name for row in results.standings] == ["ann", "ben", "cem"]
     assert (results.progress.settled, results.progress.scheduled) == (0, 3)
@@ -63,7 +63,7 @@ def test_a_round_robin_as_it_goes_on(store: Store) -> None:
     course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=2)
     )
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
     course.plays(3, ("ann", "cem"), (0, 0), Termination(Ending.VOID))
@@ -85,11 +85,11 @@ def test_a_pause_is_not_counted_as_play(store: Store) -> None:
     course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem"), matches=3)
     )
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("cem", "ben"), (1, -1))
     course.now += 3600
-    store.state_changed(course.id, State.RUNNING, course.act("resume"))
+    store.state_changed(course.id, CompetitionState.RUNNING, course.act("resume"))
     store.flush()
     results.update()
     assert results.progress.left_s is None, "it has just gone on"
@@ -99,7 +99,7 @@ def test_a_pause_is_not_counted_as_play(store: Store) -> None:
     results.update()
 
     assert results.progress.left_s == 50  # five more, ten seconds each
-    assert seen(results) == seen(Results(store, course.id))
+    assert seen(results) == seen(LiveResults(store, course.id))
 
 
 def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
@@ -107,7 +107,7 @@ def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
     course = WrittenCompetition(
         store, plan(Form.ROUND_ROBIN, ("ann", "ben"), with_itself=True)
     )
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ann"), (1, -1))
     results.update()
     assert (results.progress.settled, results.progress.scheduled) == (1, 3)
@@ -119,7 +119,7 @@ def test_who_has_one_table_does_not_hold_the_others_up(store: Store) -> None:
 
 def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(4), matches=2))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("bot-0", "bot-1"), (5, -5))
     course.plays(2, ("bot-1", "bot-2"), (0, 0), offence(0))
     results.update()
@@ -136,7 +136,7 @@ def test_an_offender_is_struck_and_its_matches_are_settled(store: Store) -> None
 def test_an_offence_that_was_taken_back_is_none(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     match = course.plays(1, ("ann", "ben"), (0, 0), offence(0))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     assert "ann" in results.out
 
     course.takes_back(match)
@@ -151,7 +151,7 @@ def test_an_offence_that_was_taken_back_is_none(store: Store) -> None:
 
 def test_who_was_removed_is_struck_with_what_it_had(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (5, -5))
     results.update()
     course.removes("ann")
@@ -168,7 +168,7 @@ def test_who_was_removed_is_struck_with_what_it_had(store: Store) -> None:
 
 def test_a_league(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.LEAGUE, ("ann", "ben"), matches=3))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann",), (1000,))
     course.plays(2, ("ben",), (-1000,))
     course.plays(3, ("ann",), (-1000,))
@@ -184,7 +184,7 @@ def test_a_league(store: Store) -> None:
 
 def test_a_ladder_has_no_end_and_strikes_no_offender(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     course.plays(1, ("ann", "ben"), (0, 0), offence(0))
     course.plays(2, ("ben", "cem"), (1, 0))
     results.update()
@@ -204,17 +204,17 @@ def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_ane
     course.plays(2, ("cem", "ann"), (1, 0))
     course.plays(3, ("ben", "ann"), (1, 0))
     course.plays(4, ("cem", "dan"), (1, 0))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     if is_over:
         course.ends()
     course.removes("cem")
 
     assert results.update() is True
-    assert seen(results) == seen(Results(store, course.id))
+    assert seen(results) == seen(LiveResults(store, course.id))
     other = WrittenCompetition(store, plan(Form.LADDER, ("ann", "ben")), "without-cem")
     other.plays(1, ("ann", "ben"), (1, 0))
     other.plays(3, ("ben", "ann"), (1, 0))
-    without = Results(store, other.id).standings
+    without = LiveResults(store, other.id).standings
     *rest, cem = results.standings
     assert tuple(rest[:2]) == without
     assert [(row.name, row.rank, row.played) for row in rest[2:]] == [("dan", None, 0)]
@@ -224,19 +224,21 @@ def test_J3_who_was_removed_from_a_ladder_is_struck_and_the_others_are_rated_ane
     assert results.played == 4, "they stay in the record"
 
 
-@pytest.mark.parametrize("state", [State.FINISHED, State.STOPPED])
-def test_J3_who_is_removed_after_the_end_is_struck(store: Store, state: State) -> None:
+@pytest.mark.parametrize("state", [CompetitionState.FINISHED, CompetitionState.STOPPED])
+def test_J3_who_is_removed_after_the_end_is_struck(
+    store: Store, state: CompetitionState
+) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben", "cem")))
     course.plays(1, ("ann", "ben"), (5, -5))
     course.plays(2, ("ann", "cem"), (5, -5))
     course.plays(3, ("ben", "cem"), (1, -1))
     course.ends(state)
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     assert results.standings[0].name == "ann"
     course.removes("ann")
 
     assert results.update() is True
-    assert seen(results) == seen(Results(store, course.id))
+    assert seen(results) == seen(LiveResults(store, course.id))
     assert [(row.rank, row.name, row.score) for row in results.standings] == [
         (1, "ben", 1),
         (2, "cem", -1),
@@ -253,7 +255,7 @@ def test_J3_who_is_removed_from_a_league_that_is_over_is_struck(store: Store) ->
     course.ends()
     course.removes("ann")
 
-    ben, ann = Results(store, course.id).standings
+    ben, ann = LiveResults(store, course.id).standings
     assert (ben.rank, ben.name, ann.rank, ann.value) == (1, "ben", None, None)
     assert ann.eliminated is not None
 
@@ -264,7 +266,7 @@ def tables(course: WrittenCompetition) -> list[Pairing]:
 
 def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
     course = WrittenCompetition(store, plan(Form.ELIMINATION, names(9)))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     first, second = tables(course)
     resting = set(names(9)) - {*first.players, *second.players}
     course.plays(first.number, first.players, (4, 3, 2, -9))
@@ -272,14 +274,17 @@ def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
     by_name = {row.name: row for row in results.standings}
 
     assert [by_name[name].stands for name in first.players] == [
-        Stands.THROUGH,
-        Stands.THROUGH,
-        Stands.OUT,
-        Stands.OUT,
+        StageStatus.THROUGH,
+        StageStatus.THROUGH,
+        StageStatus.OUT,
+        StageStatus.OUT,
     ]
-    assert {by_name[name].stands for name in second.players} == {Stands.PLAYING}
-    assert [by_name[name].stands for name in resting] == [Stands.BYE]
-    assert [row.stands for row in results.standings[-2:]] == [Stands.OUT, Stands.OUT]
+    assert {by_name[name].stands for name in second.players} == {StageStatus.PLAYING}
+    assert [by_name[name].stands for name in resting] == [StageStatus.BYE]
+    assert [row.stands for row in results.standings[-2:]] == [
+        StageStatus.OUT,
+        StageStatus.OUT,
+    ]
     assert results.ranking == ()
 
     course.plays(second.number, second.players, (0, 0, 0, 0), offence(2))
@@ -287,12 +292,12 @@ def test_an_elimination_shows_who_is_in_and_who_is_out(store: Store) -> None:
     results.update()
     by_name = {row.name: row for row in results.standings}
     offender = by_name[second.players[2]]
-    assert (offender.stands, offender.stage) == (Stands.OUT, 1)
+    assert (offender.stands, offender.stage) == (StageStatus.OUT, 1)
     assert offender.eliminated == offence(2)
     removed = by_name[second.players[0]]
     assert removed.eliminated is not None
     assert (removed.stage, removed.eliminated.kind) == (2, Ending.REMOVED)
-    left = [row.name for row in results.standings if row.stands is not Stands.OUT]
+    left = [row.name for row in results.standings if row.stands is not StageStatus.OUT]
     assert set(left) == {*first.players[:2], *second.players, *resting} - {
         offender.name
     }
@@ -304,7 +309,7 @@ def test_the_ranking_of_an_elimination_is_computed_before_it_is_written(
     course = WrittenCompetition(store, plan(Form.ELIMINATION, names(4)))
     (final,) = tables(course)
     course.plays(final.number, final.players, (4, 3, 2, -9))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
 
     assert [placed.names for placed in results.ranking] == [
         (name,) for name in final.players
@@ -321,12 +326,12 @@ def test_a_table_that_was_never_drawn_is_told(store: Store) -> None:
     course.plays(7, names(4), (4, 3, 2, -9))
 
     with pytest.raises(ArenaError, match="expected a table of stage 1, got table 7"):
-        Results(store, course.id)
+        LiveResults(store, course.id)
 
 
 def test_a_competition_that_is_not_there(store: Store) -> None:
     with pytest.raises(UsageError, match="expected the id of a competition"):
-        Results(store, "nothing")
+        LiveResults(store, "nothing")
 
 
 # ---- What an update costs
@@ -338,7 +343,7 @@ def test_an_update_reads_what_is_new_and_no_more(
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(2), matches=100))
     for number in range(1, 61):
         course.plays(number, names(2), (1, -1))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     counted: list[int] = []
     read = store._read
 
@@ -414,16 +419,16 @@ def test_following_comes_to_the_same_as_adding_up_at_the_end(
     store: Store, form: Form, seed: int
 ) -> None:
     course = WrittenCompetition(store, plan(form, names(16)))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     chance = Chance(course, seed)
     for _ in range(40):
         chance.step()
         if chance.random.random() < 0.5:
             results.update()
-            assert seen(results) == seen(Results(store, course.id))
+            assert seen(results) == seen(LiveResults(store, course.id))
     results.update()
 
-    assert seen(results) == seen(Results(store, course.id))
+    assert seen(results) == seen(LiveResults(store, course.id))
     assert results.played == len(store.results(course.id))
     assert course.numbers > 3
 
@@ -433,7 +438,7 @@ def test_following_comes_to_the_same_as_counting_by_hand(
     store: Store, seed: int
 ) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, names(6), matches=2))
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     chance = Chance(course, seed)
     for _ in range(40):
         chance.step()
@@ -458,7 +463,7 @@ def test_following_comes_to_the_same_as_counting_by_hand(
 def test_another_process_sees_it_too(store: Store, database: str) -> None:
     course = WrittenCompetition(store, plan(Form.ROUND_ROBIN, ("ann", "ben")))
     with Store(database, create=False) as other:
-        results = Results(other, course.id)
+        results = LiveResults(other, course.id)
         course.plays(1, ("ann", "ben"), (1, -1))
         course.ends()
 
@@ -475,12 +480,12 @@ def test_J3_events_are_counted_as_they_are_read(store: Store) -> None:
     players = ("ann", "ben", "cem")
     of = plan(Form.ROUND_ROBIN, players, matches=2, forgive=1)
     course = WrittenCompetition(store, of)
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     crash = offence(0, Ending.CRASH)
 
     def ann() -> Any:
         results.update()
-        assert seen(results) == seen(Results(store, course.id))
+        assert seen(results) == seen(LiveResults(store, course.id))
         return next(row for row in results.standings if row.name == "ann")
 
     course.plays(1, ("ann", "ben"), (0, 0), crash, event="one")
@@ -501,7 +506,7 @@ def test_J3_when_the_first_event_is_taken_back_the_second_is_forgiven(
 ) -> None:
     of = plan(Form.LEAGUE, ("ann", "ben"), matches=3, forgive=1)
     course = WrittenCompetition(store, of)
-    results = Results(store, course.id)
+    results = LiveResults(store, course.id)
     first = course.plays(1, ("ann",), (-100,), offence(0, Ending.ABSENT), event="one")
     course.plays(2, ("ann",), (-100,), offence(0, Ending.TIMEOUT), event="two")
     results.update()

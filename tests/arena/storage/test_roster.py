@@ -14,7 +14,7 @@ from arena.storage.roster import Issued, Roster
 from arena.storage.roster_csv import Student
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import ROSTER, open_database
-from arena.storage.store import State, Store
+from arena.storage.store import CompetitionState, Store
 from arena.storage.tokens import Access, hashed
 from protocol.errors import StoreFailed, UsageError
 from tests.support.databases import rows
@@ -353,9 +353,9 @@ def test_what_is_no_name_for_somebody(
 
 
 @pytest.mark.parametrize("form", [Form.ROUND_ROBIN, Form.LADDER])
-@pytest.mark.parametrize("state", [State.RUNNING, State.PAUSED])
+@pytest.mark.parametrize("state", [CompetitionState.RUNNING, CompetitionState.PAUSED])
 def test_who_takes_part_in_what_goes_on_keeps_the_name_until_it_is_over(
-    roster: Roster, database: str, form: Form, state: State
+    roster: Roster, database: str, form: Form, state: CompetitionState
 ) -> None:
     roster.take([ANN, BEN])
     with Store(database) as store:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from arena.storage.roster import Roster
-from arena.storage.roster_requests import Request, RosterRequests, Status
+from arena.storage.roster_requests import Request, RequestStatus, RosterRequests
 from arena.storage.roster_watch import RosterWatch
 from arena.storage.schema import META, open_database
 from protocol.errors import ArenaError, Unreachable, UsageError
@@ -144,7 +144,7 @@ def test_what_is_being_claimed_is_not_withdrawn_as_if_it_were_not(
     """With PostgreSQL, where a reader does not wait for a writer."""
     engine, _ = open_database(postgres.url(), create=True)
     requests = RosterRequests(engine)
-    claimed = msgspec.structs.replace(RENAME, status=Status.CLAIMED)
+    claimed = msgspec.structs.replace(RENAME, status=RequestStatus.CLAIMED)
     is_over = [False]
     with ThreadPoolExecutor(1) as pool:
         with engine.begin() as arena:

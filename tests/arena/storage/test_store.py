@@ -22,13 +22,20 @@ import sqlalchemy as sa
 
 import arena
 from arena.engine.match import MatchResult, Result
-from arena.formats.schedule import Placed
-from arena.formats.spec import Bot, Form, Plan
+from arena.formats.schedule import RankingPlace
+from arena.formats.spec import Form, Plan, RelaunchSpec
 from arena.games import GAMES
 from arena.games.replay import replay
 from arena.storage import schema as opening
 from arena.storage.schema import META, ROSTER, changing
-from arena.storage.store import Act, Competition, Played, State, Store, new_id
+from arena.storage.store import (
+    Act,
+    CompetitionRow,
+    CompetitionState,
+    MatchRow,
+    Store,
+    new_id,
+)
 from arena.storage.writer import Writer
 from bots.strategy import RandomMixin
 from protocol.errors import ArenaError, StoreFailed, UsageError
@@ -137,15 +144,17 @@ def test_a_competition_comes_back_as_it_was_set_up(store: Store) -> None:
         seed="00ff",
         run="monday",
         due_at=99.5,
-        bots=(Bot(name="ann", words=("python3", "ann.py"), folder="/home/ann"),),
+        bots=(
+            RelaunchSpec(name="ann", words=("python3", "ann.py"), folder="/home/ann"),
+        ),
     )
     store.competition_started("hl-1", plan, 100.5)
     store.flush()
 
-    competition = Competition(
+    competition = CompetitionRow(
         id="hl-1",
         plan=plan,
-        state=State.RUNNING,
+        state=CompetitionState.RUNNING,
         revision=0,
         started_at=100.5,
         finished_at=None,
@@ -157,8 +166,8 @@ def test_a_competition_comes_back_as_it_was_set_up(store: Store) -> None:
 
 def test_a_finished_competition_has_its_ranking(store: Store) -> None:
     ranking = (
-        Placed(rank=1, names=("ann",), stage=2),
-        Placed(rank=2, names=("ben", "cem"), stage=1, offence=True),
+        RankingPlace(rank=1, names=("ann",), stage=2),
+        RankingPlace(rank=2, names=("ben", "cem"), stage=1, offence=True),
     )
     first, second = start(store), start(store)
     store.competition_finished(second, 200.0, ranking)
@@ -167,7 +176,7 @@ def test_a_finished_competition_has_its_ranking(store: Store) -> None:
     over = store.competition(second)
     assert over.ranking == ranking
     assert over.finished_at == 200
-    assert over.state is State.FINISHED
+    assert over.state is CompetitionState.FINISHED
     assert store.competition(first).finished_at is None
 
 
@@ -179,13 +188,13 @@ def test_a_competition_is_paused_and_goes_on_and_it_is_known_by_whom(
         act(what, competition=competition, text=f"{what}d")
         for what in ("pause", "resume")
     )
-    store.state_changed(competition, State.PAUSED, pause)
+    store.state_changed(competition, CompetitionState.PAUSED, pause)
     store.flush()
-    assert store.competition(competition).state is State.PAUSED
-    store.state_changed(competition, State.RUNNING, resume)
+    assert store.competition(competition).state is CompetitionState.PAUSED
+    store.state_changed(competition, CompetitionState.RUNNING, resume)
     store.flush()
 
-    assert store.competition(competition).state is State.RUNNING
+    assert store.competition(competition).state is CompetitionState.RUNNING
     assert store.actions() == store.actions(competition) == (pause, resume)
 
 
@@ -193,11 +202,13 @@ def test_a_competition_that_has_ended_can_go_on(store: Store) -> None:
     competition = start(store)
     before = msgspec.structs.replace(PLAN)
     stop = act("stop", competition=competition)
-    ranking = (Placed(rank=1, names=("ann",), stage=1),)
-    store.competition_finished(competition, 200.0, ranking, State.STOPPED, stop)
+    ranking = (RankingPlace(rank=1, names=("ann",), stage=1),)
+    store.competition_finished(
+        competition, 200.0, ranking, CompetitionState.STOPPED, stop
+    )
     store.flush()
-    assert store.competition(competition).state is State.STOPPED
-    store.state_changed(competition, State.RUNNING, act("resume"))
+    assert store.competition(competition).state is CompetitionState.STOPPED
+    store.state_changed(competition, CompetitionState.RUNNING, act("resume"))
     store.flush()
 
     again = store.competition(competition)
@@ -281,7 +292,7 @@ def test_a_match_comes_back_by_seat(store: Store) -> None:
     store.flush()
 
     (played,) = store.matches(competition)
-    assert played == Played(
+    assert played == MatchRow(
         number=1,
         id="m-1",
         competition=competition,
@@ -342,7 +353,7 @@ def test_a_match_that_is_taken_back_stays_and_does_not_count(store: Store) -> No
 def test_changes_take_place_in_the_order_in_which_they_were_put_in(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Slow(store, monkeypatch)
+    slow = SlowWriter(store, monkeypatch)
     competition = start(store)
     assert slow.started.wait(10)
     for number in range(3):  # each counts until it is taken back: all in one group
@@ -513,7 +524,7 @@ def test_an_arena_goes_on_with_its_database(database: str) -> None:
         assert [played.id for played in store.matches(first)] == ["m-1"]
 
 
-class Slow:
+class SlowWriter:
     """A writer whose first commit waits for `release`; how many changes each has."""
 
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,7 +543,7 @@ class Slow:
 def test_many_changes_share_a_transaction(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = Slow(store, monkeypatch)
+    slow = SlowWriter(store, monkeypatch)
     competition = start(store)
     assert slow.started.wait(10)
     for number in range(20):
@@ -609,7 +620,7 @@ async def test_a_cancelled_wait_does_not_stop_the_writer(
         return barriers[-1]
 
     monkeypatch.setattr(store._writer, "barrier", noted)
-    slow = Slow(store, monkeypatch)
+    slow = SlowWriter(store, monkeypatch)
     start(store)
     waiting = asyncio.ensure_future(store.flushed())
     await asyncio.sleep(0)
@@ -886,7 +897,7 @@ def test_a_full_disk_is_reported_by_every_later_call(
         lambda: start(store),
         lambda: store.acted(act("flag")),
         lambda: store.taken_back(competition, "m-1", act("void")),
-        lambda: store.state_changed(competition, State.PAUSED, act("pause")),
+        lambda: store.state_changed(competition, CompetitionState.PAUSED, act("pause")),
         lambda: finish_match(store, competition, "one more"),
         lambda: store.competition_finished(competition, 0.0),
         store.flush,
@@ -918,7 +929,7 @@ def test_whoever_waits_while_writing_fails_is_told(
         store.close()
 
 
-class Lost:
+class LostLock:
     """A lock that another arena has taken meanwhile."""
 
     def keep(self) -> None:
@@ -930,7 +941,7 @@ class Lost:
 
 def test_nothing_is_written_without_the_lock(file: Path) -> None:
     engine, _ = opening.open_database(file, create=True)
-    writer = Writer(engine, {"meta": META.insert()}, "arena.db", Lost())
+    writer = Writer(engine, {"meta": META.insert()}, "arena.db", LostLock())
     writer.put((("meta", {"key": "x", "value": "y"}),))
     with pytest.raises(StoreFailed, match="another arena has it"):
         writer.barrier().result(timeout=10)

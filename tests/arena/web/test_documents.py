@@ -14,15 +14,15 @@ from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.records.replay_events import rounds_of
 from arena.records.visibility import seen
-from arena.storage.live_results import Results
-from arena.storage.reader import sheet_of
-from arena.storage.store import Act, State, Store
+from arena.storage.live_results import LiveResults
+from arena.storage.reader import document_of
+from arena.storage.store import Act, CompetitionState, Store
 from arena.web import match_rounds
 from arena.web.bot_pages import thinned
-from arena.web.competition_cache import Followed
+from arena.web.competition_cache import CachedCompetition
 from arena.web.competition_pages import MOST_MATCHES
-from arena.web.play.recent import SatDown
-from arena.web.questions import Question
+from arena.web.play.recent import PersonalMatch
+from arena.web.reader_questions import ReaderQuestion
 from protocol.errors import StoreFailed
 from protocol.messages import Ending
 from protocol.watching import View
@@ -133,7 +133,7 @@ def test_nobody_knows_how_long_a_ladder_is_nor_who_will_come(tmp_path: Path) -> 
 
 def test_the_standings_are_those_of_the_results(tmp_path: Path) -> None:
     with Store(write(tmp_path / "arena.db", ["gin_rummy"])) as store:
-        rows = Results(store, "gin_rummy-00000000").standings
+        rows = LiveResults(store, "gin_rummy-00000000").standings
     overview = InProcessReader(tmp_path / "arena.db").get(
         "competitions/gin_rummy-00000000.json"
     )
@@ -162,7 +162,7 @@ def test_the_cross_table_is_in_the_order_of_the_standings(tmp_path: Path) -> Non
     with Store(tmp_path / "arena.db") as store:
         SampleWriter(store, plan("ace_king_queen"), "c").to_the_end()
         store.flush()
-        table = Results(store, "c").cross_table
+        table = LiveResults(store, "c").cross_table
     library = InProcessReader(tmp_path / "arena.db")
     cross = library.get("competitions/c/cross.json")
     rows = library.get("competitions/c.json")["standings"]
@@ -217,7 +217,7 @@ def test_tables_of_a_stage_that_goes_on_are_being_played_or_wait_in_a_pause(
             table["state"]
             for table in library.get("competitions/c.json")["bracket"][0]["tables"]
         ]
-        store.state_changed("c", State.PAUSED, act("pause"))
+        store.state_changed("c", CompetitionState.PAUSED, act("pause"))
         store.flush()
         paused = library.get("competitions/c.json")["bracket"][0]["tables"]
 
@@ -263,16 +263,16 @@ def test_what_was_read_in_part_is_read_anew(
     with running(tmp_path / "arena.db") as store:
         library = InProcessReader(tmp_path / "arena.db")
         before = library.get("competitions/c.json")["played"]
-        update = Results.update
+        update = LiveResults.update
 
-        def fails(results: Results) -> bool:
+        def fails(results: LiveResults) -> bool:
             update(results)
             raise StoreFailed("the disk was pulled out")
 
         store.taken_back("c", "ace_king_queen-1", act("void"))
         store.flush()
         with monkeypatch.context() as broken:
-            broken.setattr(Results, "update", fails)
+            broken.setattr(LiveResults, "update", fails)
             assert library.refused("competitions/c.json")[0] == 500
 
         assert library.get("competitions/c.json")["played"] == before - 1
@@ -282,9 +282,9 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
-    update = Results.update
+    update = LiveResults.update
 
-    def counted(results: Results) -> bool:
+    def counted(results: LiveResults) -> bool:
         nonlocal looks
         looks += 1
         return update(results)
@@ -292,11 +292,11 @@ def test_a_class_that_asks_all_at_once_is_one_look_at_the_database(
     with running(tmp_path / "arena.db"):
         library = InProcessReader(tmp_path / "arena.db")
         library.get("competitions/c.json")
-        monkeypatch.setattr(Results, "update", counted)
+        monkeypatch.setattr(LiveResults, "update", counted)
         library.get("competitions/c.json")
         for document in ("c.json", "c/cross.json", "c/matches.json"):
             path = f"/api/competitions/{document}"
-            assert library.answering.answer(Question(id=1, path=path)).status == 200
+            assert library.answers.answer(ReaderQuestion(id=1, path=path)).status == 200
 
     assert looks == 1
 
@@ -314,12 +314,12 @@ def test_the_log_has_what_is_wrong_once(tmp_path: Path) -> None:
 def test_only_so_many_competitions_are_followed_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.web.answers._COMPETITIONS", 2)
+    monkeypatch.setattr("arena.web.reader_answers._COMPETITIONS", 2)
     library = InProcessReader(write(tmp_path / "arena.db"))
     for game in (*GAMES, *GAMES):
         assert library.get(f"competitions/{competition_of(game)}.json")["game"] == game
 
-    assert len(library.answering._followed) == 2
+    assert len(library.answers._followed) == 2
 
 
 # ---- Bots and pairings
@@ -524,7 +524,7 @@ def test_J8_a_record_is_the_instructors_until_the_end(
         library = InProcessReader(tmp_path / "arena.db")
         played = store.results("c")[0]
         path = f"matches/{played.id}"
-        sheet = sheet_of(played, store.stored(played.id)).to_json()
+        sheet = document_of(played, store.stored(played.id)).to_json()
         for viewer in (PUBLIC, owner(played.players[0])):
             status, line = library.refused(f"{path}/record.json", viewer)
             assert status == 403
@@ -612,9 +612,9 @@ def test_what_was_asked_for_last_is_forgotten_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     record = play("ace_king_queen").record
-    size = match_rounds.Told(record, ALL).size
+    size = match_rounds.RecordedMatch(record, ALL).size
     monkeypatch.setattr(match_rounds, "_BYTES", 2 * size)
-    tellings = match_rounds.Tellings()
+    tellings = match_rounds.RecordedMatches()
     for match in ("a", "b"):
         tellings.tell(match, ALL, record)
     assert tellings.known("a", ALL)
@@ -698,7 +698,7 @@ def test_a_match_that_somebody_sat_down_to_comes_with_the_question(
     running(tmp_path / "arena.db").close()
     library = InProcessReader(tmp_path / "arena.db")
     record = play("gin_rummy").record
-    sat = SatDown(
+    sat = PersonalMatch(
         match="m",
         players=("eva", "house:expert"),
         record=record,
@@ -723,7 +723,7 @@ def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(
 ) -> None:
     settings: dict[str, Any] = {"games": 2, "target": 40} if game == "gin_rummy" else {}
     record = play(game, settings=settings).record
-    told = match_rounds.Told(record, ALL)
+    told = match_rounds.RecordedMatch(record, ALL)
 
     if game == "gin_rummy":
         assert len(told.points) == len(told.scores)
@@ -736,20 +736,20 @@ def test_G14_a_match_has_its_points_by_round_where_it_is_played_for_them(
 def test_what_is_dear_to_make_is_not_made_anew_at_every_match(tmp_path: Path) -> None:
     now = [0.0]
     with running(tmp_path / "arena.db", offends=None) as store:
-        followed = Followed(store, "c", lambda: now[0])
+        cached = CachedCompetition(store, "c", lambda: now[0])
 
         def dear() -> int:
             now[0] += 2.0
-            return followed.results.played
+            return cached.results.played
 
         def cheap() -> int:
-            return followed.results.played
+            return cached.results.played
 
-        assert (followed.kept("dear", dear), followed.kept("cheap", cheap)) == (3, 3)
+        assert (cached.kept("dear", dear), cached.kept("cheap", cheap)) == (3, 3)
         store.taken_back("c", "ace_king_queen-1", act("void"))
         store.flush()
         now[0] += 10.0
-        followed.look()
-        assert (followed.kept("dear", dear), followed.kept("cheap", cheap)) == (3, 2)
+        cached.look()
+        assert (cached.kept("dear", dear), cached.kept("cheap", cheap)) == (3, 2)
         now[0] += 10.0
-        assert followed.kept("dear", dear) == 2
+        assert cached.kept("dear", dear) == 2

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from arena.web.fair_queue import Turns
+from arena.web.fair_queue import FairQueue
 
 
 def test_who_has_much_waits_for_it_and_nobody_else_does() -> None:
-    turns = Turns[str]()
+    turns = FairQueue[str]()
     for item in ("a1", "a2", "a3"):
         turns.put("a", item)
     turns.put("b", "b1")
@@ -18,7 +18,7 @@ def test_who_has_much_waits_for_it_and_nobody_else_does() -> None:
 
 
 def test_whose_turn_has_been_gets_behind_the_others() -> None:
-    turns = Turns[str]()
+    turns = FairQueue[str]()
     turns.put("a", "a1")
     turns.put("a", "a2")
     turns.put("b", "b1")

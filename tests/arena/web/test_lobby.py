@@ -16,8 +16,8 @@ from arena.formats.schedule import Pairing
 from arena.formats.spec import Form
 from arena.games import GAMES
 from arena.web import lobby as module
-from arena.web.lobby import Chronicle, Latest, lobby
-from arena.web.spectators import Gallery
+from arena.web.lobby import LatestMatches, LobbyResult, lobby
+from arena.web.spectators import Spectators
 from protocol.messages import Ending, Termination
 from tests.support.fake_bots import FakeArena
 from tests.support.fake_host import FakeHost, act, first_legal, silent, turns
@@ -25,7 +25,7 @@ from tests.support.fake_host import FakeHost, act, first_legal, silent, turns
 
 def look(
     hall: FakeHost,
-    latest: Iterable[Latest] = (),
+    latest: Iterable[LobbyResult] = (),
     upcoming: Iterable[Upcoming] = (),
     aside: Iterable[str] = (),
 ) -> Any:
@@ -33,12 +33,12 @@ def look(
     admission = SimpleNamespace(requires_token=True)
     host = SimpleNamespace(
         competitions=tuple(hall.competitions),
-        conduct=hall.house.conduct,
+        referee=hall.house.referee,
         gateway=SimpleNamespace(players=hall.players, admission=admission),
-        aside=set(aside),
+        non_competing=set(aside),
     )
-    gallery = cast(Gallery, SimpleNamespace(viewers=lambda match: 7))
-    return msgspec.json.decode(lobby(cast(Host, host), gallery, latest, upcoming))
+    spectators = cast(Spectators, SimpleNamespace(viewers=lambda match: 7))
+    return msgspec.json.decode(lobby(cast(Host, host), spectators, latest, upcoming))
 
 
 async def test_an_arena_where_nothing_goes_on_says_what_it_can_play(
@@ -122,7 +122,7 @@ async def test_the_slow_matches_are_shown_and_the_newest_is_the_last(
     for one, other in (("a", "b"), ("c", "d"), ("e", "f")):
         house.open(house.bot(one), house.bot(other))
         house.now += 1
-    fast = house.conduct.tables[0]
+    fast = house.referee.tables[0]
     fast.match = cast(Any, SimpleNamespace(answers=[0] * 999, scores=(1, -1)))
     shown = [match["players"] for match in look(host)["matches"]]
 
@@ -157,14 +157,16 @@ async def test_it_tells_of_matches_that_are_over_and_of_runs_to_come(
 ) -> None:
     host.come("ann", "ben", plays=first_legal)
     competition = host.compete("ann", "ben")
-    chronicle = Chronicle()
+    latest_matches = LatestMatches()
     for number in range(30):
         ended = Termination(Ending.ILLEGAL, 1, "a text that may tell cards")
         result = Result((1, -1), (0, 0), ended)
         pairing = Pairing(number, ("ann", "ben"))
-        chronicle.matched(competition.ledger, f"m-{number}", pairing, result)
+        latest_matches.match_finished(
+            competition.ledger, f"m-{number}", pairing, result
+        )
     coming = Upcoming("finals", "gin_rummy", "round_robin", 12.0)
-    shown = look(host, chronicle.latest, [coming])
+    shown = look(host, latest_matches.latest, [coming])
 
     assert [one["id"] for one in shown["latest"]][:2] == ["m-29", "m-28"]
     assert len(shown["latest"]) == 20

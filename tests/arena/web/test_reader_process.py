@@ -20,13 +20,13 @@ import msgspec
 import pytest
 
 from arena.storage.store import Store
-from arena.web import answers as answering
+from arena.web import reader_answers as answering
 from arena.web import reader_client
-from arena.web.play.recent import SatDown
-from arena.web.questions import Question
-from arena.web.reader_client import Answer, Reading
-from arena.web.reader_client_process import Child
+from arena.web.play.recent import PersonalMatch
+from arena.web.reader_client import ReaderAnswer, ReaderClient
+from arena.web.reader_client_process import ReaderProcess
 from arena.web.reader_process import Header
+from arena.web.reader_questions import ReaderQuestion
 from tests.support import databases
 from tests.support.databases import Server
 from tests.support.page_reader import INSTRUCTOR, PUBLIC, InProcessReader
@@ -52,21 +52,21 @@ def store(file: Path) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def reading(store: Store, **options: Any) -> AsyncIterator[Reading]:
+async def reading(store: Store, **options: Any) -> AsyncIterator[ReaderClient]:
     """One that is closed at the end; then no process is left."""
-    one = Reading(store, **options)
+    one = ReaderClient(store, **options)
     pids: list[int] = []
     try:
         yield one
-        if one.child.pid is not None:
-            pids.append(one.child.pid)
+        if one.process.pid is not None:
+            pids.append(one.process.pid)
     finally:
         await one.close()
     assert not any(map(is_there, pids))
 
 
 @pytest.fixture
-async def reader(store: Store) -> AsyncIterator[Reading]:
+async def reader(store: Store) -> AsyncIterator[ReaderClient]:
     async with reading(store) as reader:
         yield reader
 
@@ -79,7 +79,7 @@ def is_there(pid: int) -> bool:
     return True
 
 
-def line(answer: Answer) -> str:
+def line(answer: ReaderAnswer) -> str:
     text: str = msgspec.json.decode(answer.body)["error"]
     assert "\n" not in text
     return text
@@ -95,9 +95,9 @@ async def gone(pid: int) -> None:
 
 
 async def test_it_answers_what_it_is_asked_and_starts_only_then(
-    reader: Reading,
+    reader: ReaderClient,
 ) -> None:
-    assert reader.child.pid is None
+    assert reader.process.pid is None
     answer = await reader.ask(LIST, {}, PUBLIC)
     again = await reader.ask(
         "/api/competitions/ace_king_queen-00000000.json", {}, PUBLIC
@@ -111,11 +111,11 @@ async def test_it_answers_what_it_is_asked_and_starts_only_then(
     assert "expected the id of a competition" in line(none)
 
 
-async def test_the_process_gives_way_to_whoever_plays(reader: Reading) -> None:
+async def test_the_process_gives_way_to_whoever_plays(reader: ReaderClient) -> None:
     await reader.ask(LIST, {}, PUBLIC)
-    assert reader.child.pid is not None
+    assert reader.process.pid is not None
 
-    assert os.getpriority(os.PRIO_PROCESS, reader.child.pid) >= min(
+    assert os.getpriority(os.PRIO_PROCESS, reader.process.pid) >= min(
         os.getpriority(os.PRIO_PROCESS, 0) + 10, 19
     )
 
@@ -151,15 +151,19 @@ async def test_a_document_comes_packed_for_whoever_wants_that(tmp_path: Path) ->
             )
 
 
-async def test_a_viewer_never_gets_what_was_made_for_another(reader: Reading) -> None:
+async def test_a_viewer_never_gets_what_was_made_for_another(
+    reader: ReaderClient,
+) -> None:
     at = "/api/competitions/ace_king_queen-00000000.json"
     for viewer, actions in ((PUBLIC, None), (INSTRUCTOR, []), (PUBLIC, None)):
         answer = await reader.ask(at, {}, viewer)
         assert msgspec.json.decode(answer.body)["actions"] == actions
 
 
-async def test_a_match_in_the_parlour_goes_with_the_question(reader: Reading) -> None:
-    sat = SatDown(
+async def test_a_match_in_the_parlour_goes_with_the_question(
+    reader: ReaderClient,
+) -> None:
+    sat = PersonalMatch(
         match="p-1",
         players=("eva", "house:expert"),
         record=play("gin_rummy").record,
@@ -173,14 +177,14 @@ async def test_a_match_in_the_parlour_goes_with_the_question(reader: Reading) ->
     assert msgspec.json.decode(answer.body)["players"] == list(sat.players)
 
 
-async def test_names_of_all_kinds_go_through_the_pipe(reader: Reading) -> None:
+async def test_names_of_all_kinds_go_through_the_pipe(reader: ReaderClient) -> None:
     at = "/api/competitions/ace_king_queen-00000000/bot.json"
     for name in ("näh", "a\nb", "\u2028", "\x00", "x" * 5_000):
         answer = await reader.ask(at, {"name": name}, PUBLIC)
         assert answer.status == 404
 
 
-async def test_what_cannot_even_be_asked_holds_nobody_up(reader: Reading) -> None:
+async def test_what_cannot_even_be_asked_holds_nobody_up(reader: ReaderClient) -> None:
     bad, good = await asyncio.gather(
         reader.ask("/api/\ud800.json", {}, PUBLIC), reader.ask(LIST, {}, PUBLIC)
     )
@@ -191,17 +195,19 @@ async def test_what_cannot_even_be_asked_holds_nobody_up(reader: Reading) -> Non
 # ---- Ends
 
 
-async def test_a_child_that_is_killed_costs_one_answer_at_most(reader: Reading) -> None:
+async def test_a_child_that_is_killed_costs_one_answer_at_most(
+    reader: ReaderClient,
+) -> None:
     await reader.ask(LIST, {}, PUBLIC)
-    assert reader.child.pid is not None
-    os.kill(reader.child.pid, signal.SIGSTOP)
+    assert reader.process.pid is not None
+    os.kill(reader.process.pid, signal.SIGSTOP)
     first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
     others = [
         asyncio.create_task(reader.ask(f"/api/matches/none-{n}.json", {}, PUBLIC))
         for n in range(5)
     ]
     await asyncio.sleep(0)
-    os.kill(reader.child.pid, signal.SIGKILL)
+    os.kill(reader.process.pid, signal.SIGKILL)
     answer = await first
 
     assert answer.status == 500
@@ -215,22 +221,22 @@ async def test_a_child_that_was_killed_while_it_was_idle_is_not_noticed(
 ) -> None:
     async with reading(store, fresh_s=0.0) as reader:
         await reader.ask(LIST, {}, PUBLIC)
-        pid = reader.child.pid
+        pid = reader.process.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await gone(pid)
-        while reader.child.pid is not None:  # the loop has heard of it
+        while reader.process.pid is not None:  # the loop has heard of it
             await asyncio.sleep(0.01)
 
         assert (await reader.ask(MATCH, {}, PUBLIC)).status == 200
-        assert reader.child.pid not in (None, pid)
+        assert reader.process.pid not in (None, pid)
 
 
 async def test_what_takes_too_long_is_given_up(
-    reader: Reading, monkeypatch: pytest.MonkeyPatch
+    reader: ReaderClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await reader.ask(LIST, {}, PUBLIC)
-    pid = reader.child.pid
+    pid = reader.process.pid
     assert pid is not None
     monkeypatch.setattr(reader_client, "_MOST_S", 0.2)
     os.kill(pid, signal.SIGSTOP)
@@ -253,10 +259,10 @@ async def test_a_child_that_cannot_start_is_one_line_and_is_not_tried_at_once(
 
         assert (first.status, second.status) == (503, 503)
         assert "does not start" in line(first)
-        assert reader.child.started == 1
+        assert reader.process.started == 1
 
 
-async def test_who_asks_for_much_holds_up_nobody_else(reader: Reading) -> None:
+async def test_who_asks_for_much_holds_up_nobody_else(reader: ReaderClient) -> None:
     order: list[str] = []
 
     async def asks(name: str, address: str) -> None:
@@ -273,17 +279,19 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    asks = Child.ask
+    asks = ReaderProcess.ask
 
-    async def noting(child: Child, question: Question) -> tuple[Header, bytes]:
+    async def noting(
+        child: ReaderProcess, question: ReaderQuestion
+    ) -> tuple[Header, bytes]:
         asked.append(question.path)
         return await asks(child, question)
 
-    monkeypatch.setattr(Child, "ask", noting)
+    monkeypatch.setattr(ReaderProcess, "ask", noting)
 
     async with reading(store) as reader:
         await reader.ask(LIST, {}, PUBLIC)
-        pid = reader.child.pid
+        pid = reader.process.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         first = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
@@ -303,10 +311,10 @@ async def test_what_nobody_waits_for_any_more_is_not_asked(
         assert asked == [LIST, MATCH, "/api/matches/0.json"]
 
 
-async def test_closing_answers_whoever_still_waits(reader: Reading) -> None:
+async def test_closing_answers_whoever_still_waits(reader: ReaderClient) -> None:
     await reader.ask(LIST, {}, PUBLIC)
-    assert reader.child.pid is not None
-    os.kill(reader.child.pid, signal.SIGSTOP)
+    assert reader.process.pid is not None
+    os.kill(reader.process.pid, signal.SIGSTOP)
     waiting = asyncio.create_task(reader.ask(MATCH, {}, PUBLIC))
     await asyncio.sleep(0)
     await reader.close()
@@ -315,15 +323,15 @@ async def test_closing_answers_whoever_still_waits(reader: Reading) -> None:
     assert (await reader.ask(MATCH, {}, PUBLIC)).status == 503
 
 
-async def test_ctrl_c_is_for_the_arena(reader: Reading) -> None:
+async def test_ctrl_c_is_for_the_arena(reader: ReaderClient) -> None:
     await reader.ask(LIST, {}, PUBLIC)
-    pid = reader.child.pid
+    pid = reader.process.pid
     assert pid is not None
     os.kill(pid, signal.SIGINT)
     answer = await reader.ask(MATCH, {}, PUBLIC)
 
     assert answer.status == 200
-    assert reader.child.pid == pid
+    assert reader.process.pid == pid
     assert os.getpgid(pid) != os.getpgid(0)
 
 
@@ -331,11 +339,11 @@ ARENA = """
 import asyncio, sys
 from arena.storage.store import Store
 from arena.records.visibility import Viewer
-from arena.web.reader_client import Reading
+from arena.web.reader_client import ReaderClient
 
 async def main(file):
     with Store(file) as store:
-        one = Reading(store)
+        one = ReaderClient(store)
         answer = await one.ask("/api/competitions.json", {}, Viewer())
         print(answer.status, one.child.pid, flush=True)
         await asyncio.sleep(600)
@@ -492,8 +500,8 @@ async def test_a_password_is_on_no_command_line_and_in_no_answer(
         async with reading(store) as reader:
             answer = await reader.ask(LIST, {}, PUBLIC)
             assert answer.status == 200
-            words = Path(f"/proc/{reader.child.pid}/cmdline").read_bytes()
-            surroundings = Path(f"/proc/{reader.child.pid}/environ").read_bytes()
+            words = Path(f"/proc/{reader.process.pid}/cmdline").read_bytes()
+            surroundings = Path(f"/proc/{reader.process.pid}/environ").read_bytes()
             for secret in (databases.PASSWORD, databases.PASSWORD.replace(" ", "%20")):
                 assert secret.encode() not in words
                 assert secret.encode() not in surroundings

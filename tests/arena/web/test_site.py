@@ -12,7 +12,7 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
-from arena.records.visibility import Kind, Viewer
+from arena.records.visibility import Viewer, ViewerKind
 from arena.server.admission import Unwelcome
 from arena.server.origin import Origins
 from arena.server.reply import Headers as RequestHeaders
@@ -20,14 +20,14 @@ from arena.server.reply import Reply, text
 from arena.server.visitors import Visitors
 from arena.web.files import Files
 from arena.web.manual_pages import ManualPages
-from arena.web.reader_client import Answer
+from arena.web.reader_client import ReaderAnswer
 from arena.web.site import Site
 from protocol.errors import StoreFailed, UsageError
 
 LOBBY = b'{"bots":[]}'
 
 
-class Visitor:
+class FakeVisitor:
     """Keeps the one answer that it gets."""
 
     is_secure = False
@@ -56,14 +56,14 @@ class Visitor:
         return said["error"]
 
 
-class School:
+class FakeSources:
     """Where what is shown comes from."""
 
     def __init__(self) -> None:
         self.blamed: list[str] = []
         self.asked: list[tuple[str, dict[str, str], Viewer]] = []
         self.packs: list[bool] = []
-        self.found: Any = Answer(200, b'{"id":"x"}', "v1")
+        self.found: Any = ReaderAnswer(200, b'{"id":"x"}', "v1")
         self.holds: asyncio.Event | None = None
         self.broken: str | None = None
 
@@ -72,17 +72,21 @@ class School:
             case None:
                 return Viewer()
             case "ann's":
-                return Viewer(Kind.OWNER, "ann")
+                return Viewer(ViewerKind.OWNER, "ann")
         raise Unwelcome("token", "expected a token")
 
     def blame(self, address: str) -> None:
         self.blamed.append(address)
 
-    def lobby_document(self, packs: bool) -> Answer:
-        return Answer(200, b"packed", is_packed=True) if packs else Answer(200, LOBBY)
+    def lobby_document(self, packs: bool) -> ReaderAnswer:
+        return (
+            ReaderAnswer(200, b"packed", is_packed=True)
+            if packs
+            else ReaderAnswer(200, LOBBY)
+        )
 
-    def games_document(self, packs: bool) -> Answer:
-        return Answer(200, b'{"games":[]}')
+    def games_document(self, packs: bool) -> ReaderAnswer:
+        return ReaderAnswer(200, b'{"games":[]}')
 
     def metrics(self) -> bytes:
         return b"arena_info 1\n"
@@ -97,14 +101,14 @@ class School:
         viewer: Viewer,
         address: str,
         packs: bool,
-    ) -> Answer:
+    ) -> ReaderAnswer:
         self.asked.append((path, dict(query), viewer))
         self.packs.append(packs)
         if self.holds is not None:
             await self.holds.wait()
         if isinstance(self.found, Exception):
             raise self.found
-        assert isinstance(self.found, Answer)
+        assert isinstance(self.found, ReaderAnswer)
         return self.found
 
 
@@ -121,16 +125,16 @@ class FakeManual(ManualPages):
         return text(200, f"{path} {query} {headers.get_all('Accept-Encoding')}")
 
 
-Get = Callable[..., Awaitable[Visitor]]
+Get = Callable[..., Awaitable[FakeVisitor]]
 
 
 @pytest.fixture
-def school() -> School:
-    return School()
+def school() -> FakeSources:
+    return FakeSources()
 
 
 @pytest.fixture
-async def site(school: School) -> AsyncIterator[Site]:
+async def site(school: FakeSources) -> AsyncIterator[Site]:
     origins = Origins()
     origins.listens("127.0.0.1")
     files = Files({"index.html": b"<html>"})
@@ -145,8 +149,8 @@ def get(site: Site) -> Get:
 
     async def get(
         path: str, *, method: str = "GET", waits: bool = False, **said: str
-    ) -> Visitor:
-        visitor = Visitor()
+    ) -> FakeVisitor:
+        visitor = FakeVisitor()
         headers = Headers({k.replace("_", "-"): v for k, v in said.items()})
         site.answer(visitor, Request(path, headers, method))
         for _ in range(0 if waits else 10):
@@ -184,7 +188,7 @@ async def test_the_manual_is_read_in_a_thread(get: Get, site: Site) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
 async def test_nothing_but_get_and_head_is_answered(
-    get: Get, school: School, method: str
+    get: Get, school: FakeSources, method: str
 ) -> None:
     for path in ("/", "/api/lobby.json", "/api/x.json", "/healthz"):
         visitor = await get(path, method=method)
@@ -194,7 +198,7 @@ async def test_nothing_but_get_and_head_is_answered(
 
 
 async def test_a_database_that_takes_nothing_is_no_good_health(
-    get: Get, school: School
+    get: Get, school: FakeSources
 ) -> None:
     school.broken = "cannot write the database a.db: disk full"
     visitor = await get("/healthz")
@@ -204,18 +208,18 @@ async def test_a_database_that_takes_nothing_is_no_good_health(
 
 
 async def test_a_document_is_for_whoever_has_the_token(
-    get: Get, school: School
+    get: Get, school: FakeSources
 ) -> None:
     await get("/api/a%2Db.json?name=%C3%A9&x=", Authorization="bearer ann's")
     await get("/api/a.json")
 
     assert school.asked == [
-        ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(Kind.OWNER, "ann")),
+        ("/api/a-b.json", {"name": "é", "x": ""}, Viewer(ViewerKind.OWNER, "ann")),
         ("/api/a.json", {}, Viewer()),
     ]
 
 
-async def test_a_wrong_token_is_told_and_counted(get: Get, school: School) -> None:
+async def test_a_wrong_token_is_told_and_counted(get: Get, school: FakeSources) -> None:
     for path in ("/api/a.json", "/api/lobby.json"):
         visitor = await get(path, Authorization="Bearer guessed")
 
@@ -236,7 +240,7 @@ async def test_a_wrong_token_is_told_and_counted(get: Get, school: School) -> No
     ],
 )
 async def test_what_cannot_be_meant_is_told(
-    get: Get, school: School, path: str, said: dict[str, str]
+    get: Get, school: FakeSources, path: str, said: dict[str, str]
 ) -> None:
     visitor = await get(path, **said)
 
@@ -266,14 +270,14 @@ async def test_a_document_that_is_known_is_not_sent_again(get: Get) -> None:
 @pytest.mark.parametrize(
     ("found", "status", "text"),
     [
-        (Answer(404, b'{"error":"no such match"}'), 404, "no such match"),
+        (ReaderAnswer(404, b'{"error":"no such match"}'), 404, "no such match"),
         (UsageError("expected a number"), 400, "expected a number"),
         (StoreFailed("cannot read it"), 500, "cannot read it"),
         (RuntimeError("a secret"), 500, "the arena failed at this document"),
     ],
 )
 async def test_why_there_is_no_document_is_told_in_one_line(
-    get: Get, school: School, found: object, status: int, text: str
+    get: Get, school: FakeSources, found: object, status: int, text: str
 ) -> None:
     school.found = found
     visitor = await get("/api/a.json")
@@ -286,7 +290,7 @@ async def test_why_there_is_no_document_is_told_in_one_line(
 
 
 async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
-    get: Get, school: School, site: Site
+    get: Get, school: FakeSources, site: Site
 ) -> None:
     school.holds = asyncio.Event()
     waiting = [await get(f"/api/{n}.json", waits=True) for n in range(256)]
@@ -307,7 +311,7 @@ async def test_only_so_many_are_waited_for_and_then_others_may_ask_again(
 
 
 async def test_nobody_is_answered_by_an_arena_that_has_closed(
-    get: Get, school: School, site: Site
+    get: Get, school: FakeSources, site: Site
 ) -> None:
     school.holds = asyncio.Event()
     visitor = await get("/api/a.json")
@@ -319,11 +323,11 @@ async def test_nobody_is_answered_by_an_arena_that_has_closed(
     assert visitor.status == 0
 
 
-async def test_two_tokens_are_none(school: School, site: Site) -> None:
+async def test_two_tokens_are_none(school: FakeSources, site: Site) -> None:
     said = Headers()
     said["Authorization"] = "Bearer ann's"
     said["Authorization"] = "Bearer ann's"
-    visitor = Visitor()
+    visitor = FakeVisitor()
     site.answer(visitor, Request("/api/a.json", said, "GET"))
 
     assert visitor.status == 400
@@ -331,20 +335,20 @@ async def test_two_tokens_are_none(school: School, site: Site) -> None:
 
 
 async def test_what_a_token_shows_is_not_kept_for_others(
-    get: Get, school: School
+    get: Get, school: FakeSources
 ) -> None:
     for etag in ("v1", None):
-        school.found = Answer(200, b"{}", etag)
+        school.found = ReaderAnswer(200, b"{}", etag)
 
         vary = (await get("/api/a.json")).headers["Vary"]
         assert vary == "Authorization, Accept-Encoding"
 
 
 async def test_who_takes_gzip_may_get_it_and_the_tag_is_good_for_both(
-    get: Get, school: School
+    get: Get, school: FakeSources
 ) -> None:
     plain = await get("/api/a.json")
-    school.found = Answer(200, b"packed", "v1", True)
+    school.found = ReaderAnswer(200, b"packed", "v1", True)
     packed = await get("/api/a.json", Accept_Encoding="br, gzip")
     again = await get("/api/a.json", If_None_Match=packed.headers["ETag"])
     refused = await get("/api/a.json", Accept_Encoding="gzip;q=0")
@@ -374,7 +378,7 @@ async def test_the_lobby_may_be_packed_too(get: Get) -> None:
 
 def test_there_is_an_end_to_visitors_and_the_oldest_goes() -> None:
     visitors = Visitors()
-    there = [Visitor() for _ in range(2049)]
+    there = [FakeVisitor() for _ in range(2049)]
     for visitor in there:
         visitors.came(visitor)
 
@@ -384,7 +388,7 @@ def test_there_is_an_end_to_visitors_and_the_oldest_goes() -> None:
 
 def test_there_is_an_end_to_what_waits_for_them() -> None:
     visitors = Visitors()
-    waits, slow, other, late = (Visitor() for _ in range(4))
+    waits, slow, other, late = (FakeVisitor() for _ in range(4))
     for visitor in (waits, slow, other, late):
         visitors.came(visitor)
     for visitor in (slow, other, late):
@@ -392,19 +396,19 @@ def test_there_is_an_end_to_what_waits_for_them() -> None:
 
     assert (waits.is_cut, slow.is_cut, other.is_cut) == (False, True, False)
 
-    visitors.left(other)
-    visitors.left(object())
+    visitors.disconnected(other)
+    visitors.disconnected(object())
     visitors.gets(waits, 60 << 20)
 
     assert not late.is_cut
 
 
 async def test_what_a_site_sends_is_on_the_account(
-    get: Get, school: School, monkeypatch: pytest.MonkeyPatch
+    get: Get, school: FakeSources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arena.server.visitors._MOST_BYTES", 150_000)
 
-    school.found = Answer(200, bytes(100_000))
+    school.found = ReaderAnswer(200, bytes(100_000))
     slow, other = await get("/api/a.json"), await get("/api/a.json")
 
     assert (slow.is_cut, other.is_cut) == (True, False)
@@ -412,7 +416,7 @@ async def test_what_a_site_sends_is_on_the_account(
 
 def test_what_is_small_is_on_nobodys_account() -> None:
     visitors = Visitors()
-    there = [Visitor() for _ in range(2048)]
+    there = [FakeVisitor() for _ in range(2048)]
     for visitor in there:
         visitors.came(visitor)
         visitors.gets(visitor, 64 * 1024)
@@ -423,7 +427,9 @@ def test_what_is_small_is_on_nobodys_account() -> None:
 # --- who looks on ---
 
 
-async def test_whoever_has_a_token_is_told_who_it_is(get: Get, school: School) -> None:
+async def test_whoever_has_a_token_is_told_who_it_is(
+    get: Get, school: FakeSources
+) -> None:
     own = await get("/api/me.json", Authorization="Bearer ann's")
     assert own.status == 200
     assert json.loads(own.body) == {"kind": "owner", "name": "ann"}
@@ -445,7 +451,7 @@ async def test_the_page_gives_a_browser_a_cookie_once(
     assert "Set-Cookie" not in again.headers
     odd = await get("/", Cookie="arena-browser=not one of ours")
     assert "Set-Cookie" in odd.headers
-    monkeypatch.setattr(Visitor, "is_secure", True)
+    monkeypatch.setattr(FakeVisitor, "is_secure", True)
     secure = await get("/")
     assert secure.headers["Set-Cookie"].endswith("; SameSite=Lax; Secure")
     for path in ("/api/lobby.json", "/healthz", "/nowhere"):

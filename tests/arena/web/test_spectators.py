@@ -11,10 +11,10 @@ import pytest
 
 from arena.games import GAMES
 from arena.records import seat_transcript
-from arena.records.visibility import Kind, Viewer
-from arena.referee.live_match import Table
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.live_match import LiveMatch
 from arena.web import live_match
-from arena.web.spectators import Gallery
+from arena.web.spectators import Spectators
 from protocol.messages import Answer, Ending
 from protocol.watching import Watch
 from tests.support import fake_host
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from tests.support.fake_bots import FakeArena, FakeBot
 
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
-INSTRUCTOR = Viewer(Kind.INSTRUCTOR, "eva")
+INSTRUCTOR = Viewer(ViewerKind.INSTRUCTOR, "eva")
 A_CARD = re.compile(rb'"([2-9TJQKA][shdc]|[AKQ])"')
 NAMES = ("ann", "ben", "cem", "dee")
 
 
-class Looker:
+class FakeSpectator:
     """Somebody who looks on: keeps what comes."""
 
     def __init__(self) -> None:
@@ -55,8 +55,8 @@ class Museum:
         self.competition: str | None = "7"
         self.work_s = 0.0
         self.worked_s = 0.0
-        self.gallery = Gallery(
-            house.conduct,
+        self.spectators = Spectators(
+            house.referee,
             lambda table: self.competition,
             lambda: json.dumps(self.document).encode(),
             self._clock,
@@ -66,23 +66,28 @@ class Museum:
         self.worked_s += self.work_s
         return self.house.now + self.worked_s
 
-    def comes(self, table: Table | None = None, viewer: Viewer = INSTRUCTOR) -> Looker:
+    def comes(
+        self, table: LiveMatch | None = None, viewer: Viewer = INSTRUCTOR
+    ) -> FakeSpectator:
         """Somebody comes to see a match, or else the lobby."""
-        looker = Looker()
+        looker = FakeSpectator()
         self.watches(looker, table, viewer)
         return looker
 
     def watches(
-        self, looker: Looker, table: Table | None, viewer: Viewer = INSTRUCTOR
+        self,
+        looker: FakeSpectator,
+        table: LiveMatch | None,
+        viewer: Viewer = INSTRUCTOR,
     ) -> None:
         watch = Watch("lobby") if table is None else Watch("match", table.id)
-        self.gallery.watch(looker, watch, viewer)
+        self.spectators.watch(looker, watch, viewer)
 
     def passes(self, seconds: float) -> None:
         """So much time passes, a tick every 50 ms."""
         for _ in range(round(seconds / 0.05)):
             self.house.held_up(0.05)
-            self.gallery.tick(self.house.now)
+            self.spectators.tick(self.house.now)
 
 
 @pytest.fixture
@@ -90,7 +95,7 @@ def museum(house: FakeArena) -> Museum:
     return Museum(house)
 
 
-class Played:
+class PlayedOnDemand:
     """A match whose bots answer when they are told to."""
 
     def __init__(self, house: FakeArena, game: str, **settings: Any) -> None:
@@ -100,7 +105,7 @@ class Played:
         settings = {**fake_host.SHORT[game], **settings}
         self.table = house.open(*self.bots, game=game, **settings)
 
-    def begins(self) -> Played:
+    def begins(self) -> PlayedOnDemand:
         self.house.sit(*self.bots)
         return self
 
@@ -127,8 +132,10 @@ class Played:
             pass
 
 
-def begun(house: FakeArena, game: str = "ace_king_queen", **settings: object) -> Played:
-    return Played(house, game, **settings).begins()
+def begun(
+    house: FakeArena, game: str = "ace_king_queen", **settings: object
+) -> PlayedOnDemand:
+    return PlayedOnDemand(house, game, **settings).begins()
 
 
 def events(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -276,7 +283,7 @@ def test_the_turn_is_whose_and_for_how_long(house: FakeArena, museum: Museum) ->
 def test_a_match_that_waits_for_its_bots_shows_an_empty_table(
     house: FakeArena, museum: Museum
 ) -> None:
-    played = Played(house, "gin_rummy")
+    played = PlayedOnDemand(house, "gin_rummy")
     looker = museum.comes(played.table)
     museum.passes(0.2)
 
@@ -302,8 +309,8 @@ def test_nothing_is_sent_while_nothing_happens(
 
 
 def test_a_match_that_is_not_played_is_gone(museum: Museum) -> None:
-    looker = Looker()
-    museum.gallery.watch(looker, Watch("match", "x-1"), Viewer())
+    looker = FakeSpectator()
+    museum.spectators.watch(looker, Watch("match", "x-1"), Viewer())
 
     assert looker.read() == [{"type": "gone", "match": "x-1"}]
 
@@ -321,7 +328,7 @@ def test_a_match_that_is_over_is_gone_a_moment_later(
     assert types(late.read()) == ["gone"]
     museum.passes(1)
     assert looker.read() == [{"type": "gone", "match": played.table.id}]
-    assert museum.gallery.viewers(played.table.id) == 0
+    assert museum.spectators.viewers(played.table.id) == 0
     museum.passes(1)
     assert looker.read() == []
 
@@ -329,10 +336,10 @@ def test_a_match_that_is_over_is_gone_a_moment_later(
 def test_a_match_that_is_void_before_its_first_card_ends_with_that(
     house: FakeArena, museum: Museum
 ) -> None:
-    played = Played(house, "gin_rummy")
+    played = PlayedOnDemand(house, "gin_rummy")
     looker = museum.comes(played.table)
     museum.passes(0.1)
-    house.conduct.void(played.table, "the instructor says so")
+    house.referee.void(played.table, "the instructor says so")
     museum.passes(2)
 
     *_, frame, gone = looker.read()
@@ -351,7 +358,7 @@ def test_an_offence_is_shown_and_what_it_was_only_to_some(
     played.goes_on(1, "all in")
     museum.passes(0.1)
 
-    def ended(who: Looker) -> dict[str, Any]:
+    def ended(who: FakeSpectator) -> dict[str, Any]:
         termination: dict[str, Any] = events(who.read())[-1]["termination"]
         return termination
 
@@ -389,9 +396,9 @@ def test_whoever_watches_something_else_hears_no_more_of_this(
     museum.passes(0.2)
 
     assert {frame["match"] for frame in looker.read()[1:]} == {other.table.id}
-    assert museum.gallery.viewers(one.table.id) == 0
-    assert museum.gallery.viewers(other.table.id) == 1
-    museum.gallery.unwatch(looker)
+    assert museum.spectators.viewers(one.table.id) == 0
+    assert museum.spectators.viewers(other.table.id) == 1
+    museum.spectators.unwatch(looker)
     other.goes_on(2)
     museum.passes(0.2)
     assert looker.read() == []
@@ -402,7 +409,7 @@ def test_a_frame_on_its_way_to_who_has_left_is_not_sent(
 ) -> None:
     played = begun(house)
     first, second = museum.comes(played.table), museum.comes(played.table)
-    first.on_send = lambda: museum.gallery.left(second)
+    first.on_send = lambda: museum.spectators.disconnected(second)
     museum.passes(0.1)
 
     assert types(first.read()) == ["scene", "events"]
@@ -413,10 +420,10 @@ def test_nobody_who_has_left_is_counted(house: FakeArena, museum: Museum) -> Non
     played = begun(house)
     lookers = [museum.comes(played.table) for _ in range(3)]
     for looker in lookers:
-        museum.gallery.left(looker)
-        museum.gallery.left(looker)  # once more means nothing
+        museum.spectators.disconnected(looker)
+        museum.spectators.disconnected(looker)  # once more means nothing
 
-    assert museum.gallery.viewers(played.table.id) == 0
+    assert museum.spectators.viewers(played.table.id) == 0
     museum.passes(30)
     assert types(museum.comes(played.table).read()) == ["scene"]
 
@@ -665,7 +672,7 @@ def test_a_frame_is_made_once_for_each_way_to_see_the_match(
     house: FakeArena, museum: Museum
 ) -> None:
     played = begun(house)
-    viewers = [Viewer(), INSTRUCTOR, Viewer(Kind.OWNER, "ann"), Viewer()]
+    viewers = [Viewer(), INSTRUCTOR, Viewer(ViewerKind.OWNER, "ann"), Viewer()]
     lookers = [museum.comes(played.table, viewer) for viewer in viewers]
     museum.passes(0.1)
 
@@ -703,7 +710,7 @@ def test_who_comes_back_in_time_goes_on_watching(
 ) -> None:
     """A hall that was empty for a moment is not cleared away under who came next."""
     played = begun(house, hands=1_000)
-    museum.gallery.left(museum.comes(played.table))
+    museum.spectators.disconnected(museum.comes(played.table))
     museum.passes(5)
     looker = museum.comes(played.table)
     museum.passes(15)
@@ -808,16 +815,16 @@ def test_a_page_that_is_loaded_again_finds_its_match_told(
 ) -> None:
     played = begun(house, hands=10_000)
     played.goes_on(3_000, "check")
-    museum.gallery.left(museum.comes(played.table))
+    museum.spectators.disconnected(museum.comes(played.table))
     looker = museum.comes(played.table)
     museum.passes(1)
     looker.read()
-    museum.gallery.left(looker)
+    museum.spectators.disconnected(looker)
     museum.passes(5)
     again = museum.comes(played.table)
 
     assert again.read()[0]["round"] == 3_001
-    museum.gallery.left(again)
+    museum.spectators.disconnected(again)
     museum.passes(11)
     assert museum.comes(played.table).read()[0]["round"] == 1
 
@@ -851,7 +858,7 @@ def test_J8_no_frame_for_spectators_has_a_card_that_a_seat_does_not_know(
     played = begun(house, game)
     public = museum.comes(played.table, Viewer())
     owners = [
-        museum.comes(played.table, Viewer(Kind.OWNER, name))
+        museum.comes(played.table, Viewer(ViewerKind.OWNER, name))
         for name in NAMES[: len(played.bots)]
     ]
     shown: list[set[bytes]] = [set() for _ in played.bots]
@@ -871,8 +878,8 @@ def test_J8_a_view_follows_from_the_token(house: FakeArena, museum: Museum) -> N
     played = begun(house)
     for viewer, view in (
         (Viewer(), {"kind": "public", "seats": []}),
-        (Viewer(Kind.OWNER, "ben"), {"kind": "seat", "seats": [1]}),
-        (Viewer(Kind.OWNER, "eva"), {"kind": "public", "seats": []}),
+        (Viewer(ViewerKind.OWNER, "ben"), {"kind": "seat", "seats": [1]}),
+        (Viewer(ViewerKind.OWNER, "eva"), {"kind": "public", "seats": []}),
         (INSTRUCTOR, {"kind": "all", "seats": []}),
     ):
         [scene] = museum.comes(played.table, viewer).read()

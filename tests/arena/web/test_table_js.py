@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from arena.engine.match import Match, Record
+from arena.engine.match import MatchState, Record
 from arena.games import game_named
 from arena.records.replay_events import rounds_of
 from arena.records.visibility import seen
@@ -100,7 +100,7 @@ def _played(name: str, settings: dict[str, Any], seed: int, most: int | None) ->
     dice = random.Random(seed)
     chosen = game.vocabulary.read_settings(settings)
     nonces = ("ab" * 16,) * game.seats
-    match = Match(game, chosen, seed=bytes([seed]) * 32, nonces=nonces)
+    match = MatchState(game, chosen, seed=bytes([seed]) * 32, nonces=nonces)
     while match.pending is not None:
         if len(match.answers) == most:
             match.end(Ending.TIMEOUT, match.pending.seat, "out of time: 5,200 ms")

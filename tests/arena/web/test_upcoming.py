@@ -7,55 +7,55 @@ from typing import Any
 import pytest
 
 from arena.competitions.attendance import Upcoming
-from arena.competitions.planned_run import Run
+from arena.competitions.planned_run import PlannedRun
 from arena.formats.spec import Form, plan_of
 from arena.formats.timetable import parse
 from arena.games import GAMES
-from arena.storage.store import State
+from arena.storage.store import CompetitionState
 from protocol.ace_king_queen import AceKingQueenSettings
-from tests.arena.competitions.test_scheduler import SIX, Evening, written
+from tests.arena.competitions.test_scheduler import SIX, RunningScheduler, written
 
 
-def run_of(name: str, game: str, **more: Any) -> Run:
-    return Run(name=name, game=game, form=Form.ROUND_ROBIN, least=2, **more)
+def run_of(name: str, game: str, **more: Any) -> PlannedRun:
+    return PlannedRun(name=name, game=game, form=Form.ROUND_ROBIN, least=2, **more)
 
 
 async def test_runs_wait_for_their_time_or_for_bots(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch)
+    evening = RunningScheduler(monkeypatch)
     at_six = run_of("six", "gin_rummy", at=parse(SIX))
     whenever = run_of("whenever", "ace_king_queen")
     task = evening.begins(at_six, whenever)
-    await evening.until(lambda: evening.course.upcoming)
+    await evening.until(lambda: evening.scheduler.upcoming)
 
-    assert evening.course.upcoming == (
+    assert evening.scheduler.upcoming == (
         Upcoming("six", "gin_rummy", "round_robin", SIX.timestamp()),
         Upcoming("whenever", "ace_king_queen", "round_robin", None),
     )
 
     evening.stand.comes("ann", "ben")
     await evening.starts(1)
-    assert [one.run for one in evening.course.upcoming] == ["six"]
+    assert [one.run for one in evening.scheduler.upcoming] == ["six"]
 
     evening.now = SIX
     await evening.starts(2)
-    assert not evening.course.upcoming
+    assert not evening.scheduler.upcoming
     await evening.ends(task)
 
 
 async def test_what_was_played_once_and_for_all_is_not_to_be_played(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    evening = Evening(monkeypatch)
+    evening = RunningScheduler(monkeypatch)
     plan = plan_of(
         GAMES["ace_king_queen"], AceKingQueenSettings(), ("a", "b"), run="once"
     )
-    evening.stand.written = [written("c", plan, State.FINISHED)]
+    evening.stand.written = [written("c", plan, CompetitionState.FINISHED)]
     once = run_of("once", "ace_king_queen")
     later = run_of("later", "gin_rummy")
     task = evening.begins(once, later)
     await evening.until(lambda: evening.lines)
 
-    assert [one.run for one in evening.course.upcoming] == ["later"]
+    assert [one.run for one in evening.scheduler.upcoming] == ["later"]
     await evening.ends(task)

@@ -10,13 +10,13 @@ import pytest
 from websockets.datastructures import Headers
 from websockets.http11 import Request
 
-from arena.records.visibility import Kind, Viewer
+from arena.records.visibility import Viewer, ViewerKind
 from arena.referee.budget import Budget
-from arena.referee.transport import Owner, Wire
+from arena.referee.transport import ConnectionOwner, Wire
 from arena.server.admission import Unwelcome
-from arena.web.play.tables import Parlour
-from arena.web.spectators import Gallery
-from arena.web.viewer_socket import Viewers, Watcher
+from arena.web.play.tables import PeopleTables
+from arena.web.spectators import Spectators
+from arena.web.viewer_socket import Viewers, ViewerSocket
 from protocol.codec import Encoding
 from protocol.errors import Oversize, UsageError
 from protocol.messages import (
@@ -28,7 +28,7 @@ from protocol.messages import (
 )
 from protocol.watching import Seat, Sit, Watch
 
-ANN = Viewer(Kind.OWNER, "ann")
+ANN = Viewer(ViewerKind.OWNER, "ann")
 INSTRUCT: dict[str, Any] = {
     "type": "instruct",
     "action": "status",
@@ -43,7 +43,7 @@ class Socket:
     has_link = True
     is_secure = False
 
-    def __init__(self, door: Door, number: int) -> None:
+    def __init__(self, door: ViewerSurroundings, number: int) -> None:
         self.peer = f"10.0.0.1:{number}"
         self.address = "10.0.0.1"
         self.encoding: Encoding | None = None
@@ -65,7 +65,9 @@ class Socket:
     ) -> None:
         self.status = status
 
-    def hand_to(self, owner: Owner, *, frame_bytes: int, buffer_bytes: int) -> None:
+    def hand_to(
+        self, owner: ConnectionOwner, *, frame_bytes: int, buffer_bytes: int
+    ) -> None:
         assert owner is self._door.viewers
         assert frame_bytes == 64 * 1024
         assert buffer_bytes == 512 * 1024
@@ -98,7 +100,7 @@ class Socket:
         return self
 
 
-class Door:
+class ViewerSurroundings:
     """Viewers, and all that they can reach."""
 
     def __init__(self) -> None:
@@ -109,7 +111,9 @@ class Door:
         self.log: list[tuple[Any, ...]] = []
         self.looks: list[str] = []
         self.wrong: Exception | None = None
-        self.viewers = Viewers(self, cast(Gallery, self), cast(Parlour, self), self.now)
+        self.viewers = Viewers(
+            self, cast(Spectators, self), cast(PeopleTables, self), self.now
+        )
         self._number = 0
 
     def opens(self, **headers: str) -> Socket:
@@ -134,7 +138,9 @@ class Door:
             raise Unwelcome("token", "expected a token")
         return self.tokens[token]
 
-    def instruct(self, connection: Wire, message: Instruct, watcher: Watcher) -> None:
+    def instruct(
+        self, connection: Wire, message: Instruct, watcher: ViewerSocket
+    ) -> None:
         self.viewer(message.token)
         watcher.tell(Done("1 on", ()))
 
@@ -150,26 +156,26 @@ class Door:
 
     # --- the gallery and the parlour ---
 
-    def watch(self, spectator: Watcher, watch: Watch, viewer: Viewer, /) -> None:
+    def watch(self, spectator: ViewerSocket, watch: Watch, viewer: Viewer, /) -> None:
         if self.wrong is not None:
             raise self.wrong
         self.log.append(("watch", watch.topic, watch.match, viewer))
 
-    def unwatch(self, spectator: Watcher, /) -> None:
+    def unwatch(self, spectator: ViewerSocket, /) -> None:
         self.log.append(("unwatch",))
 
-    def left(self, spectator: Watcher, /) -> None:
+    def disconnected(self, spectator: ViewerSocket, /) -> None:
         self.log.append(("left",))
 
     def sit(
-        self, spectator: Watcher, sit: Sit, address: str, viewer: Viewer, /
+        self, spectator: ViewerSocket, sit: Sit, address: str, viewer: Viewer, /
     ) -> Seat:
         if self.wrong is not None:
             raise self.wrong
         self.log.append(("sit", sit.game, sit.against, address, viewer))
         return Seat("once", sit.name)
 
-    def stand(self, spectator: Watcher, /) -> None:
+    def stand(self, spectator: ViewerSocket, /) -> None:
         self.log.append(("stand",))
 
     def seen(self, browser: str, /) -> None:
@@ -180,14 +186,16 @@ class Door:
 
 
 @pytest.fixture
-def door() -> Door:
-    return Door()
+def door() -> ViewerSurroundings:
+    return ViewerSurroundings()
 
 
 # --- whose browser it is ---
 
 
-def test_a_browser_is_away_when_its_last_connection_is(door: Door) -> None:
+def test_a_browser_is_away_when_its_last_connection_is(
+    door: ViewerSurroundings,
+) -> None:
     cookie = {"Cookie": "theme=dark; arena-browser=abcdefghijklmnopqrstuv"}
     one, other = door.opens(**cookie), door.opens(**cookie)
     stranger = door.opens(Cookie="arena-browser=short")
@@ -206,7 +214,7 @@ def test_a_browser_is_away_when_its_last_connection_is(door: Door) -> None:
 # --- what is said ---
 
 
-def test_who_watches_sees_what_its_token_is_good_for(door: Door) -> None:
+def test_who_watches_sees_what_its_token_is_good_for(door: ViewerSurroundings) -> None:
     socket = door.opens()
     socket.says(type="watch", topic="lobby")
     socket.says(type="watch", topic="match", match="a-1", token="hers")
@@ -220,7 +228,7 @@ def test_who_watches_sees_what_its_token_is_good_for(door: Door) -> None:
     assert (socket.heard, socket.is_open) == ([], True)
 
 
-def test_who_sits_down_gets_a_seat(door: Door) -> None:
+def test_who_sits_down_gets_a_seat(door: ViewerSurroundings) -> None:
     socket = door.opens()
     socket.says(type="sit", game="blackjack", name="Eva", against=[], token="hers")
     socket.says(type="stand")
@@ -234,7 +242,7 @@ def test_who_sits_down_gets_a_seat(door: Door) -> None:
     [(UsageError("no table is free"), "sit"), (Unwelcome("name", "taken"), "name")],
 )
 def test_who_cannot_sit_down_learns_why_and_may_stay(
-    door: Door, wrong: Exception, code: str
+    door: ViewerSurroundings, wrong: Exception, code: str
 ) -> None:
     door.wrong = wrong
     socket = door.opens().says(type="sit", game="akq", name="Eva", against=["ann"])
@@ -244,7 +252,7 @@ def test_who_cannot_sit_down_learns_why_and_may_stay(
     assert (socket.is_open, door.blamed) == (True, 0)
 
 
-def test_an_instructor_is_heard(door: Door) -> None:
+def test_an_instructor_is_heard(door: ViewerSurroundings) -> None:
     socket = door.opens().says(**INSTRUCT)
 
     assert [message["type"] for message in socket.heard] == ["done"]
@@ -267,7 +275,7 @@ def test_an_instructor_is_heard(door: Door) -> None:
     ids=["watch", "sit", "instruct"],
 )
 def test_a_wrong_token_is_refused_counted_and_the_end(
-    door: Door, message: dict[str, Any]
+    door: ViewerSurroundings, message: dict[str, Any]
 ) -> None:
     socket = door.opens().says(**message)
 
@@ -291,7 +299,9 @@ def test_a_wrong_token_is_refused_counted_and_the_end(
         b"[" * 10_000,
     ],
 )
-def test_what_cannot_be_read_is_refused_and_the_end(door: Door, frame: bytes) -> None:
+def test_what_cannot_be_read_is_refused_and_the_end(
+    door: ViewerSurroundings, frame: bytes
+) -> None:
     socket = door.opens().says(frame)
 
     assert [message["type"] for message in socket.heard] == ["refused"]
@@ -300,7 +310,7 @@ def test_what_cannot_be_read_is_refused_and_the_end(door: Door, frame: bytes) ->
     assert door.blamed == 1
 
 
-def test_binary_frames_are_for_bots(door: Door) -> None:
+def test_binary_frames_are_for_bots(door: ViewerSurroundings) -> None:
     socket = door.opens()
     door.viewers.received(socket, b"\x80", Encoding.MSGPACK, door.now)
 
@@ -308,7 +318,9 @@ def test_binary_frames_are_for_bots(door: Door) -> None:
     assert socket.closed is not None
 
 
-def test_what_the_connection_cannot_take_is_the_end_too(door: Door) -> None:
+def test_what_the_connection_cannot_take_is_the_end_too(
+    door: ViewerSurroundings,
+) -> None:
     socket = door.opens()
     door.viewers.misbehaved(socket, Oversize("expected less"))
 
@@ -317,7 +329,7 @@ def test_what_the_connection_cannot_take_is_the_end_too(door: Door) -> None:
 
 
 def test_a_fault_of_the_arena_ends_one_viewer_only(
-    door: Door, caplog: pytest.LogCaptureFixture
+    door: ViewerSurroundings, caplog: pytest.LogCaptureFixture
 ) -> None:
     door.wrong = RuntimeError("a bug")
     other = door.opens()
@@ -332,14 +344,14 @@ def test_a_fault_of_the_arena_ends_one_viewer_only(
 # --- who may come, and stay ---
 
 
-def test_a_request_that_is_no_websocket_is_no_viewer(door: Door) -> None:
+def test_a_request_that_is_no_websocket_is_no_viewer(door: ViewerSurroundings) -> None:
     socket = Socket(door, 0)
     door.viewers.enter(socket, Request("/watch", Headers()))
 
     assert len(door.viewers) == 0
 
 
-def test_there_is_an_end_to_viewers_from_one_address(door: Door) -> None:
+def test_there_is_an_end_to_viewers_from_one_address(door: ViewerSurroundings) -> None:
     sockets = [door.opens() for _ in range(1024)]
     refused = door.opens()
 
@@ -350,7 +362,7 @@ def test_there_is_an_end_to_viewers_from_one_address(door: Door) -> None:
     assert door.opens().is_open
 
 
-def test_who_leaves_is_forgotten_everywhere(door: Door) -> None:
+def test_who_leaves_is_forgotten_everywhere(door: ViewerSurroundings) -> None:
     socket = door.opens()
     door.viewers.lost(socket)
 
@@ -358,7 +370,7 @@ def test_who_leaves_is_forgotten_everywhere(door: Door) -> None:
     assert len(door.viewers) == 0
 
 
-def test_who_says_too_much_has_to_go(door: Door) -> None:
+def test_who_says_too_much_has_to_go(door: ViewerSurroundings) -> None:
     socket = door.opens()
     for _ in range(20):
         socket.says(type="unwatch")
@@ -371,7 +383,7 @@ def test_who_says_too_much_has_to_go(door: Door) -> None:
     assert (door.blamed, len(door.log)) == (1, 20)
 
 
-def test_who_says_something_now_and_then_may_stay(door: Door) -> None:
+def test_who_says_something_now_and_then_may_stay(door: ViewerSurroundings) -> None:
     socket = door.opens()
     for _ in range(100):
         door.now += 0.051
@@ -380,8 +392,10 @@ def test_who_says_something_now_and_then_may_stay(door: Door) -> None:
     assert socket.is_open
 
 
-@pytest.mark.parametrize("trifle", ["trifled", "ponged"])
-def test_pings_without_end_are_too_much_as_well(door: Door, trifle: str) -> None:
+@pytest.mark.parametrize("trifle", ["on_trivial_frame", "ponged"])
+def test_pings_without_end_are_too_much_as_well(
+    door: ViewerSurroundings, trifle: str
+) -> None:
     socket = door.opens()
     call: Callable[..., None] = getattr(door.viewers, trifle)
     arguments = (b"", door.now) if trifle == "ponged" else ()
@@ -392,7 +406,7 @@ def test_pings_without_end_are_too_much_as_well(door: Door, trifle: str) -> None
 
 
 def test_where_an_address_asks_too_much_those_are_served_who_say_little(
-    door: Door,
+    door: ViewerSurroundings,
 ) -> None:
     door.is_within = False
     well, much = door.opens(), door.opens()
@@ -411,7 +425,7 @@ def test_where_an_address_asks_too_much_those_are_served_who_say_little(
     assert well.is_open
 
 
-def test_answering_our_pings_is_on_nobodys_account(door: Door) -> None:
+def test_answering_our_pings_is_on_nobodys_account(door: ViewerSurroundings) -> None:
     socket = door.opens()
     door.passes(20)
     door.viewers.ponged(socket, b"", door.now)
@@ -419,7 +433,7 @@ def test_answering_our_pings_is_on_nobodys_account(door: Door) -> None:
     assert (socket.pings, door.spends) == (1, 0)
 
 
-def test_who_does_not_read_for_twenty_seconds_is_cut(door: Door) -> None:
+def test_who_does_not_read_for_twenty_seconds_is_cut(door: ViewerSurroundings) -> None:
     slow, well = door.opens(), door.opens()
     slow.is_behind = well.is_behind = True
     door.passes(19)
@@ -432,7 +446,7 @@ def test_who_does_not_read_for_twenty_seconds_is_cut(door: Door) -> None:
     assert not well.is_cut
 
 
-def test_who_is_gone_without_a_word_is_cut(door: Door) -> None:
+def test_who_is_gone_without_a_word_is_cut(door: ViewerSurroundings) -> None:
     gone, there = door.opens(), door.opens()
     door.passes(21)
 
@@ -445,7 +459,9 @@ def test_who_is_gone_without_a_word_is_cut(door: Door) -> None:
     assert (there.is_cut, there.pings) == (False, 2)
 
 
-def test_a_token_that_is_good_no_longer_shows_nothing_more(door: Door) -> None:
+def test_a_token_that_is_good_no_longer_shows_nothing_more(
+    door: ViewerSurroundings,
+) -> None:
     hers = door.opens().says(type="watch", topic="lobby", token="hers")
     anybody = door.opens().says(type="watch", topic="lobby")
     door.viewers.roster_changed()

@@ -38,7 +38,7 @@ LATE = 10  # in later rounds some do what they have not done before
 # ---- Links
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The connection is gone; `code` says how it was closed, None if it was not."""
 
     def __init__(self, code: int | None) -> None:
@@ -56,13 +56,13 @@ class WebSocket:
         try:
             return str(self._websocket.recv())
         except ConnectionClosed as closed:
-            raise Lost(closed.rcvd.code if closed.rcvd else None) from None
+            raise ConnectionLost(closed.rcvd.code if closed.rcvd else None) from None
 
     def send(self, frame: str | bytes) -> None:
         try:
             self._websocket.send(frame)
         except ConnectionClosed as closed:
-            raise Lost(closed.rcvd.code if closed.rcvd else None) from None
+            raise ConnectionLost(closed.rcvd.code if closed.rcvd else None) from None
 
     def close(self, code: int = DONE, reason: str = "") -> None:
         self._websocket.close(code, reason)
@@ -113,7 +113,9 @@ class HandMade:
                 self._write(10, payload)
             elif opcode == 8:
                 self._write(8, payload)
-                raise Lost(struct.unpack("!H", payload[:2])[0] if payload else None)
+                raise ConnectionLost(
+                    struct.unpack("!H", payload[:2])[0] if payload else None
+                )
             elif opcode in (0, 1):
                 text += payload
                 if self._trusts_letters:
@@ -158,7 +160,7 @@ class HandMade:
         except OSError:
             data = b""
         if not data:
-            raise Lost(None)
+            raise ConnectionLost(None)
         return data
 
     def _write(self, opcode: int, payload: bytes) -> None:
@@ -174,10 +176,10 @@ class HandMade:
         try:
             self._socket.sendall(bytes([0x80 | opcode]) + length + no_mask + payload)
         except OSError:
-            raise Lost(None) from None
+            raise ConnectionLost(None) from None
 
 
-class Pipe:
+class LinePipes:
     """Standard input and output; what flushes after every line, or what does not."""
 
     def __init__(self, *, flushes: bool = True) -> None:
@@ -186,7 +188,7 @@ class Pipe:
     def receive(self) -> str:
         line = sys.stdin.readline()
         if not line:
-            raise Lost(DONE)
+            raise ConnectionLost(DONE)
         return line
 
     def send(self, frame: str | bytes) -> None:
@@ -197,7 +199,7 @@ class Pipe:
         pass
 
 
-Link = WebSocket | HandMade | Pipe
+Link = WebSocket | HandMade | LinePipes
 
 
 # ---- A bot that behaves
@@ -223,7 +225,7 @@ class BrokenBot:
                 finally:
                     link.close()
                 deadline_s = time.monotonic() + PATIENCE_S
-            except (OSError, WebSocketException, Lost):
+            except (OSError, WebSocketException, ConnectionLost):
                 code = None
             if not self.comes_back(code):
                 sys.exit(self.status(code))
@@ -241,7 +243,7 @@ class BrokenBot:
                 replies = self.frame(json.loads(link.receive()))
                 if replies:
                     link.send(json.dumps(replies if len(replies) > 1 else replies[0]))
-        except Lost as lost:
+        except ConnectionLost as lost:
             return lost.code
 
     def hello(self) -> Message:
@@ -343,7 +345,7 @@ class SaysNoHello(BrokenBot):
         try:
             while True:
                 link.receive()
-        except Lost as lost:
+        except ConnectionLost as lost:
             return lost.code
 
 
@@ -818,7 +820,7 @@ class InLines(BrokenBot):
     """The same bot over its standard input and output."""
 
     def connect(self) -> Link:
-        return Pipe()
+        return LinePipes()
 
 
 class Chatters(InLines):
@@ -833,7 +835,7 @@ class HoldsBack(InLines):
     """Does not flush its lines."""
 
     def connect(self) -> Link:
-        return Pipe(flushes=False)
+        return LinePipes(flushes=False)
 
 
 class StaysAtEnd(InLines):

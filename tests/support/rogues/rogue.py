@@ -30,7 +30,15 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-__all__ = ["KINDS", "NUMBERS", "Gone", "Kind", "RogueBot", "main", "step_back"]
+__all__ = [
+    "KINDS",
+    "NUMBERS",
+    "ConnectionEnded",
+    "Misbehaviour",
+    "RogueBot",
+    "main",
+    "step_back",
+]
 
 Message = dict[str, Any]
 
@@ -46,7 +54,7 @@ _CHUNK = 500  # messages at once
 _STALE = 9_990  # messages between two good ones
 
 
-class Gone(Exception):
+class ConnectionEnded(Exception):
     """The connection has ended, or has been silent for too long."""
 
 
@@ -106,7 +114,7 @@ class RogueBot:
         self.say(self.hello())
         welcome = self.hear()
         if welcome["type"] != "welcome":
-            raise Gone(welcome)
+            raise ConnectionEnded(welcome)
         self._session = welcome["session"]
 
     def come_back(self) -> None:
@@ -134,7 +142,7 @@ class RogueBot:
         try:
             self.socket.sendall(data)
         except OSError as error:
-            raise Gone(error) from None
+            raise ConnectionEnded(error) from None
 
     def drip(self, data: bytes) -> None:
         """Send bytes one by one, slowly, until all are sent or the match is over."""
@@ -154,7 +162,7 @@ class RogueBot:
         until = time.monotonic() + _LIFE_S
         while not self.is_heard_within(0.5):
             if time.monotonic() > until:
-                raise Gone("silence")
+                raise ConnectionEnded("silence")
         message = self._waiting.popleft()
         if message["type"] in ("over", "refused"):
             print(json.dumps(message), flush=True)
@@ -205,9 +213,9 @@ class RogueBot:
         try:
             data = self.socket.recv(65536)
         except OSError as error:
-            raise Gone(error) from None
+            raise ConnectionEnded(error) from None
         if not data:
-            raise Gone("closed")
+            raise ConnectionEnded("closed")
         self._wire.receive_data(data)
         for event in self._wire.events_received():
             if isinstance(event, Frame) and event.opcode is Opcode.TEXT:
@@ -450,7 +458,7 @@ def hog() -> None:
 # ---- All of them
 
 
-class Kind(NamedTuple):
+class Misbehaviour(NamedTuple):
     """One way to misbehave.
 
     Attributes:
@@ -476,45 +484,45 @@ class Kind(NamedTuple):
     launched: bool = False
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, Misbehaviour] = {
     # what it says
-    "illegal": Kind("illegal", illegal, got=True, told=True),
-    "as-true": Kind("illegal", as_true, got=True, told=True, number=True),
-    "as-float": Kind("illegal", as_float, got=True, told=True, number=True),
-    "as-text": Kind("illegal", as_text, got=True, told=True, number=True),
-    "as-list": Kind("illegal", as_list, got=True, told=True),
-    "garbage-bytes": Kind("malformed", garbage_bytes, told=True),
-    "garbage-json": Kind("malformed", garbage_json, got=True, told=True),
-    "huge-frame": Kind("oversize", huge_frame),
-    "anothers-match": Kind("malformed", anothers_match, got=True, told=True),
-    "answers-early": Kind("malformed", answers_early, got=True, told=True),
-    "flood": Kind("timeout", floods),  # it is not read, and its clock runs
-    "flood-of-pings": Kind("timeout", floods_with_pings),
-    "stale": Kind("timeout", answers_stale),
-    "never-reads": Kind("overflow", never_reads, narrow=True),
+    "illegal": Misbehaviour("illegal", illegal, got=True, told=True),
+    "as-true": Misbehaviour("illegal", as_true, got=True, told=True, number=True),
+    "as-float": Misbehaviour("illegal", as_float, got=True, told=True, number=True),
+    "as-text": Misbehaviour("illegal", as_text, got=True, told=True, number=True),
+    "as-list": Misbehaviour("illegal", as_list, got=True, told=True),
+    "garbage-bytes": Misbehaviour("malformed", garbage_bytes, told=True),
+    "garbage-json": Misbehaviour("malformed", garbage_json, got=True, told=True),
+    "huge-frame": Misbehaviour("oversize", huge_frame),
+    "anothers-match": Misbehaviour("malformed", anothers_match, got=True, told=True),
+    "answers-early": Misbehaviour("malformed", answers_early, got=True, told=True),
+    "flood": Misbehaviour("timeout", floods),  # it is not read, and its clock runs
+    "flood-of-pings": Misbehaviour("timeout", floods_with_pings),
+    "stale": Misbehaviour("timeout", answers_stale),
+    "never-reads": Misbehaviour("overflow", never_reads, narrow=True),
     # how long it takes
-    "stall": Kind("timeout", stalls, told=True),
-    "drip": Kind("timeout", drips, told=True),
-    "not-ready": Kind("absent", before=is_never_ready, asked=False, told=True),
-    "drip-handshake": Kind(None, before=drips_the_handshake),
-    "drip-hello": Kind(None, before=drips_hello),
+    "stall": Misbehaviour("timeout", stalls, told=True),
+    "drip": Misbehaviour("timeout", drips, told=True),
+    "not-ready": Misbehaviour("absent", before=is_never_ready, asked=False, told=True),
+    "drip-handshake": Misbehaviour(None, before=drips_the_handshake),
+    "drip-hello": Misbehaviour(None, before=drips_hello),
     # how it goes
-    "vanish": Kind("disconnect", crashes),
-    "close": Kind("disconnect", closes),
-    "goodbye": Kind("disconnect", leaves, told=True),
-    "close-1011": Kind("crash", says_it_crashed),
+    "vanish": Misbehaviour("disconnect", crashes),
+    "close": Misbehaviour("disconnect", closes),
+    "goodbye": Misbehaviour("disconnect", leaves, told=True),
+    "close-1011": Misbehaviour("crash", says_it_crashed),
     # what the arena sees of the processes that it has launched
-    "crash": Kind("crash", crashes, launched=True),
-    "exit": Kind("crash", before=exits, asked=False, launched=True),
-    "never-starts": Kind("absent", before=sleeps, asked=False, launched=True),
-    "hog": Kind("memory", hogs_memory, launched=True),
-    "hog-child": Kind("memory", hogs_memory_in_a_child, launched=True),
-    "hog-file": Kind("memory", hogs_memory_in_a_file, launched=True),
-    "fork-bomb": Kind("processes", bombs, launched=True),
-    "spin": Kind("cpu", spins, launched=True),
+    "crash": Misbehaviour("crash", crashes, launched=True),
+    "exit": Misbehaviour("crash", before=exits, asked=False, launched=True),
+    "never-starts": Misbehaviour("absent", before=sleeps, asked=False, launched=True),
+    "hog": Misbehaviour("memory", hogs_memory, launched=True),
+    "hog-child": Misbehaviour("memory", hogs_memory_in_a_child, launched=True),
+    "hog-file": Misbehaviour("memory", hogs_memory_in_a_file, launched=True),
+    "fork-bomb": Misbehaviour("processes", bombs, launched=True),
+    "spin": Misbehaviour("cpu", spins, launched=True),
     # what is no offence
-    "come-back": Kind("completed", comes_back, told=True),
-    "answer-twice": Kind("completed", answers_twice, told=True),
+    "come-back": Misbehaviour("completed", comes_back, told=True),
+    "answer-twice": Misbehaviour("completed", answers_twice, told=True),
 }
 
 
@@ -564,7 +572,7 @@ def live(options: argparse.Namespace) -> None:
         ask = bot.play(options.after, number=wants_number)
         if ask is not None:
             kind.deed(bot, ask)
-    except Gone as why:
+    except ConnectionEnded as why:
         print(json.dumps({"type": "gone", "why": str(why)}), flush=True)
 
 

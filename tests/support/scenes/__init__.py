@@ -12,11 +12,11 @@ from tests.support.scenes import (
     high_low,
     three_card_poker,
 )
-from tests.support.scenes.scene import Says, Scene, Twist
+from tests.support.scenes.scene import RecordedScene, Says, Twist
 
-__all__ = ["SCENES", "Says", "Scene", "Twist"]
+__all__ = ["SCENES", "RecordedScene", "Says", "Twist"]
 
-SCENES: tuple[Scene, ...] = (
+SCENES: tuple[RecordedScene, ...] = (
     *ace_king_queen.SCENES,
     *gin_rummy.SCENES,
     *high_low.SCENES,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from arena.records.seat_transcript import Told
+from arena.records.seat_transcript import SeatTranscript
 from bots.ace_king_queen import Bluffer, Honest, Random
-from tests.support.scenes.scene import PAIR, Says, Scene, Twist, asked, news
+from tests.support.scenes.scene import PAIR, RecordedScene, Says, Twist, asked, news
 
 __all__ = ["SCENES"]
 
 
-def _two_hands(told: Told) -> bool:
+def _two_hands(told: SeatTranscript) -> bool:
     first, second = news(told, "hand_over")
     return (
         (first.cards[0], first.open, first.response) == ("A", "bet", "fold")
@@ -18,7 +18,7 @@ def _two_hands(told: Told) -> bool:
     )
 
 
-def _checked_then_bet(told: Told) -> bool:
+def _checked_then_bet(told: SeatTranscript) -> bool:
     hands = news(told, "hand_over")
     return (
         [hand.open for hand in hands] == ["check", "check", "bet"]
@@ -27,7 +27,7 @@ def _checked_then_bet(told: Told) -> bool:
     )
 
 
-def _called_and_lost(told: Told) -> bool:
+def _called_and_lost(told: SeatTranscript) -> bool:
     hands = news(told, "hand_over")
     return (
         asked(told) == ["open", "respond", "open"]
@@ -36,17 +36,17 @@ def _called_and_lost(told: Told) -> bool:
     )
 
 
-def _checks_and_loses(told: Told) -> bool:
+def _checks_and_loses(told: SeatTranscript) -> bool:
     [hand] = news(told, "hand_over")
     return bool(hand.open == "check" and hand.payoffs[0] < 0)
 
 
-def _opens_with_an_ace(told: Told) -> bool:
+def _opens_with_an_ace(told: SeatTranscript) -> bool:
     return bool(news(told, "hand_over")[0].cards[0] == "A")
 
 
 SCENES = (
-    Scene(
+    RecordedScene(
         "ace_king_queen-1",
         "Two hands: ann bets her ace, and ben folds; then she calls his bluff with the king.",
         "ace_king_queen",
@@ -55,7 +55,7 @@ SCENES = (
         (Bluffer, Bluffer),
         _two_hands,
     ),
-    Scene(
+    RecordedScene(
         "ace_king_queen-2",
         "Three hands, two of them checked: ann is killed while a question waits, is started again, and has everything told once more.",
         "ace_king_queen",
@@ -65,7 +65,7 @@ SCENES = (
         _checked_then_bet,
         twists={0: {2: Twist.FORGETS}},
     ),
-    Scene(
+    RecordedScene(
         "ace_king_queen-3",
         "Three hands: ann loses her connection while a question waits, comes back, and is asked the same again.",
         "ace_king_queen",
@@ -76,7 +76,7 @@ SCENES = (
         twists={0: {2: Twist.LOSES}},
         notes={(0, 3): "nobody has believed me yet"},
     ),
-    Scene(
+    RecordedScene(
         "ace_king_queen-4",
         "One hand in practice: an answer that is not legal is refused, and the question stands.",
         "ace_king_queen",
@@ -87,7 +87,7 @@ SCENES = (
         twists={0: {1: Says("raise")}},
         practice=True,
     ),
-    Scene(
+    RecordedScene(
         "ace_king_queen-5",
         "An answer that is not legal ends the match; ann, who gave it, is told why.",
         "ace_king_queen",
@@ -97,7 +97,7 @@ SCENES = (
         _opens_with_an_ace,
         twists={0: {1: Says("raise")}},
     ),
-    Scene(
+    RecordedScene(
         "ace_king_queen-6",
         "The same match from the other chair: ben, who was never asked, learns who it was and the one word.",
         "ace_king_queen",

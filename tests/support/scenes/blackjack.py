@@ -5,42 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import Told
+from arena.records.seat_transcript import SeatTranscript
 from bots import blackjack
 from protocol.blackjack import hand_value
 from protocol.messages import Limits
-from tests.support.scenes.scene import ALONE, Says, Scene, Twist, asked, news, questions
+from tests.support.scenes.scene import (
+    ALONE,
+    RecordedScene,
+    Says,
+    Twist,
+    asked,
+    news,
+    questions,
+)
 
 __all__ = ["SCENES"]
 
 
-def outcomes(told: Told) -> list[str]:
+def outcomes(told: SeatTranscript) -> list[str]:
     """How the hands of blackjack ended."""
     return [over.outcome for over in news(told, "hand_over")]
 
 
-def _natural_and_two_more(told: Told) -> bool:
+def _natural_and_two_more(told: SeatTranscript) -> bool:
     return outcomes(told) == ["natural", "bust", "dealer_busts"]
 
 
-def _one_of_each(told: Told) -> bool:
+def _one_of_each(told: SeatTranscript) -> bool:
     return len(set(outcomes(told))) == 6
 
 
-def _is_shuffled_twice(told: Told) -> bool:
+def _is_shuffled_twice(told: SeatTranscript) -> bool:
     totals = [draw.total for draw in questions(told, "draw")]
     return len(news(told, "shuffled")) == 2 and 21 in totals
 
 
-def _loses_all(told: Told) -> bool:
+def _loses_all(told: SeatTranscript) -> bool:
     return len(outcomes(told)) < 5
 
 
-def _draws_twice(told: Told) -> bool:
+def _draws_twice(told: SeatTranscript) -> bool:
     return asked(told)[:5] == ["bet", "draw", "draw", "bet", "draw"]
 
 
-def _bets_at_8(told: Told) -> bool:
+def _bets_at_8(told: SeatTranscript) -> bool:
     """Whether the last bet is asked at a count of +8 or more, and won or lost."""
     counting, count = blackjack.Counting(), 0
     for one in told.asked:
@@ -51,18 +59,20 @@ def _bets_at_8(told: Told) -> bool:
     return count >= 8 and outcomes(told)[-1] in ("win", "lose")
 
 
-def _dealer_has_22(told: Told) -> bool:
+def _dealer_has_22(told: SeatTranscript) -> bool:
     over = news(told, "hand_over")[-1]
     return hand_value(over.dealer)[0] == 22 and hand_value(over.player)[0] == 20
 
 
 def _blackjack(
-    number: int, about: str, wanted: Callable[[Told], bool], **more: Any
-) -> Scene:
+    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+) -> RecordedScene:
     settings = {"shuffle": "uniform", **more.pop("settings", {"hands": 2})}
     bots = (more.pop("bot", blackjack.Simple),)
     name = f"blackjack-{number}"
-    return Scene(name, about, "blackjack", settings, ALONE, bots, wanted, **more)
+    return RecordedScene(
+        name, about, "blackjack", settings, ALONE, bots, wanted, **more
+    )
 
 
 SCENES = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import Told
+from arena.records.seat_transcript import SeatTranscript
 from bots import gin_rummy
 from protocol.cards import Card
 from protocol.gin_melds import Meld, arrange
 from protocol.gin_rummy import Turn
-from tests.support.scenes.scene import PAIR, Says, Scene, asked, news, questions
+from tests.support.scenes.scene import PAIR, RecordedScene, Says, asked, news, questions
 
 __all__ = ["SCENES"]
 
@@ -31,7 +31,7 @@ class Declares(gin_rummy.Simple):
         return tuple(arrange(self.hand)[0])
 
 
-def _round(told: Told, reason: str, knocker: int | None, most: int) -> Any:
+def _round(told: SeatTranscript, reason: str, knocker: int | None, most: int) -> Any:
     """The first round, if it ended so and the seat was asked no more than so often."""
     over = news(told, "round_over")[0]
     is_short = len(told.asked) <= most
@@ -40,17 +40,17 @@ def _round(told: Told, reason: str, knocker: int | None, most: int) -> Any:
     )
 
 
-def _knocks_at_once(told: Told) -> bool:
+def _knocks_at_once(told: SeatTranscript) -> bool:
     over = _round(told, "knock", 0, 2)
     return over is not None and len(over.layoffs) > 1 and _is_second(told)
 
 
-def _is_second(told: Told) -> bool:
+def _is_second(told: SeatTranscript) -> bool:
     """Whether the up-card came to the seat because the other did not want it."""
     return [one.took for one in news(told, "offered")] == [False, True]
 
 
-def _hears_gin(told: Told) -> bool:
+def _hears_gin(told: SeatTranscript) -> bool:
     over = _round(told, "gin", 1, 12)
     took = {turn.drew for turn in news(told, "turn") if turn.seat == 0}
     return (
@@ -61,7 +61,7 @@ def _hears_gin(told: Told) -> bool:
     )
 
 
-def _is_undercut(told: Told) -> bool:
+def _is_undercut(told: SeatTranscript) -> bool:
     over = _round(told, "undercut", 0, 8)
     if over is None or not over.layoffs or asked(told)[1] != "turn":
         return False
@@ -72,26 +72,28 @@ def _too_early(question: Turn) -> dict[str, Any]:
     return {"discard": question.drawn, "knock": True}
 
 
-def _knocks_in_vain(told: Told) -> bool:
+def _knocks_in_vain(told: SeatTranscript) -> bool:
     return _round(told, "tie", 1, 9) is not None
 
 
-def _empties_the_stock(told: Told) -> bool:
+def _empties_the_stock(told: SeatTranscript) -> bool:
     return _round(told, "stock", None, 36) is not None
 
 
-def _runs_out_of_turns(told: Told) -> bool:
+def _runs_out_of_turns(told: SeatTranscript) -> bool:
     reasons = [over.reason for over in news(told, "round_over")]
     starters = [dealt.starter for dealt in news(told, "dealt")]
     offers = asked(told).count("offer")
     return reasons == ["turns"] * 4 and starters == [0, 1, 1, 0] and offers > 2
 
 
-def _gin(number: int, about: str, wanted: Callable[[Told], bool], **more: Any) -> Scene:
+def _gin(
+    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+) -> RecordedScene:
     bots = more.pop("bots", (Declares, gin_rummy.Simple))
     settings = more.pop("settings", {"max_rounds": 1})
     name = f"gin_rummy-{number}"
-    return Scene(name, about, "gin_rummy", settings, PAIR, bots, wanted, **more)
+    return RecordedScene(name, about, "gin_rummy", settings, PAIR, bots, wanted, **more)
 
 
 SCENES = (

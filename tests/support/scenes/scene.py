@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from arena.records.seat_transcript import Told
+from arena.records.seat_transcript import SeatTranscript
 from protocol.messages import Limits
 from protocol.vocabulary import News
 
@@ -18,8 +18,8 @@ __all__ = [
     "ALONE",
     "FOUR",
     "PAIR",
+    "RecordedScene",
     "Says",
-    "Scene",
     "Twist",
     "asked",
     "news",
@@ -49,7 +49,7 @@ class Twist(Enum):
     """It says nothing."""
 
 
-class Scene(NamedTuple):
+class RecordedScene(NamedTuple):
     """A conversation to be recorded.
 
     Attributes:
@@ -75,7 +75,7 @@ class Scene(NamedTuple):
     settings: dict[str, Any]
     players: tuple[str, ...]
     bots: tuple[type[Any], ...]
-    wanted: Callable[[Told], bool]
+    wanted: Callable[[SeatTranscript], bool]
     seat: int = 0
     twists: Mapping[int, Mapping[int, Says | Twist]] = {}
     notes: Mapping[tuple[int, int], str] = {}
@@ -85,18 +85,18 @@ class Scene(NamedTuple):
     first: int = 0
 
 
-def news(told: Told, kind: str) -> list[Any]:
+def news(told: SeatTranscript, kind: str) -> list[Any]:
     """The news of one kind, in order."""
     heard: list[News] = [one for asked in told.asked for one in asked.news]
     return [one for one in [*heard, *told.news] if one.kind == kind]
 
 
-def questions(told: Told, kind: str) -> list[Any]:
+def questions(told: SeatTranscript, kind: str) -> list[Any]:
     """The questions of one kind, in order."""
     return [one.question for one in told.asked if one.question.kind == kind]
 
 
-def asked(told: Told) -> list[str]:
+def asked(told: SeatTranscript) -> list[str]:
     """The kinds of the questions, in order."""
     return [one.question.kind for one in told.asked]
 

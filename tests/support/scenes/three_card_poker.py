@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from arena.records.seat_transcript import Told
+from arena.records.seat_transcript import SeatTranscript
 from bots import three_card_poker
 from protocol.three_card_poker import compare
-from tests.support.scenes.scene import ALONE, Says, Scene, news
+from tests.support.scenes.scene import ALONE, RecordedScene, Says, news
 
 __all__ = ["SCENES"]
 
@@ -21,15 +21,15 @@ class Plays(three_card_poker.Random):
         return self.random.randint(1, max(1, min(most, cash // 10)))
 
 
-def _wins_folds_loses(told: Told) -> bool:
+def _wins_folds_loses(told: SeatTranscript) -> bool:
     return [over.outcome for over in news(told, "round_over")] == [2, -1, -2]
 
 
-def _every_outcome(told: Told) -> bool:
+def _every_outcome(told: SeatTranscript) -> bool:
     return {over.outcome for over in news(told, "round_over")} == {-2, -1, 0, 1, 2}
 
 
-def _is_decided_by_the_kicker(told: Told) -> bool:
+def _is_decided_by_the_kicker(told: SeatTranscript) -> bool:
     rounds = news(told, "round_over")
     return rounds[-1].cash >= 120 and any(
         over.outcome in (-2, 2)
@@ -38,23 +38,23 @@ def _is_decided_by_the_kicker(told: Told) -> bool:
     )
 
 
-def _goes_broke(told: Told) -> bool:
+def _goes_broke(told: SeatTranscript) -> bool:
     rounds = news(told, "round_over")
     return 2 < len(rounds) < 6 and bool(rounds[-1].cash < 2)
 
 
-def _wins_first(told: Told) -> bool:
+def _wins_first(told: SeatTranscript) -> bool:
     return bool(news(told, "round_over")[0].outcome == 2)
 
 
 def _poker(
-    number: int, about: str, wanted: Callable[[Told], bool], **more: Any
-) -> Scene:
+    number: int, about: str, wanted: Callable[[SeatTranscript], bool], **more: Any
+) -> RecordedScene:
     bot = more.pop("bot", three_card_poker.Q64)
     settings = more.pop("settings", {"rounds": 3})
     name = f"three_card_poker-{number}"
     game = "three_card_poker"
-    return Scene(name, about, game, settings, ALONE, (bot,), wanted, **more)
+    return RecordedScene(name, about, game, settings, ALONE, (bot,), wanted, **more)
 
 
 SCENES = (

@@ -2,9 +2,9 @@
 // Blackjack (rules B): the player against the dealer, whose second card stays face down until the player stands.
 
 import { html } from "../lib/preact.js";
-import { cardName, count, number } from "../words.js";
+import { cardName, count, number } from "../format.js";
 import { DealerTable } from "./dealer_table.js";
-import { blank, common, isNext, isTold, put } from "./fold.js";
+import { blank, common, isNext, isTold, put } from "./reducer.js";
 import { Amount, Buttons } from "./moves.js";
 
 const ENDS = {

@@ -3,7 +3,7 @@
 // A card is "As" … "2c", or "A", "K", "Q" without a suit (Ace-King-Queen); null is a card that may not be seen.
 
 import { html } from "../lib/preact.js";
-import { cardName } from "../words.js";
+import { cardName } from "../format.js";
 
 /** The outline of each suit in a box of 24 × 24; told apart by shape as well as by colour. */
 const SUITS = {

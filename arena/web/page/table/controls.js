@@ -2,7 +2,7 @@
 // What steps a match: buttons, the round to jump to, the speed, and the keys for all of them.
 
 import { html, useMemo, useState } from "../lib/preact.js";
-import { number } from "../words.js";
+import { number } from "../format.js";
 import { Key, useKeys } from "./moves.js";
 
 export const SPEEDS = [0.5, 1, 2, 4, 8, 16];

@@ -2,7 +2,7 @@
 // The table of the games against the dealer: three card poker and blackjack.
 
 import { html } from "../lib/preact.js";
-import { signed } from "../words.js";
+import { signed } from "../format.js";
 import { Chips, Hand } from "./cards.js";
 import { Felt, Result, Seat, Sign } from "./seats.js";
 

@@ -4,8 +4,8 @@
 // A hand is a list of ten or eleven cards, null for those that the view may not see; what all saw being taken from the discard pile
 // is known to all.
 
-import { cardName, list } from "../words.js";
-import { blank, common, isNext, isTold, put } from "./fold.js";
+import { cardName, list } from "../format.js";
+import { blank, common, isNext, isTold, put } from "./reducer.js";
 import { Moves, Table, ending } from "./gin_table.js";
 
 export { Moves, Table };

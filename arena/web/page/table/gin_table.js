@@ -2,7 +2,7 @@
 // How gin rummy is drawn: the table, and the controls of a person who plays it.
 
 import { html, useState } from "../lib/preact.js";
-import { capital, cardName, count, number } from "../words.js";
+import { capital, cardName, count, number } from "../format.js";
 import { Card, Hand, Pile } from "./cards.js";
 import { arrange, sum, withLayoffs } from "./melds.js";
 import { Buttons, Key, useKeys } from "./moves.js";

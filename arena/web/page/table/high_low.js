@@ -3,13 +3,13 @@
 // Everybody sees a swap, so whoever holds a former dealer-card holds a card that all know.
 
 import { html } from "../lib/preact.js";
-import { cardName, number, signed } from "../words.js";
+import { cardName, number, signed } from "../format.js";
 import { Card, Chips } from "./cards.js";
-import { blank, common, isNext, put } from "./fold.js";
+import { blank, common, isNext, put } from "./reducer.js";
 import { Buttons } from "./moves.js";
 import { Felt, Result, Seat, Sign } from "./seats.js";
 
-export { before } from "./fold.js";
+export { before } from "./reducer.js";
 
 const SEATS = 4;
 const NOBODY = [null, null, null, null];

@@ -1,7 +1,7 @@
 // @ts-check
 // A match that is being played, as the arena streams it: frames in, rounds out. Nothing here knows a socket or the page.
 
-import { Tale, isEnd } from "./tale.js";
+import { MatchSteps, isEnd } from "./steps.js";
 
 const KEPT = 60; // rounds that one can go back to while it is played
 
@@ -10,7 +10,7 @@ export class Live {
   /** @param {any} game  the game's module @param {any} scene  the arena's `scene` */
   constructor(game, scene) {
     this.scene = scene;
-    this.tale = new Tale(game, { settings: scene.settings, players: scene.players, view: scene.view });
+    this.tale = new MatchSteps(game, { settings: scene.settings, players: scene.players, view: scene.view });
     this.newest = scene.round;
     this.skipped = 0;
     this.decisions = 0;

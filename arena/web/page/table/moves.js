@@ -2,7 +2,7 @@
 // The controls of a person who plays: a button for every legal answer, each with its key, and a field for amounts.
 
 import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
-import { number } from "../words.js";
+import { number } from "../format.js";
 
 /**
  * Call what belongs to a key while a component is shown; never while somebody types, and never with a modifier.

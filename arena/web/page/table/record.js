@@ -1,7 +1,7 @@
 // @ts-check
 // A match that is written down: its rounds are fetched in pages as they are looked at, and the neighbours before they are.
 
-import { Tale } from "./tale.js";
+import { MatchSteps } from "./steps.js";
 
 const PAGE = 40; // rounds; the arena gives 50 at most
 const KEPT = 12; // pages
@@ -18,7 +18,7 @@ export class Record {
   constructor(game, document, fetchRounds, onChange) {
     this.document = document;
     this.last = Math.max(1, document.rounds.length);
-    this.tale = new Tale(game, { settings: document.settings, players: document.players, view: document.view });
+    this.tale = new MatchSteps(game, { settings: document.settings, players: document.players, view: document.view });
     this.tale.scoresAfter = (round) => document.rounds[round - 1];
     this.error = null;
     this._fetch = fetchRounds;

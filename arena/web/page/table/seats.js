@@ -2,7 +2,7 @@
 // What every table has: the felt, and round it a plate for each seat with its name, its score, its turn and what it says.
 
 import { html } from "../lib/preact.js";
-import { signed } from "../words.js";
+import { signed } from "../format.js";
 
 /** The felt; `game` is a class for the layout. */
 export function Felt({ game, label, children }) {

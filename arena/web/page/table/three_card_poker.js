@@ -2,9 +2,9 @@
 // Three card poker (rules T): the player against the dealer, with an ante and a bet on playing.
 
 import { html } from "../lib/preact.js";
-import { cardName, list, number } from "../words.js";
+import { cardName, list, number } from "../format.js";
 import { DealerTable } from "./dealer_table.js";
-import { blank, common, isNext, isTold, put } from "./fold.js";
+import { blank, common, isNext, isTold, put } from "./reducer.js";
 import { Amount, Buttons } from "./moves.js";
 
 const NO_HAND = [null, null, null];

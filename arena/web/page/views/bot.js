@@ -1,10 +1,10 @@
 // A bot in a competition: where a student sees how it did, against whom, how fast, and why it is out.
 
 import { html, useMemo } from "../lib/preact.js";
-import { api, useDocument } from "../arena.js";
+import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf, signedTo } from "../parts.js";
-import { capital, count, digitsFor, list, milliseconds, number, percent, signed, termination } from "../words.js";
+import { Chart, Empty, ErrorBar, Figures, Histogram, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, scaleOf, signedTo } from "../components.js";
+import { capital, count, digitsFor, list, milliseconds, number, percent, signed, termination } from "../format.js";
 import { Matches } from "./pairing.js";
 import { Verdict } from "./verdict.js";
 

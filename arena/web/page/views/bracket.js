@@ -3,8 +3,8 @@
 
 import { html, useLayoutEffect, useRef, useState } from "../lib/preact.js";
 import { href } from "../route.js";
-import { BotLink, Empty, Name, Panel, State } from "../parts.js";
-import { count, signed } from "../words.js";
+import { BotLink, Empty, Name, Panel, State } from "../components.js";
+import { count, signed } from "../format.js";
 
 /** @param {{competition: any}} props  a competition's document */
 export function Bracket({ competition }) {

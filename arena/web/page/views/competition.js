@@ -1,10 +1,10 @@
 // One competition: what it is, how far, and its tabs.
 
 import { html } from "../lib/preact.js";
-import { api, useDocument, useLobby } from "../arena.js";
+import { api, useDocument, useLobby } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, Waits, competitionTitle } from "../parts.js";
-import { count, duration, formTitle, number, spaced, time, title } from "../words.js";
+import { Empty, Loaded, Page, Panel, Progress, State, Table, Tabs, Waits, competitionTitle } from "../components.js";
+import { count, duration, formTitle, number, spaced, time, title } from "../format.js";
 import { Standings } from "./standings.js";
 import { Cross } from "./cross.js";
 import { Bracket } from "./bracket.js";

@@ -1,10 +1,10 @@
 // Every competition there has been, the newest first.
 
 import { html, useState } from "../lib/preact.js";
-import { api, useDocument } from "../arena.js";
+import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loaded, Name, Page, Panel, State, Table, competitionTitle } from "../parts.js";
-import { formTitle, number, time, title } from "../words.js";
+import { Empty, Loaded, Name, Page, Panel, State, Table, competitionTitle } from "../components.js";
+import { formTitle, number, time, title } from "../format.js";
 
 const COLUMNS = [
   {

@@ -2,10 +2,10 @@
 // Up to 60 × 60 cells: they are drawn once, and a focus or a hover changes one line of text only.
 
 import { h, html, useMemo, useRef, useState } from "../lib/preact.js";
-import { api, useDocument } from "../arena.js";
+import { api, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { BotLink, Empty, Loaded, Name, Panel } from "../parts.js";
-import { count, digitsFor, number, signed } from "../words.js";
+import { BotLink, Empty, Loaded, Name, Panel } from "../components.js";
+import { count, digitsFor, number, signed } from "../format.js";
 
 const STEPS = 5; // of colour, to each side of nothing
 const WIDE = 16; // more bots than these leave no room for figures in the cells

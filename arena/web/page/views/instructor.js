@@ -2,13 +2,13 @@
 // What is done goes over a socket with the token, and the arena answers in one line: here it is only asked and shown.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { api, setToken, useDocument, useLobby, useToken, whose } from "../arena.js";
+import { api, setToken, useDocument, useLobby, useToken, whose } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../parts.js";
+import { Empty, Loading, Name, Page, Panel, Progress, State, Waits, competitionTitle } from "../components.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 import { Log, Roster } from "./instructor_class.js";
 import { Start } from "./instructor_start.js";
-import { count, duration, number, time } from "../words.js";
+import { count, duration, number, time } from "../format.js";
 
 const MOST_OVER = 50; // of the latest; the command line names any other
 const AWAY_MS = 5000; // until an arena that did not answer is asked again

@@ -1,8 +1,8 @@
 // How an instructor's word is said, made sure of, and its answer shown.
 
 import { html, useState } from "../lib/preact.js";
-import { instruct } from "../arena.js";
-import { Dialog } from "../parts.js";
+import { instruct } from "../api.js";
+import { Dialog } from "../components.js";
 
 /**
  * The state of one word and what says it.

@@ -1,8 +1,8 @@
 // The class and the log: a roster goes in as CSV, its new tokens come out once; names change; and what the arena has told lately.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { Name, Panel } from "../parts.js";
-import { count } from "../words.js";
+import { Name, Panel } from "../components.js";
+import { count } from "../format.js";
 import { Ask, Heard, useWord } from "./instructor_ask.js";
 
 const LOG_MS = 5000;

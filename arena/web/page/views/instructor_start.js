@@ -2,9 +2,9 @@
 // Which forms and settings a game has, and their bounds, the arena says (`/api/games.json`): nothing here knows a game.
 
 import { html, useState } from "../lib/preact.js";
-import { api, useDocument } from "../arena.js";
+import { api, useDocument } from "../api.js";
 import { Heard, useWord } from "./instructor_ask.js";
-import { capital, count, formTitle, number, spaced, time, title } from "../words.js";
+import { capital, count, formTitle, number, spaced, time, title } from "../format.js";
 
 const MOST_MATCHES = 100_000;
 

@@ -1,10 +1,10 @@
 // What goes on now: competitions, tables, bots, the queue. The arena pushes it; nothing here asks.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { botAddress, useLobby } from "../arena.js";
+import { botAddress, useLobby } from "../api.js";
 import { href } from "../route.js";
-import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waits, competitionTitle, useFew } from "../parts.js";
-import { ago, count, duration, isOffence, list, number, time, title } from "../words.js";
+import { Empty, Failure, Loading, Name, Page, Panel, Progress, State, Versus, Waits, competitionTitle, useFew } from "../components.js";
+import { ago, count, duration, isOffence, list, number, time, title } from "../format.js";
 
 export default function Lobby() {
   const { lobby, error } = useLobby();

@@ -2,8 +2,8 @@
 // A match to look at: #/m/ID, or at a moment #/m/ID/ROUND/STEP. Here is where it comes from: the stream while it is played, then its record.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
-import { ArenaError, api, fetchDocument, useToken, watch } from "../arena.js";
-import { Empty, Failure, Loading, Page } from "../parts.js";
+import { ArenaError, api, fetchDocument, useToken, watch } from "../api.js";
+import { Empty, Failure, Loading, Page } from "../components.js";
 import { href } from "../route.js";
 import { fetchGame } from "../table/games.js";
 import { Live } from "../table/live.js";

@@ -2,9 +2,9 @@
 // A match while it is played: followed as it goes on, or looked back in.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
-import { State } from "../parts.js";
+import { State } from "../components.js";
 import { href } from "../route.js";
-import { clockFace, count, duration, number } from "../words.js";
+import { clockFace, count, duration, number } from "../format.js";
 import { Controls, KeyHelp, STEP_MS } from "../table/controls.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";

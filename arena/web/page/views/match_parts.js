@@ -2,9 +2,9 @@
 // What a match that is played and one that is written have in common: its heading, its table with what happened there, the link to a moment.
 
 import { html, useEffect, useRef, useState } from "../lib/preact.js";
-import { BotLink, Loading, Page, State } from "../parts.js";
+import { BotLink, Loading, Page, State } from "../components.js";
 import { href } from "../route.js";
-import { capital, list, milliseconds, number, termination, title } from "../words.js";
+import { capital, list, milliseconds, number, termination, title } from "../format.js";
 import { SPEEDS } from "../table/controls.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";

@@ -2,9 +2,9 @@
 // A match that is written down, to be stepped through.
 
 import { html, useEffect, useMemo, useRef, useState } from "../lib/preact.js";
-import { Failure } from "../parts.js";
+import { Failure } from "../components.js";
 import { href, stay } from "../route.js";
-import { count, duration, number, termination, time } from "../words.js";
+import { count, duration, number, termination, time } from "../format.js";
 import { Controls, KeyHelp, Overview, STEP_MS } from "../table/controls.js";
 import { unitOf } from "../table/games.js";
 import { Dot } from "../table/seats.js";

@@ -1,10 +1,10 @@
 // Two bots against each other: what it came to and every match; and the list of matches that other views show too.
 
 import { html, useMemo, useState } from "../lib/preact.js";
-import { api, fetchDocument, useDocument } from "../arena.js";
+import { api, fetchDocument, useDocument } from "../api.js";
 import { href } from "../route.js";
-import { BotLink, Chart, Empty, Figures, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, signedTo, useFew } from "../parts.js";
-import { count, digitsFor, duration, isOffence, number, signed, termination, time } from "../words.js";
+import { BotLink, Chart, Empty, Figures, Loaded, Mean, Name, Page, Panel, State, Table, crumbsOf, signedTo, useFew } from "../components.js";
+import { count, digitsFor, duration, isOffence, number, signed, termination, time } from "../format.js";
 
 const READ_MS = 5000;
 const STEP = 100; // matches at a time

@@ -2,9 +2,9 @@
 // The chair outlives the view: whoever looks at the standings in between finds the table as it was left.
 
 import { html, useEffect, useReducer, useState } from "../lib/preact.js";
-import { Loading, Page } from "../parts.js";
+import { Loading, Page } from "../components.js";
 import { href } from "../route.js";
-import { title } from "../words.js";
+import { title } from "../format.js";
 import { Chair } from "./play_chair.js";
 import { Form } from "./play_form.js";
 import { AtTable } from "./play_table.js";

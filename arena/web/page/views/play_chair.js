@@ -1,8 +1,8 @@
 // A person's chair: sits down over the watch socket, then plays over an ordinary bot's connection (protocol/README.md).
 // What the seat hears is kept as the same events that spectators get, so that the same tables draw them.
 
-import { openBot, openViewer } from "../arena.js";
-import { keep, kept } from "../keep.js";
+import { openBot, openViewer } from "../api.js";
+import { keep, kept } from "../storage.js";
 
 const RETRY_MS = [200, 500, 1000, 2000, 3000];
 const KEPT = "arena.chairs"; // in localStorage: any tab can go on at the table, if it says what this one would

@@ -1,12 +1,12 @@
 // What a person chooses before sitting down: the game, the opponents, a name, how long.
 
 import { html, useEffect, useState } from "../lib/preact.js";
-import { token, useLobby } from "../arena.js";
-import { keep, kept } from "../keep.js";
-import { Empty, Loading, Page } from "../parts.js";
+import { token, useLobby } from "../api.js";
+import { keep, kept } from "../storage.js";
+import { Empty, Loading, Page } from "../components.js";
 import { href, stay } from "../route.js";
 import { RULES } from "../table/games.js";
-import { title } from "../words.js";
+import { title } from "../format.js";
 import { ownChairs } from "./play_chair.js";
 
 const NAME = "arena.name"; // as it is kept

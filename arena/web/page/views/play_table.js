@@ -2,13 +2,13 @@
 
 import { html, useEffect, useMemo, useReducer, useRef, useState } from "../lib/preact.js";
 import { RULES, fetchGame } from "../table/games.js";
-import { keep, kept } from "../keep.js";
+import { keep, kept } from "../storage.js";
 import { Ask } from "./instructor_ask.js";
 import { Key, useKeys } from "../table/moves.js";
-import { endOfMatch } from "../table/tale.js";
-import { Empty, Loading, Page } from "../parts.js";
+import { endOfMatch } from "../table/steps.js";
+import { Empty, Loading, Page } from "../components.js";
 import { href } from "../route.js";
-import { clockFace, list, signed, termination, title } from "../words.js";
+import { clockFace, list, signed, termination, title } from "../format.js";
 
 const PACE = "arena.pace"; // as it is kept
 const PACES = { calm: 900, brisk: 350, "at once": 0 }; // ms between two things that happen

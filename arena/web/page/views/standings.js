@@ -1,9 +1,9 @@
 // The table of a competition: who leads, by how much, and how sure that is.
 
 import { html, useMemo, useState } from "../lib/preact.js";
-import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf, signedTo } from "../parts.js";
+import { BotLink, Empty, ErrorBar, Mean, Panel, State, Table, scaleOf, signedTo } from "../components.js";
 import { href } from "../route.js";
-import { capital, count, digitsFor, number, percent, signed, termination } from "../words.js";
+import { capital, count, digitsFor, number, percent, signed, termination } from "../format.js";
 
 const FEW = 12; // so many need no search
 

@@ -1,8 +1,8 @@
 // A verdict and its evidence (J4): which rule, what was asked, what was legal, what came back, the times, the limits.
 
 import { html } from "../lib/preact.js";
-import { BotLink, Empty, MatchLink, Panel, State } from "../parts.js";
-import { milliseconds, seatName, spaced, termination, time } from "../words.js";
+import { BotLink, Empty, MatchLink, Panel, State } from "../components.js";
+import { milliseconds, seatName, spaced, termination, time } from "../format.js";
 
 const TIMES = [
   ["taken_ms", "Taken", "what the decision took as it is charged, before the credit"],

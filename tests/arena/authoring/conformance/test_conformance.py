@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from arena.authoring.conformance import HINTS, TITLES, Hint, Outcome, Status, Step
+from arena.authoring.conformance import (
+    HINTS,
+    TITLES,
+    Hint,
+    Step,
+    StepOutcome,
+    StepStatus,
+)
 from tests.support.documents import DOCUMENTS
 
 
@@ -40,6 +47,8 @@ def test_ids_are_words_for_a_shell(word: str) -> None:
 
 
 def test_a_step_of_a_game_is_called_by_both() -> None:
-    outcome = Outcome(number=5, step=Step.PLAY, game="blackjack", status=Status.OK)
+    outcome = StepOutcome(
+        number=5, step=Step.PLAY, game="blackjack", status=StepStatus.OK
+    )
 
     assert outcome.name == "play blackjack"

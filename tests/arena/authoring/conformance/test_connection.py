@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from arena.authoring.conformance import Failed, Hint
-from arena.authoring.conformance.bot import Bot
+from arena.authoring.conformance import Hint, StepFailed
+from arena.authoring.conformance.bot import BotUnderTest
 from arena.authoring.conformance.conversation import _text
 from arena.authoring.conformance.fake_transport import Line, Opened
 from arena.engine.verdict import Finding
@@ -20,7 +20,7 @@ from protocol.messages import Ending, Limits, Mechanism, Over, Termination
 OVER = Over("m", (), (0,), Termination(Ending.VOID, None, ""), None)
 
 
-class Gone:
+class ClosedConnection:
     """A connection that the bot has closed."""
 
     is_open = False
@@ -35,9 +35,9 @@ class Gone:
 
 
 async def in_a_loop(
-    do: Callable[[Bot], Awaitable[Any]], program: Program | None
+    do: Callable[[BotUnderTest], Awaitable[Any]], program: Program | None
 ) -> Any:
-    return await do(Bot(program, "ann", Limits(grace_ms=50)))
+    return await do(BotUnderTest(program, "ann", Limits(grace_ms=50)))
 
 
 def ended(status: int, stderr: str = "") -> Finding:
@@ -58,14 +58,14 @@ async def hint_of(
 ) -> Hint:
     """Why a bot has left that was told `over` last."""
 
-    async def do(bot: Bot) -> Failed:
-        bot._wire = cast(Line, Gone(code))
+    async def do(bot: BotUnderTest) -> StepFailed:
+        bot._wire = cast(Line, ClosedConnection(code))
         bot._is_mute = bot._is_idle = is_mute
         finding = None if status is None else ended(status)
         with bot.speaking(blame=blame):
             return await bot.departed("more", Hint.LEFT, finding)
 
-    failed: Failed = await in_a_loop(do, None if status is None else STARTED)
+    failed: StepFailed = await in_a_loop(do, None if status is None else STARTED)
     return failed.hint
 
 
@@ -94,7 +94,7 @@ async def test_who_has_spoken_since_over_has_not() -> None:
 
 
 async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
-    async def do(bot: Bot) -> list[Hint]:
+    async def do(bot: BotUnderTest) -> list[Hint]:
         def crash(blame: Hint | None, stderr: str) -> Hint:
             with bot.speaking(blame=blame):
                 return bot.failure("it", "exit status 1", Hint.CRASHED, stderr).hint
@@ -109,7 +109,7 @@ async def test_a_crash_that_is_known_is_no_fault_of_the_step() -> None:
 
 
 async def test_what_a_step_has_provoked_first_is_its_own() -> None:
-    async def do(bot: Bot) -> list[Hint]:
+    async def do(bot: BotUnderTest) -> list[Hint]:
         hints = []
         for blame in (Hint.REPEATED, Hint.FORGETS, None, Hint.REFUSAL):
             with bot.speaking(blame=blame):
@@ -125,9 +125,9 @@ async def test_what_a_step_has_provoked_first_is_its_own() -> None:
 
 
 async def test_a_bot_that_was_started_keeps_to_one_connection() -> None:
-    async def do(bot: Bot) -> Hint:
-        with pytest.raises(Failed) as raised:
-            await bot._take(Opened(cast(Line, Gone(None))), "an answer")
+    async def do(bot: BotUnderTest) -> Hint:
+        with pytest.raises(StepFailed) as raised:
+            await bot._take(Opened(cast(Line, ClosedConnection(None))), "an answer")
         return raised.value.hint
 
     assert await in_a_loop(do, STARTED) is Hint.ONE_CONNECTION
@@ -141,12 +141,12 @@ async def test_a_command_that_cannot_be_executed(
 
     monkeypatch.setattr("arena.sandbox.launcher.Launcher.start", start)
 
-    async def do(bot: Bot) -> Failed:
-        with pytest.raises(Failed) as raised:
+    async def do(bot: BotUnderTest) -> StepFailed:
+        with pytest.raises(StepFailed) as raised:
             await bot.launch()
         return raised.value
 
-    failed: Failed = await in_a_loop(do, STARTED)
+    failed: StepFailed = await in_a_loop(do, STARTED)
     assert (failed.hint, failed.came) == (Hint.NOT_STARTED, "no such interpreter")
 
 

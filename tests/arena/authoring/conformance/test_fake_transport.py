@@ -8,8 +8,8 @@ from itertools import accumulate
 import pytest
 
 from arena.authoring.conformance.fake_transport import (
+    CheckEndpoint,
     Delivery,
-    Desk,
     _Socket,
     fragments,
     pieces,
@@ -45,7 +45,7 @@ def test_some_piece_ends_within_a_letter(size: int) -> None:
     assert any(frame[at : at + 1] and frame[at] & 0xC0 == 0x80 for at in starts[:-1])
 
 
-class Transport(asyncio.Transport):
+class RecordingTransport(asyncio.Transport):
     """Takes down what is written."""
 
     def __init__(self) -> None:
@@ -67,9 +67,12 @@ class Transport(asyncio.Transport):
 
 async def test_nothing_comes_between_the_pieces_of_a_frame() -> None:
     socket = _Socket(
-        desk := Desk(Limits()), Limits(), desk._timers, memoryview(bytearray(16))
+        endpoint := CheckEndpoint(Limits()),
+        Limits(),
+        endpoint._timers,
+        memoryview(bytearray(16)),
     )
-    transport = Transport()
+    transport = RecordingTransport()
     socket._transport = transport
     writing = asyncio.create_task(
         socket.deliver(b"{}" * 50, Encoding.JSON, Delivery.SLOWLY)

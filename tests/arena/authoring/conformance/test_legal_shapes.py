@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arena.authoring.conformance.legal_shapes import SHAPES, VARIATIONS
-from arena.authoring.conformance.table import Table
+from arena.authoring.conformance.table import CheckMatch
 from arena.games import GAMES, game_named
 from protocol.games import VOCABULARIES
 from protocol.messages import Ask, Limits
@@ -25,7 +25,7 @@ def questions(game: str, matches: int) -> list[Question[Any]]:
         one = VARIATIONS[game][number % len(VARIATIONS[game])]
         seat = number % rules.seats
         settings = one.settings_for(seat)
-        table = Table(
+        table = CheckMatch(
             number,
             rules,
             settings,

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from arena.authoring.conformance import Hint, Outcome, Status, Step
+from arena.authoring.conformance import Hint, Step, StepOutcome, StepStatus
 from arena.authoring.conformance.fake_transport import Line
 from arena.authoring.conformance.legal_shapes import SHAPES
 from arena.authoring.conformance.run import quantile
@@ -35,11 +35,11 @@ async def failures(
     return [
         (outcome.step, outcome.hint)
         for outcome in told
-        if outcome.status is Status.FAILED
+        if outcome.status is StepStatus.FAILED
     ]
 
 
-def of(told: list[Outcome], step: Step) -> Outcome:
+def of(told: list[StepOutcome], step: Step) -> StepOutcome:
     return next(outcome for outcome in told if outcome.step is step)
 
 
@@ -53,7 +53,7 @@ async def test_a_bot_that_behaves_passes() -> None:
     assert checked.name == "memory"
     assert checked.games == tuple(GAMES)
     assert [outcome.number for outcome in told] == [*range(1, len(told) + 1)]
-    skipped = [one.step for one in told if one.status is Status.SKIPPED]
+    skipped = [one.step for one in told if one.status is StepStatus.SKIPPED]
     assert skipped == [Step.REFUSED_HELLO, Step.LATE_ARENA]
     for game in GAMES:
         [legal] = [one for one in told if one.name == f"legal {game}"]
@@ -76,8 +76,8 @@ async def test_what_its_decisions_took_is_told() -> None:
 async def test_what_it_does_not_claim_is_not_asked_of_it() -> None:
     _, told = await check(InMemoryBot())
 
-    assert of(told, Step.BATCH).status is Status.SKIPPED
-    assert of(told, Step.TABLES).status is Status.SKIPPED
+    assert of(told, Step.BATCH).status is StepStatus.SKIPPED
+    assert of(told, Step.TABLES).status is StepStatus.SKIPPED
 
 
 async def test_only_the_games_that_are_named_are_checked() -> None:
@@ -101,7 +101,7 @@ async def test_after_a_hello_that_is_none_nothing_can_be_said() -> None:
 
     assert of(told, Step.HELLO).hint is Hint.VERSION
     after = told[2:]
-    assert {one.status for one in after} == {Status.SKIPPED}
+    assert {one.status for one in after} == {StepStatus.SKIPPED}
     assert {one.about for one in after} == {"mend step 2 first"}
 
 
@@ -115,10 +115,10 @@ async def test_one_that_does_not_answer_must_play_before_all_else() -> None:
 
     assert of(told, Step.PLAY).hint is Hint.SILENT
     assert of(told, Step.LOST_CONNECTION).about == "it must play first: mend step 5"
-    assert of(told, Step.CLOSE).status is Status.OK
+    assert of(told, Step.CLOSE).status is StepStatus.OK
 
 
-class Late(InMemoryBot):
+class AnswersLate(InMemoryBot):
     def answer(self, ask: Message, value: Any) -> Message | None:
         later = super().answer(ask, value)
         if ask["type"] == "ask":
@@ -128,16 +128,16 @@ class Late(InMemoryBot):
 
 
 async def test_an_answer_that_comes_too_late_is_slow_and_not_missing() -> None:
-    assert (Step.PLAY, Hint.SLOW) in await failures(Late())
+    assert (Step.PLAY, Hint.SLOW) in await failures(AnswersLate())
 
 
-class Illegal(InMemoryBot):
+class AnswersIllegally(InMemoryBot):
     def choose(self, legal: Any) -> Any:
         return "raise"
 
 
 async def test_an_illegal_answer_is_left_to_the_steps_that_play() -> None:
-    found = await failures(Illegal())
+    found = await failures(AnswersIllegally())
 
     assert found == [(Step.PLAY, Hint.ILLEGAL), (Step.LEGAL, Hint.ILLEGAL)]
 
@@ -163,7 +163,7 @@ async def test_an_answer_to_what_was_never_asked() -> None:
     assert (await failures(WrongAsk()))[0] == (Step.ENCODING, Hint.WRONG_ASK)
 
 
-class Leaves(InMemoryBot):
+class LeavesEarly(InMemoryBot):
     def take(self, message: Message) -> Message | None:
         if message["type"] == "match":
             return {"type": "goodbye"}
@@ -171,14 +171,14 @@ class Leaves(InMemoryBot):
 
 
 async def test_one_that_says_goodbye() -> None:
-    assert (await failures(Leaves()))[0] == (Step.ENCODING, Hint.LEFT)
+    assert (await failures(LeavesEarly()))[0] == (Step.ENCODING, Hint.LEFT)
 
 
 class Dies(InMemoryBot):
     def die(self) -> None:
         assert self.wire is not None, "it is connected"
         self.wire.is_open = False
-        self.desk.lost(cast(Line, self.wire))
+        self.endpoint.lost(cast(Line, self.wire))
         self.wire = None  # somebody starts it again when it is waited for
 
 
@@ -188,7 +188,7 @@ async def test_one_that_dies_between_two_steps_is_not_started_again_in_silence()
     memory = Dies()
     _, told = await check(memory, after={Step.PLAY: memory.die})
 
-    failed = [one for one in told if one.status is Status.FAILED]
+    failed = [one for one in told if one.status is StepStatus.FAILED]
     assert [(one.step, one.hint) for one in failed] == [
         (Step.LEGAL, Hint.LEAVES_AT_OVER)
     ]
@@ -260,7 +260,7 @@ async def test_one_that_comes_back_as_somebody_new() -> None:
     assert (Step.LOST_CONNECTION, Hint.NO_RESUME) in found
 
 
-class FirstSession(InMemoryBot):
+class ResumesItsFirstSession(InMemoryBot):
     first: str | None = None
 
     def hello(self) -> Message:
@@ -270,7 +270,9 @@ class FirstSession(InMemoryBot):
 
 
 async def test_one_that_keeps_its_first_session() -> None:
-    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in await failures(FirstSession())
+    assert (Step.LOST_CONNECTION, Hint.OLD_SESSION) in await failures(
+        ResumesItsFirstSession()
+    )
 
 
 class ComesAgain(InMemoryBot):
@@ -282,7 +284,7 @@ async def test_one_that_comes_back_after_the_end() -> None:
     assert await failures(ComesAgain()) == [(Step.CLOSE, Hint.STAYS)]
 
 
-class Stubborn(InMemoryBot):
+class RepeatsWhatWasRefused(InMemoryBot):
     kept: Any = None
 
     def answer(self, ask: Message, value: Any) -> Message | None:
@@ -291,7 +293,7 @@ class Stubborn(InMemoryBot):
 
 
 async def test_one_that_repeats_what_was_refused() -> None:
-    assert await failures(Stubborn()) == [(Step.REFUSAL, Hint.REFUSAL)]
+    assert await failures(RepeatsWhatWasRefused()) == [(Step.REFUSAL, Hint.REFUSAL)]
 
 
 @pytest.mark.parametrize("place", [0, -1])
@@ -334,7 +336,7 @@ async def test_a_bot_that_is_awaited_may_come_later_than_any_step_may_take(
 
     _, told = await check(LateComer(), rounds=1)
 
-    assert of(told, Step.STARTS).status is Status.OK
+    assert of(told, Step.STARTS).status is StepStatus.OK
     assert of(told, Step.STARTS).took_ms >= 140
 
 
@@ -373,16 +375,16 @@ async def test_what_a_slow_bot_has_no_time_for_is_not_complete_and_not_wrong(
 
     assert not checked.passed
     assert {one.status for one in told} == {
-        Status.OK,
-        Status.SKIPPED,
-        Status.INCOMPLETE,
+        StepStatus.OK,
+        StepStatus.SKIPPED,
+        StepStatus.INCOMPLETE,
     }
-    assert play.status is legal.status is Status.INCOMPLETE
+    assert play.status is legal.status is StepStatus.INCOMPLETE
     assert play.rounds is not None
     assert 0 < play.rounds < 200
     assert play.about.startswith(f"{play.rounds} of 200 rounds, ")
     assert legal.missing == ("open", "respond")
-    assert [one.name for one in told if one.status is Status.INCOMPLETE] == [
+    assert [one.name for one in told if one.status is StepStatus.INCOMPLETE] == [
         "play ace_king_queen",
         "legal ace_king_queen",
     ]
@@ -402,8 +404,8 @@ async def test_when_the_whole_has_taken_too_long_only_the_end_is_tried(
 
     assert not checked.passed
     by_status = {one.step: one.status for one in told}
-    assert by_status[Step.TABLES] is Status.INCOMPLETE
-    assert by_status[Step.CLOSE] is Status.OK
+    assert by_status[Step.TABLES] is StepStatus.INCOMPLETE
+    assert by_status[Step.CLOSE] is StepStatus.OK
 
 
 async def test_a_step_that_lasts_too_long_is_not_complete(
@@ -412,7 +414,7 @@ async def test_a_step_that_lasts_too_long_is_not_complete(
     monkeypatch.setattr("arena.authoring.conformance.run._STEP_S", 0.3)
     _, told = await check(Thinks(), rounds=1_000)
 
-    assert of(told, Step.PLAY).status is Status.INCOMPLETE
+    assert of(told, Step.PLAY).status is StepStatus.INCOMPLETE
     assert of(told, Step.PLAY).about == "not done within 0 s"
 
 
@@ -529,13 +531,13 @@ async def test_who_asks_for_the_past_must_be_able_to_read_it() -> None:
 async def test_ids_of_matches_are_those_of_an_arena() -> None:
     ids: set[str] = set()
 
-    class Notes(InMemoryBot):
+    class NotesIds(InMemoryBot):
         def take(self, message: Message) -> Message | None:
             if message["type"] in ("match", "over"):
                 ids.add(message["match"])
             return super().take(message)
 
-    await check(Notes(batch=True, tables=2))
+    await check(NotesIds(batch=True, tables=2))
 
     assert all(re.fullmatch(r"[0-9a-f]{8}-\d+\.\d", one) for one in ids), ids
     assert len({one.split("-")[0] for one in ids}) == 1
@@ -545,7 +547,7 @@ async def test_it_gets_as_many_tables_as_it_says() -> None:
     open_now: set[str] = set()
     most = [0]
 
-    class Counts(InMemoryBot):
+    class CountsTables(InMemoryBot):
         def take(self, message: Message) -> Message | None:
             if message["type"] == "match":
                 open_now.add(message["match"])
@@ -554,7 +556,7 @@ async def test_it_gets_as_many_tables_as_it_says() -> None:
             most[0] = max(most[0], len(open_now))
             return super().take(message)
 
-    checked, told = await check(Counts(tables=500))
+    checked, told = await check(CountsTables(tables=500))
 
     assert checked.passed
     assert most == [64]
@@ -569,13 +571,13 @@ class Visited(InMemoryBot):
 
     def closed(self, code: int | None) -> None:
         for name in ("somebody", None):
-            stranger = Stranger(name)
-            stranger.desk = self.desk
+            stranger = VisitedByAStranger(name)
+            stranger.endpoint = self.endpoint
             asyncio.get_running_loop().call_soon(stranger.connect)
         super().closed(code)
 
 
-class Stranger(InMemoryBot):
+class VisitedByAStranger(InMemoryBot):
     def __init__(self, name: str | None) -> None:
         super().__init__(name=name)
 
@@ -590,7 +592,7 @@ class Stranger(InMemoryBot):
 async def test_strangers_do_no_harm_to_a_good_bot() -> None:
     checked, told = await check(Visited())
 
-    assert checked.passed, [one for one in told if one.status is Status.FAILED]
+    assert checked.passed, [one for one in told if one.status is StepStatus.FAILED]
 
 
 async def test_who_comes_back_under_another_name_is_known_by_its_session() -> None:

@@ -16,7 +16,7 @@ from arena.authoring.conformance.steps import (
     settings_of,
     with_more_fields,
 )
-from arena.authoring.conformance.table import Table
+from arena.authoring.conformance.table import CheckMatch
 from arena.games import GAMES, game_named
 from arena.referee.bot_session import _FRAME_BYTES as FRAME_BYTES
 from protocol.ace_king_queen import Open
@@ -74,7 +74,9 @@ def test_more_fields_are_everywhere_but_in_what_is_legal() -> None:
 
 
 def test_the_largest_array_is_as_large_as_those_of_an_arena() -> None:
-    table = Table(1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1))
+    table = CheckMatch(
+        1, game_named("blackjack"), {}, 0, "ann", Limits(), random.Random(1)
+    )
     messages = [*many(table), table.invitation]
     frames = [encode(message, Encoding.JSON) for message in messages]
     size = len(join(frames, Encoding.JSON))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from arena.authoring.conformance.legal_shapes import SHORT
-from arena.authoring.conformance.table import AnyLegal, Table, house, seed_of
-from arena.engine.match import Match
+from arena.authoring.conformance.table import AnyLegal, CheckMatch, house, seed_of
+from arena.engine.match import MatchState
 from arena.engine.shuffle import Stream, commitment, match_key
 from arena.games import GAMES, game_named
 from protocol.errors import IllegalAnswer
@@ -22,12 +22,12 @@ from protocol.vocabulary import Range
 EACH_GAME = pytest.mark.parametrize("game", GAMES)
 
 
-def table(game: str = "ace_king_queen", seat: int = 0, number: int = 1) -> Table:
+def table(game: str = "ace_king_queen", seat: int = 0, number: int = 1) -> CheckMatch:
     rules, rng = game_named(game), random.Random(number)
-    return Table(number, rules, SHORT[game], seat, "ann", Limits(), rng)
+    return CheckMatch(number, rules, SHORT[game], seat, "ann", Limits(), rng)
 
 
-def played(table: Table) -> tuple[list[Any], Over]:
+def played(table: CheckMatch) -> tuple[list[Any], Over]:
     """What a bot answers that takes any legal answer, and the end."""
     table.begin("nonce")
     values: list[Any] = []
@@ -61,13 +61,13 @@ def test_the_cards_come_from_the_seed_that_was_committed_to(game: str) -> None:
     assert reveal is not None
     assert commitment(bytes.fromhex(reveal.seed)) == one.invitation.commitment
     assert reveal.nonces[0] == "nonce"
-    again = Match(
+    again = MatchState(
         one.game, one.settings, seed=bytes.fromhex(reveal.seed), nonces=reveal.nonces
     )
     assert again.pending == table_after_ready(reveal.nonces[0], game).pending
 
 
-def table_after_ready(nonce: str, game: str) -> Match:
+def table_after_ready(nonce: str, game: str) -> MatchState:
     """The match of the same table, as it stands before the first answer."""
     one = table(game)
     one.begin(nonce)

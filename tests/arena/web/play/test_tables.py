@@ -17,14 +17,14 @@ from arena.engine.names import alike
 from arena.engine.verdict import Finding
 from arena.formats.spec import Form
 from arena.games.replay import replay
-from arena.records.visibility import Kind, Viewer
-from arena.referee.sessions import Players
+from arena.records.visibility import Viewer, ViewerKind
+from arena.referee.sessions import BotSessions
 from arena.referee.timers import Timers
 from arena.server.admission import Admission, Unwelcome
 from arena.storage.tokens import Access, hashed
 from arena.web.play import house_bots
-from arena.web.play.recent import SatDown
-from arena.web.play.tables import Parlour
+from arena.web.play.recent import PersonalMatch
+from arena.web.play.tables import PeopleTables
 from protocol.errors import ArenaError, UsageError
 from protocol.messages import Ending, Limits, Mechanism
 from protocol.watching import Seat, Sit
@@ -35,7 +35,7 @@ from tests.support.fake_host import turns
 LIMITS = Limits(decision_ms=1_000, bank_ms=3_000, hard_ms=5_000, start_ms=2_000)
 NEAR = "10.0.0.1"
 PUBLIC = Viewer()
-ANN = Viewer(Kind.OWNER, "ann")
+ANN = Viewer(ViewerKind.OWNER, "ann")
 
 
 class Eye:
@@ -49,14 +49,16 @@ class Eye:
         self.told.append(json.loads(data))
 
 
-class Crew(set[str]):
+class FakeBotSupervisor(set[str]):
     """Stands in for the bots that the arena has launched."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: FakePlayHost) -> None:
         super().__init__()
         self._stand = stand
 
-    async def call_house(self, game: str, name: str, bot: str, tables: int) -> None:
+    async def launch_house_bot(
+        self, game: str, name: str, bot: str, tables: int
+    ) -> None:
         stand = self._stand
         await asyncio.sleep(0)
         if stand.fails is not None:
@@ -70,14 +72,14 @@ class Crew(set[str]):
         self._stand.ends(name)
 
 
-class Stand:
+class FakePlayHost:
     """Stands in for the host and its gateway; bots are a house's."""
 
     def __init__(self, requires_token: bool = False, access: Access | None = None):
         self.house = FakeArena()
-        self.conduct = self.house.conduct
+        self.referee = self.house.referee
         self.limits = LIMITS
-        self.players = Players()
+        self.players = BotSessions()
         self.gateway = SimpleNamespace(
             players=self.players,
             admission=Admission(self.players, LIMITS, access, requires_token),
@@ -88,22 +90,22 @@ class Stand:
         self.called: list[tuple[str, str, str, int]] = []
         self.dismissed: list[str] = []
         self.freed_names: list[tuple[str, ...]] = []
-        self.crew = Crew(self)
+        self.supervisor = FakeBotSupervisor(self)
         self.fails: ArenaError | None = None
         self.comes_at_once = True
         self.bots: dict[str, FakeBot] = {}
-        self.people = Parlour(cast(Host, self))
+        self.people = PeopleTables(cast(Host, self))
         self.eye = Eye()
 
     # --- as a host ---
 
     @property
-    def presence(self) -> Stand:
+    def presence(self) -> FakePlayHost:
         return self
 
     @property
     def taken(self) -> set[str]:
-        return {*self.players, *self.crew, *self.people.aside}
+        return {*self.players, *self.supervisor, *self.people.non_competing}
 
     def is_taken(self, name: str) -> bool:
         return alike(name) in map(alike, self.taken)
@@ -117,7 +119,7 @@ class Stand:
         if player is not None:
             self.dismissed.append(f"{name}: {finding.text}")
             player.leaving = True
-            self.conduct.offence(player, finding)
+            self.referee.offence(player, finding)
             self.players.remove(player)
 
     # --- what a test does ---
@@ -129,10 +131,10 @@ class Stand:
         return self.people.sit(eye, sit, address, viewer)
 
     def refuses(self, *words: Any, **more: Any) -> str:
-        before = (self.people.aside, list(self.called))
+        before = (self.people.non_competing, list(self.called))
         with pytest.raises((UsageError, Unwelcome)) as caught:
             self.sits(*words, **more)
-        assert (self.people.aside, self.called) == before
+        assert (self.people.non_competing, self.called) == before
         return str(caught.value)
 
     def comes(self, name: str, *, tables: int = 1, token: str | None = None) -> FakeBot:
@@ -149,7 +151,7 @@ class Stand:
 
     def ends(self, name: str) -> None:
         """A process ends."""
-        self.crew.discard(name)
+        self.supervisor.discard(name)
         self.dismiss(name, _left("crashed: exit status 1"))
         self.people.changed()
 
@@ -160,8 +162,8 @@ class Stand:
         self.house.play_out(*bots)
 
     @property
-    def record(self) -> SatDown:
-        [found] = self.people._kept
+    def record(self) -> PersonalMatch:
+        [found] = self.people._recent
         assert self.people.record(found.match) is found
         return found
 
@@ -182,14 +184,14 @@ def competition(*names: str, form: Form = Form.ROUND_ROBIN, **more: Any) -> Any:
 
 
 @asynccontextmanager
-async def opened(**options: Any) -> AsyncIterator[Stand]:
-    stand = Stand(**options)
+async def opened(**options: Any) -> AsyncIterator[FakePlayHost]:
+    stand = FakePlayHost(**options)
     yield stand
     stand.people.close()
 
 
 @pytest.fixture
-async def stand() -> AsyncIterator[Stand]:
+async def stand() -> AsyncIterator[FakePlayHost]:
     async with opened() as stand:
         yield stand
 
@@ -198,7 +200,7 @@ async def stand() -> AsyncIterator[Stand]:
 
 
 async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.comes("bob")
     seat = stand.sits("akq", "bob", settings={"hands": 4})
@@ -217,11 +219,11 @@ async def test_a_person_plays_a_connected_bot_and_the_record_is_kept(
     assert record.record.settings == {"hands": 4}
     assert replay(record.record).record == record.record
     assert record.verdict is None
-    assert msgspec.json.decode(msgspec.json.encode(record), type=SatDown)
+    assert msgspec.json.decode(msgspec.json.encode(record), type=PersonalMatch)
     assert stand.people.tables == ()
     await turns()
     assert stand.dismissed == ["Pat: the match is over"]
-    assert stand.people.aside == set()
+    assert stand.people.non_competing == set()
     assert stand.freed_names == [("Pat", "bob")]
 
 
@@ -235,16 +237,16 @@ async def test_house_bots_are_started_once_and_stopped_when_nobody_needs_them(
         other = stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
         assert stand.called == [("ace_king_queen", "house:random", "random", 512)]
-        assert stand.people.is_aside("house:random")
+        assert stand.people.is_non_competing("house:random")
         stand.arrives(one)
         stand.arrives(other)
         assert len(stand.people.tables) == 2
 
         stand.plays("Pat", "Sue", "house:random")
-        assert len(stand.people._kept) == 2
-        while stand.people.aside:
+        assert len(stand.people._recent) == 2
+        while stand.people.non_competing:
             await asyncio.sleep(0)
-        assert stand.crew == set()
+        assert stand.supervisor == set()
 
         stand.sits("akq", "house:random", eye=Eye())
         await turns()
@@ -262,11 +264,13 @@ async def test_a_house_bot_that_is_wanted_again_in_time_stays(
         stand.people.stand(stand.eye)
         stand.sits("akq", "house:random", name="Sue", eye=Eye())
         await turns()
-        assert stand.crew == {"house:random"}
+        assert stand.supervisor == {"house:random"}
         assert len(stand.called) == 1
 
 
-async def test_one_house_bot_takes_several_chairs_of_a_table(stand: Stand) -> None:
+async def test_one_house_bot_takes_several_chairs_of_a_table(
+    stand: FakePlayHost,
+) -> None:
     against = ("house:random",) * 3
     seat = stand.sits("high_low", *against, settings={"max_shuffles": 1})
     stand.arrives(seat)
@@ -279,7 +283,7 @@ async def test_one_house_bot_takes_several_chairs_of_a_table(stand: Stand) -> No
 
 
 async def test_the_same_house_bot_in_another_game_has_another_name(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.sits("akq", "house:random")
     stand.sits("gin", "house:random", name="Sue", eye=Eye())
@@ -289,7 +293,7 @@ async def test_the_same_house_bot_in_another_game_has_another_name(
 
 
 async def test_against_the_dealer_a_person_sits_alone_and_matches_are_short(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.arrives(stand.sits("blackjack"))
     [table] = stand.people.tables
@@ -315,7 +319,7 @@ async def test_against_the_dealer_a_person_sits_alone_and_matches_are_short(
     ],
 )
 async def test_who_cannot_be_played_against(
-    stand: Stand, words: tuple[str, ...], said: str
+    stand: FakePlayHost, words: tuple[str, ...], said: str
 ) -> None:
     for name in ("gone", "busy", "needed", "free"):
         stand.comes(name, tables=2 if name == "free" else 1)
@@ -327,7 +331,7 @@ async def test_who_cannot_be_played_against(
 
 
 async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     for name in ("ann", "bob"):
         stand.comes(name)
@@ -355,7 +359,7 @@ async def test_who_is_on_a_ladder_of_its_game_is_not_offered_unless_it_is_barred
     ],
 )
 async def test_settings_that_are_none_or_too_long(
-    stand: Stand, settings: dict[str, Any], said: str
+    stand: FakePlayHost, settings: dict[str, Any], said: str
 ) -> None:
     assert said in stand.refuses("akq", "house:random", settings=settings)
 
@@ -365,10 +369,10 @@ async def test_settings_that_are_none_or_too_long(
 
 @pytest.mark.parametrize("name", ["bob", "launched", "Pat", "BOB", "Ｌaunched"])
 async def test_a_person_whose_name_somebody_has_gets_a_number(
-    stand: Stand, name: str
+    stand: FakePlayHost, name: str
 ) -> None:
     stand.comes("bob")
-    stand.crew.add("launched")
+    stand.supervisor.add("launched")
     stand.sits("akq", "house:random")
 
     for number in (2, 3):
@@ -377,7 +381,7 @@ async def test_a_person_whose_name_somebody_has_gets_a_number(
 
 
 async def test_a_number_is_not_given_twice_and_fits_the_longest_name(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.sits("tcp", name="guest  2", eye=Eye())
     names = [stand.sits("tcp", name="Guest", eye=Eye()).name for _ in range(3)]
@@ -388,13 +392,13 @@ async def test_a_number_is_not_given_twice_and_fits_the_longest_name(
     assert names == [long, "x" * 62 + " 2"]
 
 
-async def test_a_person_does_not_take_a_name_that_is_kept(stand: Stand) -> None:
+async def test_a_person_does_not_take_a_name_that_is_kept(stand: FakePlayHost) -> None:
     stand.gateway.admission.expect("kept", "a secret")
     for name in ("kept", "KEPT"):
         assert "is kept" in stand.refuses("tcp", name=name, eye=Eye())
 
 
-async def test_a_person_does_not_pass_for_a_house_bot(stand: Stand) -> None:
+async def test_a_person_does_not_pass_for_a_house_bot(stand: FakePlayHost) -> None:
     for name in ("house:random", "house:anything", "House：x"):
         assert "no house bot" in stand.refuses("tcp", name=name)
 
@@ -422,7 +426,7 @@ async def test_who_is_on_the_roster_keeps_its_own_name_for_its_bot(
 @pytest.mark.parametrize("name", ["ann", "ann/me"])
 async def test_nobody_else_takes_a_name_of_the_roster(name: str) -> None:
     async with opened(access=ROSTER) as stand:
-        for viewer in (PUBLIC, Viewer(Kind.INSTRUCTOR)):
+        for viewer in (PUBLIC, Viewer(ViewerKind.INSTRUCTOR)):
             assert "expected a token" in stand.refuses("tcp", name=name, viewer=viewer)
         long = "x" * 62
         assert "a shorter name" in stand.refuses("tcp", name=long, viewer=ANN)
@@ -433,7 +437,7 @@ async def test_where_tokens_are_needed_people_need_one() -> None:
     async with opened(access=ROSTER, requires_token=True) as stand:
         assert "expected a token" in stand.refuses("tcp")
         assert stand.sits("tcp", viewer=ANN).name == "ann/Pat"
-        instructor = Viewer(Kind.INSTRUCTOR)
+        instructor = Viewer(ViewerKind.INSTRUCTOR)
         assert stand.sits("tcp", viewer=instructor, eye=Eye()).name == "Pat"
 
 
@@ -441,7 +445,7 @@ async def test_where_tokens_are_needed_people_need_one() -> None:
 
 
 async def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     for _ in range(64):
         assert stand.sits("tcp", name="Guest", eye=Eye()).name.startswith("Guest")
@@ -454,7 +458,7 @@ async def test_a_class_behind_one_address_finds_room_and_so_do_four_of_them(
     assert said == "expected at most 256 tables for people; come back later"
 
 
-@pytest.mark.parametrize("viewer", [PUBLIC, ANN, Viewer(Kind.INSTRUCTOR, "Eva")])
+@pytest.mark.parametrize("viewer", [PUBLIC, ANN, Viewer(ViewerKind.INSTRUCTOR, "Eva")])
 async def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
     async with opened(access=ROSTER) as stand:
 
@@ -470,7 +474,7 @@ async def test_a_person_has_four_tables_and_is_told_so(viewer: Viewer) -> None:
 
 
 async def test_when_people_have_used_up_their_share_newcomers_are_told_so(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     person = stand.arrives(stand.sits("tcp"))
     share = person.player.share
@@ -482,7 +486,7 @@ async def test_when_people_have_used_up_their_share_newcomers_are_told_so(
 
 
 async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_not(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     bob = stand.comes("bob")
     pat = stand.arrives(stand.sits("akq", "house:random"))
@@ -501,15 +505,15 @@ async def test_a_persons_table_is_served_from_the_share_of_people_and_a_bots_is_
 
 
 async def test_a_house_bot_whose_tables_are_all_taken_is_told_at_once(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
-    stand.people._servants.tables = 4
+    stand.people._house_bots.tables = 4
     stand.sits("high_low", *("house:random",) * 3, eye=Eye())
     said = stand.refuses("high_low", *("house:random",) * 3, name="Sue")
     assert "house:random plays at all of its 4; choose another" in said
 
 
-async def test_nobody_has_two_chairs(stand: Stand) -> None:
+async def test_nobody_has_two_chairs(stand: FakePlayHost) -> None:
     stand.sits("tcp")
     assert "to stand up first" in stand.refuses("tcp", name="Pat again")
     stand.people.stand(stand.eye)
@@ -525,7 +529,7 @@ async def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
             seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
             stand.arrives(seat)
             stand.plays(seat.name)
-        kept = [one.players[0] for one in stand.people._kept]
+        kept = [one.players[0] for one in stand.people._recent]
         assert kept == ["p2", "p3", "p4"]
 
         monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 1)
@@ -535,7 +539,7 @@ async def test_the_latest_records_are_kept(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    stand: FakePlayHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for n in range(6):
         seat = stand.sits("tcp", name=f"p{n}", settings={"rounds": 1}, eye=Eye())
@@ -544,14 +548,14 @@ async def test_as_many_records_are_kept_as_there_is_room_for_their_answers(
         if n == 0:
             answers = len(stand.record.record.answers)
             monkeypatch.setattr("arena.web.play.recent._MOST_ANSWERS", 2 * answers)
-    kept = [one.players[0] for one in stand.people._kept]
+    kept = [one.players[0] for one in stand.people._recent]
     assert kept == ["p4", "p5"]
 
 
 # --- who does not come, and who goes ---
 
 
-async def test_the_chair_is_for_who_has_its_token(stand: Stand) -> None:
+async def test_the_chair_is_for_who_has_its_token(stand: FakePlayHost) -> None:
     seat = stand.sits("tcp")
     stand.comes(seat.name, token="of a bot that was here before")
     assert stand.people.tables == ()
@@ -573,12 +577,14 @@ async def test_who_does_not_come_within_a_minute_has_no_chair(
         [refused] = stand.eye.told
         assert (refused["code"], refused["text"]) == ("sit", "not all came within 0 s")
         await turns()
-        assert stand.people.aside == set()
+        assert stand.people.non_competing == set()
         with pytest.raises(KeyError):
             stand.gateway.admission._expected[hashed(seat.token)]
 
 
-async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(stand: Stand) -> None:
+async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(
+    stand: FakePlayHost,
+) -> None:
     stand.fails = ArenaError("no memory")
     person = stand.arrives(stand.sits("akq", "house:random"))
     await turns()
@@ -599,7 +605,9 @@ async def test_a_house_bot_that_cannot_be_started_or_ends_is_told(stand: Stand) 
     assert len(stand.people.tables) == 1, "it is started once more"
 
 
-async def test_an_opponent_that_leaves_before_the_match_is_told(stand: Stand) -> None:
+async def test_an_opponent_that_leaves_before_the_match_is_told(
+    stand: FakePlayHost,
+) -> None:
     stand.comes("bob")
     stand.comes("eve")
     seat = stand.sits("akq", "bob")
@@ -609,7 +617,9 @@ async def test_an_opponent_that_leaves_before_the_match_is_told(stand: Stand) ->
     assert stand.eye.told[-1]["text"] == "bob has left"
 
 
-async def test_a_person_who_plays_another_game_is_sent_away(stand: Stand) -> None:
+async def test_a_person_who_plays_another_game_is_sent_away(
+    stand: FakePlayHost,
+) -> None:
     seat = stand.sits("tcp")
     bot = stand.house.bot(seat.name)
     bot.player.token, bot.player.games = seat.token, frozenset({"gin_rummy"})
@@ -619,7 +629,7 @@ async def test_a_person_who_plays_another_game_is_sent_away(stand: Stand) -> Non
     assert stand.dismissed == ["Pat: expected hello with the game three_card_poker"]
 
 
-async def test_who_stands_up_has_lost_and_nobody_is_told(stand: Stand) -> None:
+async def test_who_stands_up_has_lost_and_nobody_is_told(stand: FakePlayHost) -> None:
     stand.comes("bob")
     stand.arrives(stand.sits("akq", "bob"))
     stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
@@ -630,26 +640,26 @@ async def test_who_stands_up_has_lost_and_nobody_is_told(stand: Stand) -> None:
     assert stand.eye.told == []
     await turns()
     assert "bob" in stand.players
-    assert stand.people.aside == set()
+    assert stand.people.non_competing == set()
     stand.people.stand(stand.eye)  # there is nothing to give up any more
 
 
 async def test_whoever_closes_the_page_before_hello_frees_its_chair_and_after_it_plays_on(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.sits("tcp")
-    stand.people.left(stand.eye)
+    stand.people.disconnected(stand.eye)
     await turns()
-    assert (stand.people.aside, stand.eye.told) == (set(), [])
+    assert (stand.people.non_competing, stand.eye.told) == (set(), [])
 
     stand.arrives(stand.sits("tcp", settings={"rounds": 2}))
-    stand.people.left(stand.eye)
+    stand.people.disconnected(stand.eye)
     stand.plays("Pat")
     assert stand.record.record.termination.kind is Ending.COMPLETED
 
 
 async def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     loop = FakeLoop()
     stand.gateway.timers = timers(loop)
@@ -657,11 +667,11 @@ async def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute(
     person = stand.arrives(stand.sits("akq", "bob"))
     stand.house.sit(person, stand.bots["bob"])
     stand.arrives(stand.sits("tcp", name="Sue", eye=Eye()))
-    stand.people.left(stand.eye)
+    stand.people.disconnected(stand.eye)
     stand.people.unseen(stand.eye.browser)
 
     loop.runs(59)
-    assert not list(stand.people._kept)
+    assert not list(stand.people._recent)
     loop.runs(2)
     ended = stand.record.record.termination
     assert (ended.kind, ended.seat) == (Ending.DISCONNECT, 0)
@@ -670,12 +680,12 @@ async def test_a_table_that_nobody_looks_at_is_given_back_after_a_minute(
     assert table.chairs[0].player.name == "Sue", "whom somebody looks at"
 
 
-async def test_a_page_that_is_loaded_again_keeps_its_table(stand: Stand) -> None:
+async def test_a_page_that_is_loaded_again_keeps_its_table(stand: FakePlayHost) -> None:
     loop = FakeLoop()
     stand.gateway.timers = timers(loop)
     stand.arrives(stand.sits("tcp"))
     for _ in range(3):
-        stand.people.left(stand.eye)
+        stand.people.disconnected(stand.eye)
         stand.people.unseen(stand.eye.browser)
         loop.runs(59)
         stand.people.seen(stand.eye.browser)
@@ -685,43 +695,43 @@ async def test_a_page_that_is_loaded_again_keeps_its_table(stand: Stand) -> None
 
 
 async def test_who_has_lost_its_connection_at_the_end_may_come_back_to_hear_of_it(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.comes("bob")
     person = stand.arrives(stand.sits("akq", "bob"))
     stand.house.sit(person, stand.bots["bob"])
     person.goes()
     gone = _left("left")
-    stand.conduct.offence(stand.players["bob"], gone)
+    stand.referee.offence(stand.players["bob"], gone)
     await turns()
     assert stand.dismissed == []
-    assert stand.people.is_aside("Pat")
+    assert stand.people.is_non_competing("Pat")
 
     person.comes_back()
     stand.people.changed()
     await turns()
     assert stand.dismissed == ["Pat: the match is over"]
-    assert not stand.people.is_aside("Pat")
+    assert not stand.people.is_non_competing("Pat")
 
 
 async def test_the_same_person_plays_again_though_its_last_connection_is_lost(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     person = stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
     person.goes()
-    stand.conduct.void(stand.people.tables[0], "for the test")
+    stand.referee.void(stand.people.tables[0], "for the test")
     await turns()
-    assert stand.people.is_aside("Pat")
+    assert stand.people.is_non_competing("Pat")
 
     stand.arrives(stand.sits("tcp", settings={"rounds": 1}))
     stand.plays("Pat")
-    assert len(stand.people._kept) == 2
+    assert len(stand.people._recent) == 2
 
 
 # --- offences, and competitions ---
 
 
-async def test_an_offence_ends_its_match_and_that_is_all(stand: Stand) -> None:
+async def test_an_offence_ends_its_match_and_that_is_all(stand: FakePlayHost) -> None:
     stand.comes("bob")
     stand.arrives(stand.sits("akq", "bob"))
     stand.house.sit(stand.bots["Pat"], stand.bots["bob"])
@@ -737,13 +747,15 @@ async def test_an_offence_ends_its_match_and_that_is_all(stand: Stand) -> None:
     assert len(stand.people.tables) == 1, "it can be played against again"
 
 
-async def test_a_competition_that_needs_a_bot_gets_it_at_once(stand: Stand) -> None:
+async def test_a_competition_that_needs_a_bot_gets_it_at_once(
+    stand: FakePlayHost,
+) -> None:
     for name in ("ann", "bob"):
         stand.comes(name)
     stand.arrives(stand.sits("akq", "bob"))
     stand.sits("akq", "ann", name="Sue", eye=(eye := Eye()))
     stand.arrives(stand.sits("tcp", name="Tim", eye=Eye()))
-    stand.people.needed(competition("ann", "bob"))
+    stand.people.competition_started(competition("ann", "bob"))
 
     ended = stand.record.record.termination
     assert (ended.kind, ended.seat) == (Ending.VOID, None)
@@ -755,23 +767,23 @@ async def test_a_competition_that_needs_a_bot_gets_it_at_once(stand: Stand) -> N
 
 
 async def test_a_ladder_of_the_game_takes_bots_but_neither_people_nor_their_house_bots(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.comes("bob")
     stand.arrives(stand.sits("akq", "bob"))
     stand.arrives(stand.sits("akq", "house:random", name="Sue", eye=Eye()))
     await turns()
-    stand.people.needed(competition(form=Form.LADDER))
+    stand.people.competition_started(competition(form=Form.LADDER))
 
     [table] = stand.people.tables
     assert table.chairs[0].player.name == "Sue"
 
 
 async def test_a_person_gives_way_to_a_bot_of_its_name_that_a_competition_awaits(
-    stand: Stand,
+    stand: FakePlayHost,
 ) -> None:
     stand.arrives(stand.sits("tcp", name="zoe"))
-    stand.people.needed(competition("zoe"))
+    stand.people.competition_started(competition("zoe"))
     await turns()
     assert stand.dismissed == ["zoe: zoe has to play in a competition"]
     assert "zoe" not in stand.taken

@@ -1,9 +1,9 @@
 // What several views are made of: names, links, states, error bars, and what stands where there is nothing to show.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib/preact.js";
-import { setToken } from "./arena.js";
+import { setToken } from "./api.js";
 import { href } from "./route.js";
-import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./words.js";
+import { formTitle, title as gameTitle, number, signed, digitsFor, spaced } from "./format.js";
 
 export { Table } from "./grid.js";
 export { Chart, Histogram } from "./chart.js";

@@ -1,6 +1,6 @@
 """What the reader process says to a question: which document it is about, who may see it, and what is wrong with it.
 
-One `Answering` lives as long as the process and keeps what it has read and told. Whatever goes wrong is one line and a status, and
+One `DocumentAnswers` lives as long as the process and keeps what it has read and told. Whatever goes wrong is one line and a status, and
 the next question is answered as if nothing had been. Nothing here writes.
 """
 
@@ -15,16 +15,16 @@ import msgspec
 import sqlalchemy as sa
 
 from arena.records.visibility import Viewer
-from arena.storage.reader import Archive
+from arena.storage.reader import StoreReader
 from arena.storage.schema import open_database
 from arena.web import bot_pages, competition_pages, match_pages
-from arena.web.competition_cache import Followed
+from arena.web.competition_cache import CachedCompetition
 from arena.web.documents import Refusal, error
-from arena.web.match_rounds import Tellings
-from arena.web.questions import QUERY, Query, Question, Reply, route
+from arena.web.match_rounds import RecordedMatches
+from arena.web.reader_questions import QUERY, Query, ReaderQuestion, ReaderReply, route
 from protocol.errors import ArenaError, StoreFailed, UsageError, in_words, one_line
 
-__all__ = ["Answering"]
+__all__ = ["DocumentAnswers"]
 
 _COMPETITIONS = 8  # that are followed at once
 _LIMIT = 100  # matches in one answer, if nobody says otherwise
@@ -33,7 +33,7 @@ _BUSY_MS = (
 )
 
 
-class Answering:
+class DocumentAnswers:
     """Answers questions about one database, which is opened with the first one.
 
     Args:
@@ -51,24 +51,24 @@ class Answering:
         self._where = where
         self._log = log
         self._clock = clock
-        self._archive: Archive | None = None
+        self._reader: StoreReader | None = None
         self._engine: sa.Engine | None = None
         self._is_server = "://" in where and not where.startswith("sqlite")
-        self._followed: OrderedDict[str, Followed] = OrderedDict()
-        self._tellings = Tellings()
+        self._followed: OrderedDict[str, CachedCompetition] = OrderedDict()
+        self._tellings = RecordedMatches()
         self._stopwatch: bot_pages.Stopwatch | None = None
         self._logged = ""
 
-    def answer(self, question: Question) -> Reply:
+    def answer(self, question: ReaderQuestion) -> ReaderReply:
         """The answer to a question; nothing is raised."""
         try:
-            return Reply(200, self._document(question))
+            return ReaderReply(200, self._document(question))
         except Refusal as refusal:
-            return Reply(refusal.status, error(str(refusal)))
+            return ReaderReply(refusal.status, error(str(refusal)))
         except ArenaError as failed:
-            return Reply(500, error(self._failed(failed, str(failed))))
+            return ReaderReply(500, error(self._failed(failed, str(failed))))
         except Exception as failed:  # a damaged database may be broken in any way
-            return Reply(500, error(self._failed(failed, in_words(failed))))
+            return ReaderReply(500, error(self._failed(failed, in_words(failed))))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -77,7 +77,7 @@ class Answering:
 
     # --- within ---
 
-    def _document(self, question: Question) -> bytes:
+    def _document(self, question: ReaderQuestion) -> bytes:
         name, what = route(question.path)
         unknown = sorted(set(question.query) - QUERY[name])
         if unknown:
@@ -89,41 +89,41 @@ class Answering:
             return self._of_match(name, what, query, question)
         if name == "competitions":
             return _encoded(competition_pages.competitions(self._opened()))
-        followed = self._following(what)
+        cached = self._following(what)
         key: tuple[Any, ...] = (name, *sorted(question.query.items()))
         if name in ("overview", "bot"):
             key = (*key, viewer)
-        return followed.kept(
-            key, lambda: _encoded(self._of_competition(name, followed, query, viewer))
+        return cached.kept(
+            key, lambda: _encoded(self._of_competition(name, cached, query, viewer))
         )
 
     def _of_competition(
-        self, name: str, followed: Followed, query: Query, viewer: Viewer
+        self, name: str, cached: CachedCompetition, query: Query, viewer: Viewer
     ) -> msgspec.Struct:
         match name:
             case "overview":
-                return competition_pages.overview(followed, viewer)
+                return competition_pages.overview(cached, viewer)
             case "cross":
-                return competition_pages.cross_table(followed)
+                return competition_pages.cross_table(cached)
             case "pairing":
                 return competition_pages.pairing(
-                    followed, query.text("a"), query.text("b")
+                    cached, query.text("a"), query.text("b")
                 )
             case "bot":
                 if self._stopwatch is None:
-                    self._stopwatch = bot_pages.Stopwatch(followed.archive)
+                    self._stopwatch = bot_pages.Stopwatch(cached.reader)
                 return bot_pages.bot(
-                    followed, self._stopwatch, query.text("name"), viewer
+                    cached, self._stopwatch, query.text("name"), viewer
                 )
             case _:
                 limit = query.number(
                     "limit", _LIMIT, most=competition_pages.MOST_MATCHES
                 )
                 before = query.number("before", 0) if query.has("before") else None
-                return competition_pages.matches(followed, before, limit)
+                return competition_pages.matches(cached, before, limit)
 
     def _of_match(
-        self, name: str, match_id: str, query: Query, question: Question
+        self, name: str, match_id: str, query: Query, question: ReaderQuestion
     ) -> bytes:
         if question.parlour is not None:
             found = match_pages.sat_down(question.parlour, question.viewer)
@@ -139,41 +139,41 @@ class Answering:
             case _:
                 return match_pages.record(found)
 
-    def _following(self, competition: str) -> Followed:
+    def _following(self, competition: str) -> CachedCompetition:
         """A competition, as far as it is now.
 
         Raises:
             Refusal: there is none.
         """
-        followed = self._followed.get(competition)
-        if followed is None:
-            archive = self._opened()
+        cached = self._followed.get(competition)
+        if cached is None:
+            reader = self._opened()
             try:
-                archive.competition(competition)
+                reader.competition(competition)
             except UsageError:
                 got = one_line(competition, 80)
                 raise Refusal(
                     404, f"expected the id of a competition, got {got!r}"
                 ) from None
-            followed = Followed(archive, competition, self._clock)
-            self._followed[competition] = followed
+            cached = CachedCompetition(reader, competition, self._clock)
+            self._followed[competition] = cached
             if len(self._followed) > _COMPETITIONS:
                 self._followed.popitem(last=False)
         self._followed.move_to_end(competition)
         try:
-            followed.look()
+            cached.look()
         except BaseException:  # it may have read a part of what is new
             del self._followed[competition]
             raise
-        return followed
+        return cached
 
-    def _opened(self) -> Archive:
-        if self._archive is None:
+    def _opened(self) -> StoreReader:
+        if self._reader is None:
             engine, _ = open_database(self._where, create=False)
             engine.dispose()  # the connections from here on are hurried
             sa.event.listen(engine, "connect", _hurry)
-            self._archive, self._engine = Archive(engine, "of this arena"), engine
-        return self._archive
+            self._reader, self._engine = StoreReader(engine, "of this arena"), engine
+        return self._reader
 
     def _failed(self, failed: Exception, why: str) -> str:
         """What somebody is told who need not know where the database is; the log has it all."""
@@ -181,7 +181,7 @@ class Answering:
             self._logged = why
             self._log(why)
         is_about_server = self._is_server and isinstance(failed, StoreFailed)
-        if is_about_server or self._archive is None:
+        if is_about_server or self._reader is None:
             return "the database of this arena cannot be read, its log says why"
         return why
 

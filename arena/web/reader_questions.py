@@ -10,10 +10,10 @@ import msgspec
 
 from arena.records.visibility import Viewer
 from arena.web.documents import Refusal
-from arena.web.play.recent import SatDown
+from arena.web.play.recent import PersonalMatch
 from protocol.errors import one_line
 
-__all__ = ["QUERY", "Query", "Question", "Reply", "Route", "route"]
+__all__ = ["QUERY", "Query", "ReaderQuestion", "ReaderReply", "Route", "route"]
 
 QUERY: Mapping[str, frozenset[str]] = {
     "competitions": frozenset(),
@@ -30,7 +30,7 @@ QUERY: Mapping[str, frozenset[str]] = {
 _LARGEST = 1 << 53  # of a number in JavaScript
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class ReaderQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the reader's input.
 
     Attributes:
@@ -46,11 +46,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     query: dict[str, str] = {}
     viewer: Viewer = Viewer()
-    parlour: SatDown | None = None
+    parlour: PersonalMatch | None = None
     packs: bool = False
 
 
-class Reply(msgspec.Struct, frozen=True):
+class ReaderReply(msgspec.Struct, frozen=True):
     """An answer: a status of HTTP, and a document or `{"error": …}`."""
 
     status: int

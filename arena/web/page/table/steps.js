@@ -2,7 +2,7 @@
 // A match as steps that can be gone forth and back. A step is an event that the game has words for; what comes with it without a word
 // (a card dealt, a question put) belongs to the step before. Step 0 is how a round begins.
 
-import { termination } from "../words.js";
+import { termination } from "../format.js";
 
 /**
  * @typedef {{round: number, scores?: number[], events: any[]}} Round  scores: at its end
@@ -22,7 +22,7 @@ export function endOfMatch({ termination: end }, players) {
 }
 
 /** The rounds of one match that are at hand, and the steps that they come to. */
-export class Tale {
+export class MatchSteps {
   /**
    * @param {any} game  the game's module
    * @param {{settings: any, players: string[], view: any}} scene

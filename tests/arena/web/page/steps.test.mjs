@@ -7,7 +7,7 @@ import { cardsIn, place, press, settled } from "./dom.mjs";
 
 const { matches, hands } = JSON.parse(readFileSync(new URL("./matches.json", import.meta.url), "utf8"));
 const { html, render } = await import("../page/lib/preact.js");
-const { Tale, isEnd } = await import("../page/table/tale.js");
+const { MatchSteps, isEnd } = await import("../page/table/steps.js");
 const { Live } = await import("../page/table/live.js");
 const { Record } = await import("../page/table/record.js");
 const { arrange } = await import("../page/table/melds.js");
@@ -17,7 +17,7 @@ for (const name of new Set(matches.map(({ game }) => game))) games[name] = await
 
 function taleOf(match, numbers) {
   const { game, settings, players, view, rounds } = match;
-  const tale = new Tale(games[game], { settings, players, view });
+  const tale = new MatchSteps(games[game], { settings, players, view });
   tale.scoresAfter = (round) => rounds[round - 1]?.scores;
   for (const number of numbers ?? rounds.map(({ round }) => round)) tale.put(rounds[number - 1]);
   return tale;

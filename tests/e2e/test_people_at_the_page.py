@@ -41,7 +41,7 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 
 
-class Place:
+class ArenaWithPeople:
     """An arena with its page, and those who come to it."""
 
     def __init__(self, host: Host, store: Store, stack: AsyncExitStack) -> None:
@@ -107,8 +107,8 @@ def match_of(over: Message) -> str:
 @asynccontextmanager
 async def opened(
     tmp_path: Path, limits: Limits = LIMITS, **options: Any
-) -> AsyncIterator[Place]:
-    places: list[Place] = []
+) -> AsyncIterator[ArenaWithPeople]:
+    places: list[ArenaWithPeople] = []
     with Store(tmp_path / "arena.db") as store:
         async with (
             Host(
@@ -120,18 +120,20 @@ async def opened(
             ) as host,
             AsyncExitStack() as stack,
         ):
-            places.append(Place(host, store, stack))
+            places.append(ArenaWithPeople(host, store, stack))
             yield places[0]
 
 
 @pytest.fixture
-async def place(tmp_path: Path) -> AsyncIterator[Place]:
+async def place(tmp_path: Path) -> AsyncIterator[ArenaWithPeople]:
     async with opened(tmp_path) as place:
         yield place
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_house_bots_in_every_game(place: Place, game: str) -> None:
+async def test_a_person_plays_house_bots_in_every_game(
+    place: ArenaWithPeople, game: str
+) -> None:
     bots = list(house_bots(game))
     seats = GAMES[game].seats
     against = [f"house:{bots[n % len(bots)]}" for n in range(seats - 1)]
@@ -153,7 +155,7 @@ async def test_a_person_plays_house_bots_in_every_game(place: Place, game: str) 
     assert place.host.presence.names(game) == ()
 
 
-async def test_a_person_plays_a_connected_bot_and_again(place: Place) -> None:
+async def test_a_person_plays_a_connected_bot_and_again(place: ArenaWithPeople) -> None:
     bob = await place.bot("bob")
     eye, person = await place.sits("akq", "bob")
     assert "first" in (await ask(eye, "tcp"))["text"]
@@ -168,7 +170,9 @@ async def test_a_person_plays_a_connected_bot_and_again(place: Place) -> None:
     assert place.host.presence.names("ace_king_queen") == ("bob",)
 
 
-async def test_a_competition_that_needs_the_bot_takes_it(place: Place) -> None:
+async def test_a_competition_that_needs_the_bot_takes_it(
+    place: ArenaWithPeople,
+) -> None:
     bob, eve = await place.bot("bob"), await place.bot("eve")
     _, person = await place.sits("akq", "bob")
     await person.ready()
@@ -191,7 +195,9 @@ async def test_a_competition_that_needs_the_bot_takes_it(place: Place) -> None:
     assert (await place.asks("akq", "bob"))["type"] == "seat"
 
 
-async def test_people_and_their_house_bots_are_on_no_ladder(place: Place) -> None:
+async def test_people_and_their_house_bots_are_on_no_ladder(
+    place: ArenaWithPeople,
+) -> None:
     bob, eve = await place.bot("bob"), await place.bot("eve")
     bot = next(iter(house_bots("ace_king_queen")))
     _, person = await place.sits("akq", f"house:{bot}")
@@ -213,7 +219,7 @@ async def test_people_and_their_house_bots_are_on_no_ladder(place: Place) -> Non
 
 @pytest.mark.parametrize("offender", ["Pat", "bob"])
 async def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
-    place: Place, offender: str
+    place: ArenaWithPeople, offender: str
 ) -> None:
     bob = await place.bot("bob", tables=2)
     _, person = await place.sits("akq", "bob")
@@ -247,7 +253,7 @@ async def test_an_offence_ends_the_match_and_is_told_to_nobody_else(
 
 @pytest.mark.parametrize("how", ["stand", "goodbye", "lost"])
 async def test_a_person_who_goes_has_lost_and_the_bot_is_free(
-    place: Place, how: str
+    place: ArenaWithPeople, how: str
 ) -> None:
     bob = await place.bot("bob")
     eye, person = await place.sits("akq", "bob")
@@ -266,7 +272,7 @@ async def test_a_person_who_goes_has_lost_and_the_bot_is_free(
     assert (over["termination"]["kind"], over["termination"]["seat"]) == (
         *("disconnect", 0),
     )
-    await place.until(lambda: not place.host.aside)
+    await place.until(lambda: not place.host.non_competing)
     assert place.host.presence.names("ace_king_queen") == ("bob",)
     assert place.verdicts == []
 
@@ -289,12 +295,12 @@ async def test_a_person_whose_connection_is_lost_comes_back(tmp_path: Path) -> N
 
 
 async def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
-    place: Place,
+    place: ArenaWithPeople,
 ) -> None:
     eye = await place.opens("/watch")
     seat = await ask(eye, "tcp")
     await eye.close()
-    await place.until(lambda: not place.host.aside)
+    await place.until(lambda: not place.host.non_competing)
     late = RawBot(await place.opens(), seat["name"])
     await late.say(**late.a_hello(name="Late", token=seat["token"]))
     refused = await late.hears("refused")
@@ -302,7 +308,9 @@ async def test_a_page_that_is_closed_frees_the_chair_that_nobody_took(
     assert place.host.presence.names("three_card_poker") == (), "a person is no bot"
 
 
-async def test_so_many_for_one_person_and_more_from_one_address(place: Place) -> None:
+async def test_so_many_for_one_person_and_more_from_one_address(
+    place: ArenaWithPeople,
+) -> None:
     answers = [await place.asks("tcp") for _ in range(5)]
     assert [one["type"] for one in answers] == ["seat"] * 4 + ["refused"]
     assert answers[-1]["code"] == "sit"
@@ -341,7 +349,9 @@ async def test_who_plays_too_fast_for_a_person_is_read_more_slowly_and_bots_are_
         assert set(rested) == {peer.peer}
 
 
-async def test_nobody_takes_the_chair_or_the_name_of_another(place: Place) -> None:
+async def test_nobody_takes_the_chair_or_the_name_of_another(
+    place: ArenaWithPeople,
+) -> None:
     seat = await place.asks("tcp")
     thief = RawBot(await place.opens(), "Pat")
     await thief.say(**thief.a_hello())
@@ -381,13 +391,13 @@ async def test_where_tokens_are_needed_people_need_one(tmp_path: Path) -> None:
 
 
 async def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
-    place: Place,
+    place: ArenaWithPeople,
 ) -> None:
     bot = next(iter(house_bots("ace_king_queen")))
     _, person = await place.sits("akq", f"house:{bot}")
     await person.ready()
     await person.hears("ask")
-    ours = place.host.crew._ours[f"house:{bot}"].launched
+    ours = place.host.supervisor._ours[f"house:{bot}"].launched
     assert ours is not None
     os.kill(ours.pid, signal.SIGKILL)
     over = await person.hears("over")
@@ -400,7 +410,9 @@ async def test_a_house_bot_that_is_killed_ends_its_match_and_is_started_again(
     assert over["termination"]["kind"] == "completed"
 
 
-async def test_what_people_played_can_be_stepped_through(place: Place) -> None:
+async def test_what_people_played_can_be_stepped_through(
+    place: ArenaWithPeople,
+) -> None:
     _, person = await place.sits("tcp")
     [over] = await person.play()
     match = match_of(over)
@@ -413,7 +425,7 @@ async def test_what_people_played_can_be_stepped_through(place: Place) -> None:
     assert len(rounds["rounds"]) == 3
 
 
-async def fetched(place: Place, path: str, header: str = "") -> Any:
+async def fetched(place: ArenaWithPeople, path: str, header: str = "") -> Any:
     """A document, as a browser gets it; or a header that came with it."""
     host, _, port = place.host.url.removeprefix("ws://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))

@@ -11,7 +11,13 @@ import pytest
 
 import arena
 from arena.engine.match import Record
-from arena.lab.replay_to_bot import Differs, Failed, Rehearsed, program_of, rehearse
+from arena.lab.replay_to_bot import (
+    BotFailed,
+    FirstDifference,
+    ReplayOutcome,
+    program_of,
+    replay_to_bot,
+)
 from arena.sandbox.command import Program
 from protocol.messages import Limits
 from protocol.strategy import find
@@ -65,9 +71,9 @@ async def rehearsed(
     start: Callable[[str, str], Program],
     seat: int = 0,
     limits: Limits = LIMITS,
-) -> Rehearsed:
+) -> ReplayOutcome:
     names = ("ann", "ben", "cem", "dee")[: len(record.scores)]
-    return await rehearse(record, seat, names, start, limits)
+    return await replay_to_bot(record, seat, names, start, limits)
 
 
 def piped(
@@ -98,7 +104,7 @@ async def test_the_same_bot_answers_the_same(game: str) -> None:
 async def test_another_bot_differs_somewhere(game: str) -> None:
     done = await rehearsed(recorded(game), program_of(game, STEADY[game][1]))
 
-    assert isinstance(done.ended, Differs)
+    assert isinstance(done.ended, FirstDifference)
     assert done.ended.number == done.same + 1
     assert done.ended.recorded != done.ended.given
 
@@ -110,7 +116,7 @@ async def test_a_bot_that_plays_by_chance_does_the_same_with_a_seed() -> None:
     one, other = [await rehearsed(record, start) for _ in range(2)]
 
     assert one == other
-    assert isinstance(one.ended, Differs)
+    assert isinstance(one.ended, FirstDifference)
 
 
 async def test_a_file_is_a_bot(tmp_path: Path) -> None:
@@ -127,7 +133,7 @@ async def test_a_file_is_a_bot(tmp_path: Path) -> None:
         recorded("ace_king_queen"), program_of("ace_king_queen", str(file))
     )
 
-    assert isinstance(done.ended, Differs)
+    assert isinstance(done.ended, FirstDifference)
     assert done.ended.given in ("bet", "call")
 
 
@@ -159,7 +165,7 @@ async def test_a_bot_that_fails(
 ) -> None:
     done = await rehearsed(recorded("ace_king_queen"), piped(tmp_path, **options))
 
-    assert isinstance(done.ended, Failed)
+    assert isinstance(done.ended, BotFailed)
     assert done.ended.text.startswith(text)
     assert done.same == 0
 
@@ -169,7 +175,7 @@ async def test_a_bot_that_ends_before_it_says_hello(tmp_path: Path) -> None:
 
     done = await rehearsed(recorded("ace_king_queen"), lambda url, name: program)
 
-    assert isinstance(done.ended, Failed)
+    assert isinstance(done.ended, BotFailed)
     assert done.ended.text == "crashed: exit status 1; it said: no such book"
 
 
@@ -180,7 +186,7 @@ async def test_a_bot_that_never_answers(tmp_path: Path) -> None:
         recorded("ace_king_queen"), start, limits=Limits(wall_ms=300, hello_ms=4_000)
     )
 
-    assert isinstance(done.ended, Failed)
+    assert isinstance(done.ended, BotFailed)
     assert done.ended.text == "did not answer within 300 ms"
     assert done.ended.number == 1
 
@@ -193,4 +199,4 @@ async def test_a_bot_that_never_says_hello() -> None:
         recorded("ace_king_queen"), lambda url, name: program, limits=limits
     )
 
-    assert isinstance(done.ended, Failed)
+    assert isinstance(done.ended, BotFailed)

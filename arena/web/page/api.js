@@ -2,7 +2,7 @@
 // Everything here is read-only but `instruct` and what a person says over `openViewer` and `openBot`.
 
 import { useEffect, useReducer, useRef, useState } from "./lib/preact.js";
-import { keep, kept } from "./keep.js";
+import { keep, kept } from "./storage.js";
 
 const TOKEN = "arena.token";
 const PATIENCE_MS = 15_000; // for an answer, before we say that none came
