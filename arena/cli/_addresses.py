@@ -24,7 +24,7 @@ from arena.server.origin import Origins, is_loopback, read_base_path
 from arena.server.proxies import Proxies
 from protocol.errors import UsageError
 
-__all__ = ["Endpoint", "door_options", "page_at", "urls_for_others"]
+__all__ = ["Endpoint", "endpoint_options", "page_at", "urls_for_others"]
 
 _DEFAULTS = ServeSection()
 
@@ -224,8 +224,8 @@ _OPTIONS = (
 )
 
 
-def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say where the arena listens and to whom; the command gets them as one argument, `door`."""
+def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say where the arena listens and to whom; the command gets them as one argument, `endpoint`."""
 
     @functools.wraps(command)
     def gathered(
@@ -233,12 +233,12 @@ def door_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         fields = [name for name in Endpoint.__struct_fields__ if name in given]
         chosen = {name: given.pop(name) for name in fields}
-        door = Endpoint(
+        endpoint = Endpoint(
             **chosen,
             tls=_tls_of(tls_cert, tls_key),
             hidden=() if tls_key is None else (tls_key,),
         )
-        return command(*args, door=door, **given)
+        return command(*args, endpoint=endpoint, **given)
 
     decorated: Callable[..., Any] = gathered
     for option in reversed(_OPTIONS):

@@ -15,7 +15,7 @@ from arena.cli import Interrupted
 from arena.cli import _competition_report as report
 from arena.cli import _options as options
 from arena.cli import _output as output
-from arena.cli._addresses import Endpoint, door_options, page_at, urls_for_others
+from arena.cli._addresses import Endpoint, endpoint_options, page_at, urls_for_others
 from arena.cli._launched_bots import BotNotices, launched
 from arena.cli._limit_options import LimitsCommand, limits_options
 from arena.cli._signals import Stop
@@ -77,7 +77,7 @@ def _print_example(ctx: click.Context, _param: object, wanted: bool) -> None:
     callback=_read_config,
     help="Settings in TOML: the tables [serve], [limits], [games.GAME] and [[bot]]; options win over them.",
 )
-@door_options
+@endpoint_options
 @options.db_option("The database, made if it is not there.")
 @options.bot_option
 @click.option(

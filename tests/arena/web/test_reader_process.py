@@ -345,7 +345,7 @@ async def main(file):
     with Store(file) as store:
         one = ReaderClient(store)
         answer = await one.ask("/api/competitions.json", {}, Viewer())
-        print(answer.status, one.child.pid, flush=True)
+        print(answer.status, one.process.pid, flush=True)
         await asyncio.sleep(600)
 
 asyncio.run(main(sys.argv[1]))
