@@ -42,6 +42,7 @@ from protocol.messages import Limits
 
 __all__ = ["Config", "ServeSection", "example", "read_config"]
 
+_MOST_BOTS = 10_000  # that one process can have connected
 _A_DAY_S = 86_400.0
 
 _STEP = re.compile(
@@ -106,7 +107,7 @@ class _RunSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     at: Any = None
     until: Any = None
     players: list[str] | str | None = None
-    least: Annotated[int, Meta(ge=1)] | None = None
+    least: Annotated[int, Meta(ge=1, le=_MOST_BOTS)] | None = None
     matches: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     split: Annotated[int, Meta(ge=1, le=MOST_MATCHES)] = 1
     with_itself: bool | None = None

@@ -381,6 +381,10 @@ RUN = "[[run]]\ngame = "
             "run[0].least: expected at most the 1 that players names, got 2",
         ),
         (
+            RUN + "'gin'\nleast = 1_000_000_000_000",
+            "run[0].least: expected `int` <= 10000, got 1000000000000",
+        ),
+        (
             RUN + "'gin'\nleast = 1",
             "run[0].least: expected at least 2 for a round robin, got 1",
         ),
