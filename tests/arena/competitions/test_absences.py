@@ -1,0 +1,90 @@
+"""How long bots that are away are waited for, and what is left to those who come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from arena.competitions.absences import Absences
+
+
+class FakeDeadline:
+    """Rings when the test says so."""
+
+    def __init__(self, left_s: float, ring: Callable[[], None]) -> None:
+        self.left_s = left_s
+        self.ring = ring
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class AbsencesUnderTest(Absences):
+    """Its time and its deadlines are the test's."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.set: list[FakeDeadline] = []
+        self.absent: list[str] = []
+        super().__init__(self._set, lambda: self.now, self.absent.append)
+
+    def _set(self, delay_s: float, call: Callable[[], None]) -> Any:
+        self.set.append(FakeDeadline(delay_s, call))
+        return cast("Any", self.set[-1])
+
+
+def test_who_comes_and_goes_has_what_it_had_left_and_a_tenth_of_its_time_here() -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.set[-1].left_s = 10.0
+    absences.came("ann")
+    absences.now += 50.0
+    absences.begin("ann", 60.0)
+
+    assert absences.set[0].is_cancelled
+    assert absences.set[-1].left_s == pytest.approx(15.0)
+
+
+def test_nobody_has_more_than_the_whole_time() -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.came("ann")
+    absences.now += 10_000.0
+    absences.begin("ann", 60.0)
+
+    assert absences.set[-1].left_s == 60.0
+
+
+def test_who_has_played_or_was_forgiven_has_all_the_time_again() -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.set[-1].left_s = 10.0
+    absences.came("ann")
+    absences.forgive("ann")
+    absences.begin("ann", 60.0)
+
+    assert absences.set[-1].left_s == 60.0
+
+
+def test_who_has_not_come_is_told_once_and_not_waited_for_any_more() -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.set[-1].ring()
+
+    assert absences.absent == ["ann"]
+    assert "ann" not in absences
+
+
+@pytest.mark.parametrize(("left_s", "is_as_late"), [(1.0, True), (1.1, False)])
+def test_deadlines_that_were_set_one_after_another_are_over_together(
+    left_s: float, is_as_late: bool
+) -> None:
+    absences = AbsencesUnderTest()
+    absences.begin("ann", 60.0)
+    absences.set[-1].left_s = left_s
+
+    assert absences.is_as_late("ann") == is_as_late
+    assert not absences.is_as_late("ben")
